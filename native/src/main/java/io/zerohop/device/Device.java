@@ -1,0 +1,56 @@
+package io.zerohop.device;
+
+/**
+ * A place where bytes live and a way to move them: shared host memory, or one GPU.
+ *
+ * <p>Everything above this package works on addresses that are valid on the device, whether the
+ * memory was allocated here or mapped from a peer. Implementations are thread safe. A device owns
+ * nothing that it hands out: each segment and stream is closed by whoever asked for it, and {@link
+ * #close()} fails if any is still open, so that leaks show in tests.
+ */
+public interface Device extends AutoCloseable {
+
+  /** A short name for messages, such as {@code host} or {@code cuda:0}. */
+  String name();
+
+  /**
+   * Allocates exportable memory. All of it is reserved at once, so that a lack of memory is an
+   * error here and never a fault later.
+   *
+   * @param bytes wanted size; rounded up to {@link #granularity()}
+   * @throws DeviceMemoryException (RETRY) when the device cannot give that much now
+   */
+  Segment allocate(long bytes);
+
+  /**
+   * Maps memory that a peer exported. The handle is consumed: its descriptor is closed here whether
+   * or not the call succeeds.
+   *
+   * @throws ZerohopException (FALLBACK) if the handle is not a segment this device can trust and map
+   */
+  Segment map(SegmentHandle handle);
+
+  /** Segment sizes are multiples of this many bytes. */
+  long granularity();
+
+  /** Opens a stream; copies submitted to one stream happen in order, those of two need not. */
+  CopyStream openStream(String name);
+
+  /**
+   * A signal word inside a segment of this device.
+   *
+   * @param offset byte offset in the segment, a multiple of {@link Signal#BYTES}
+   */
+  Signal signal(Segment segment, long offset);
+
+  /** Segments (own and mapped) and streams that are open now; zero when everything was returned. */
+  int openResources();
+
+  /**
+   * Closes the device.
+   *
+   * @throws IllegalStateException if segments or streams are still open; they are named
+   */
+  @Override
+  void close();
+}

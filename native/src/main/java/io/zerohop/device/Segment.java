@@ -1,0 +1,38 @@
+package io.zerohop.device;
+
+/**
+ * A large region of exportable memory, mapped into this process for its whole life. A segment is
+ * either owned (allocated here) or mapped from a peer; both are readable, and only the owner may
+ * write block bytes.
+ *
+ * <p>Thread safe. After {@link #close()} the address must not be touched.
+ */
+public interface Segment extends AutoCloseable {
+
+  /** Address of the first byte, valid on the device (for {@code host}: in this process). */
+  long address();
+
+  /** Size in bytes. */
+  long bytes();
+
+  /** Whether this process allocated the memory; false when it was mapped from a peer. */
+  boolean owned();
+
+  /**
+   * A new handle to this memory that can be sent to a peer. The caller owns it and closes it.
+   *
+   * @throws IllegalStateException on a mapped segment: only owners export
+   */
+  SegmentHandle export();
+
+  /**
+   * Tells the device that the owner no longer needs the pages of this range; their physical memory
+   * may go back to the system. Reading the range afterwards gives undefined bytes, never a fault.
+   * Ranges are shrunk to whole pages. Devices that cannot do it ignore the call.
+   */
+  default void discard(final long offset, final long length) {}
+
+  /** Unmaps the memory and drops this process's hold on it. Idempotent. */
+  @Override
+  void close();
+}

@@ -1,0 +1,48 @@
+package io.zerohop.device;
+
+/**
+ * What a peer needs to map a segment: a tagged union of the ways memory can be exported. Owns its
+ * file descriptor, if the kind has one.
+ */
+public interface SegmentHandle extends AutoCloseable {
+
+  /** How the memory is exported. The wire codes are fixed. */
+  enum Kind {
+    /** A POSIX file descriptor: memfd on the host, {@code cuMemExportToShareableHandle} on CUDA. */
+    POSIX_FD((byte) 1),
+    /** A legacy CUDA IPC handle of 64 opaque bytes, for memory that others allocated. */
+    CUDA_IPC((byte) 2),
+    /** A fabric handle of 64 opaque bytes, valid between nodes of one NVLink domain. */
+    FABRIC((byte) 3);
+
+    private final byte code;
+
+    Kind(final byte code) {
+      this.code = code;
+    }
+
+    /** The code of this kind on the wire. */
+    public byte code() {
+      return code;
+    }
+  }
+
+  Kind kind();
+
+  /** Size of the exported memory in bytes. */
+  long bytes();
+
+  /**
+   * The descriptor of a {@link Kind#POSIX_FD} handle, still owned by this handle.
+   *
+   * @throws IllegalStateException for other kinds or after {@link #close()}
+   */
+  int fd();
+
+  /** The opaque bytes of the other kinds; empty for {@link Kind#POSIX_FD}. A fresh array. */
+  byte[] opaque();
+
+  /** Closes the descriptor. Idempotent. */
+  @Override
+  void close();
+}

@@ -1,0 +1,25 @@
+package io.zerohop.device;
+
+/** A wait ended without its epoch: time ran out, somebody aborted it, or it was cancelled. */
+public final class WaitException extends ZerohopException {
+  private static final long serialVersionUID = 1L;
+
+  /** Why a wait ended. */
+  public enum Reason {
+    TIMEOUT,
+    ABORTED,
+    CANCELLED
+  }
+
+  private final Reason reason;
+
+  public WaitException(final Reason reason, final String message) {
+    super(Category.RETRY, message);
+    this.reason = reason;
+  }
+
+  /** Why the wait ended. */
+  public Reason reason() {
+    return reason;
+  }
+}

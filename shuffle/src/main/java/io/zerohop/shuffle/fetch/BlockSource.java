@@ -1,0 +1,16 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Location;
+import java.util.List;
+
+/**
+ * The blocks that one executor holds for one reader.
+ *
+ * @param executorId the owner, for messages
+ * @param location how to reach the owner's memory, or null if its map status did not say
+ * @param address what the staged transport and failure reports need; opaque here
+ * @param blocks the blocks wanted, in the order in which they should be read
+ */
+public record BlockSource(
+    String executorId, Location location, Object address, List<Block> blocks) {}

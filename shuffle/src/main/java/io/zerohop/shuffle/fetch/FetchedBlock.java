@@ -1,0 +1,37 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Path;
+import java.io.InputStream;
+
+/**
+ * A block that has arrived, valid until its fetcher moves past the window it came in (see {@link
+ * BlockFetcher}). Not thread safe.
+ *
+ * <p>A block in mapped memory is one or more extents, in order; together they are its bytes, and no
+ * record of a fixed-frame codec straddles two. A staged block has no extents, only a stream.
+ */
+public interface FetchedBlock {
+
+  Block block();
+
+  Path path();
+
+  /** Bytes that moved: the sum of the extents, or the bytes that were transferred. */
+  long bytes();
+
+  /** Ranges of mapped memory; 0 for a staged block. */
+  int extentCount();
+
+  /** Address of an extent in this process. */
+  long extentAddress(int index);
+
+  /** Length of an extent in bytes, positive. */
+  int extentLength(int index);
+
+  /**
+   * The block's bytes as a stream that reads straight from the mapping (or from what was
+   * transferred, unwrapped). The caller closes it.
+   */
+  InputStream stream();
+}
