@@ -66,7 +66,7 @@ public final class ShuffleApp {
     return sums.values().stream().mapToLong(Integer::longValue).sum();
   }
 
-  /** The plugin's accumulators, summed over the stages of the application. */
+  /** The plugin's accumulators; a stage reports their values up to then, so the last counts. */
   private static final class Bytes extends SparkListener {
     private final Map<String, Long> totals = new ConcurrentHashMap<>();
 
@@ -78,7 +78,7 @@ public final class ShuffleApp {
         final AccumulableInfo info = infos.next();
         if (info.name().isDefined() && info.name().get().startsWith("zerohop.")) {
           final long value = Long.parseLong(info.value().get().toString());
-          totals.merge(info.name().get(), value, Long::sum);
+          totals.merge(info.name().get(), value, Long::max);
         }
       }
     }
