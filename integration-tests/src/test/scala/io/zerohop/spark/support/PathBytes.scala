@@ -11,10 +11,12 @@ final class PathBytes extends SparkListener {
   private val counts = new ConcurrentHashMap[String, LongAdder]
   private val failures = new AtomicInteger
   private val mapTasks = new AtomicInteger
+  private val speculative = new AtomicInteger
 
   override def onTaskEnd(end: SparkListenerTaskEnd): Unit = {
     if (end.reason != Success) failures.incrementAndGet()
     if (end.taskType == "ShuffleMapTask" && end.reason == Success) mapTasks.incrementAndGet()
+    if (end.taskInfo.speculative) speculative.incrementAndGet()
     for {
       info <- end.taskInfo.accumulables
       name <- info.name if name.startsWith("zerohop.")
@@ -26,6 +28,8 @@ final class PathBytes extends SparkListener {
   def bytes(path: String): Long = Option(counts.get(s"zerohop.$path.bytes")).fold(0L)(_.sum)
 
   def failedTasks: Int = failures.get
+
+  def speculativeTasks: Int = speculative.get
 
   /** Map tasks that succeeded; more than there are partitions when some ran again. */
   def finishedMapTasks: Int = mapTasks.get
