@@ -56,7 +56,7 @@ public final class LanePool implements LeaseBarrier {
   /**
    * Takes a lease: what is looked up afterwards stays in place until it is released.
    *
-   * @return null if no lane became free within the limit
+   * @return null if no lane became free within the limit, or the owner dropped this block of lanes
    * @throws WaitException if cancelled
    */
   public Lease take(final Duration limit, final BooleanSupplier cancelled) {
@@ -67,7 +67,14 @@ public final class LanePool implements LeaseBarrier {
         return null;
       }
     }
+    // Counted before the look at the connection: whoever sees it closed and then counts no lease
+    // may unmap the owner's memory.
     open.incrementAndGet();
+    if (!connected.getAsBoolean()) {
+      open.decrementAndGet();
+      free.add(lane);
+      return null;
+    }
     final int epoch = taken.incrementAndGet(lane);
     buffer.putIntVolatile(offset(lane) + LaneLayout.TAKEN, epoch);
     VarHandle.fullFence();

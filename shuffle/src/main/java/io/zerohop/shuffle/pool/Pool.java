@@ -205,11 +205,13 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     return segment != null && segment.memory().id() == segmentId ? segment.memory() : null;
   }
 
-  /** A new handle to a segment that the caller closes; null if it is gone. */
+  /** A new handle to a segment that the caller closes; null if it is gone. Does not wait. */
   public SegmentHandle export(final long segmentId) {
-    synchronized (lock) {
-      final SegmentMemory memory = closed ? null : resolve(segmentId);
+    final SegmentMemory memory = resolve(segmentId);
+    try {
       return memory == null ? null : memory.segment().export();
+    } catch (final IllegalStateException e) {
+      return null; // Closed just now.
     }
   }
 
