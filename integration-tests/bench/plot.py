@@ -93,11 +93,11 @@ def svg(parts, title):
 
 
 def axis(ticks, place, label):
-    parts = [text(LEFT, TOP - 4, label, "end", 11)]
+    parts = []
     for tick in ticks:
         y = place(tick)
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#e4e6e9"/>')
-        parts.append(text(LEFT - 6, y + 4, f"{tick:g}", "end", 11))
+        parts.append(text(LEFT - 6, y + 4, f"{tick:g} {label}", "end", 11))
     return parts
 
 
