@@ -6,7 +6,9 @@ package io.zerohop.device;
  */
 public interface CopyBatch {
 
-  /** Adds a copy; zero lengths are dropped. Ranges of one batch must not overlap as destinations. */
+  /**
+   * Adds a copy; zero lengths are dropped. Ranges of one batch must not overlap as destinations.
+   */
   void add(long sourceAddress, long destinationAddress, long length);
 
   /** Copies in the list. */

@@ -20,7 +20,9 @@ public interface CopyStream extends AutoCloseable {
    */
   void await(Signal signal, int epoch, Duration limit);
 
-  /** Enqueues {@code signal.raise(epoch)}: everything submitted before is visible to its waiters. */
+  /**
+   * Enqueues {@code signal.raise(epoch)}: everything submitted before is visible to its waiters.
+   */
   void raise(Signal signal, int epoch);
 
   /**

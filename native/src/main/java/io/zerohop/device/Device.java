@@ -26,7 +26,8 @@ public interface Device extends AutoCloseable {
    * Maps memory that a peer exported. The handle is consumed: its descriptor is closed here whether
    * or not the call succeeds.
    *
-   * @throws ZerohopException (FALLBACK) if the handle is not a segment this device can trust and map
+   * @throws ZerohopException (FALLBACK) if the handle is not a segment this device can trust and
+   *     map
    */
   Segment map(SegmentHandle handle);
 

@@ -39,7 +39,9 @@ public interface Signal {
    */
   void raise(int epoch);
 
-  /** Ends all present and future waits of every process with this reason; 0 lets them go on again. */
+  /**
+   * Ends all present and future waits of every process with this reason; 0 lets them go on again.
+   */
   void abort(int reason);
 
   /** The abort word; 0 when not aborted (acquire). */

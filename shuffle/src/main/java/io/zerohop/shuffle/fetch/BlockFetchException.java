@@ -21,7 +21,9 @@ public final class BlockFetchException extends ZerohopException {
     return block;
   }
 
-  /** The owner as the reader knew it; {@link BlockSource#address()} goes into the report as it is. */
+  /**
+   * The owner as the reader knew it; {@link BlockSource#address()} goes into the report as it is.
+   */
   public BlockSource source() {
     return source;
   }

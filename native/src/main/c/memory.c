@@ -1,0 +1,123 @@
+/* Shared memory: memfd, seals, mappings, and copies between mappings. */
+#include "zerohop.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL */
+#endif
+
+ZH_JNI(jint, Memory, pageSize)(JNIEnv *env, jclass type) {
+  (void)env;
+  (void)type;
+  return (jint)sysconf(_SC_PAGESIZE);
+}
+
+ZH_JNI(jint, Memory, create)(JNIEnv *env, jclass type, jstring name) {
+  (void)type;
+  const char *text = (*env)->GetStringUTFChars(env, name, NULL);
+  if (text == NULL) {
+    return -1;
+  }
+  int fd = memfd_create(text, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  int error = errno;
+  (*env)->ReleaseStringUTFChars(env, name, text);
+  if (fd < 0) {
+    zh_throw(env, "memfd_create", error);
+  }
+  return fd;
+}
+
+ZH_JNI(void, Memory, resize)(JNIEnv *env, jclass type, jint fd, jlong bytes) {
+  (void)type;
+  if (ftruncate(fd, bytes) != 0) {
+    zh_throw(env, "ftruncate", errno);
+  }
+}
+
+ZH_JNI(void, Memory, reserve)(JNIEnv *env, jclass type, jint fd, jlong offset, jlong bytes) {
+  (void)type;
+  int result;
+  do {
+    result = fallocate(fd, 0, offset, bytes);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) {
+    zh_throw(env, "fallocate", errno);
+  }
+}
+
+ZH_JNI(void, Memory, punch)(JNIEnv *env, jclass type, jint fd, jlong offset, jlong bytes) {
+  (void)type;
+  int result;
+  do {
+    result = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) {
+    zh_throw(env, "fallocate(PUNCH_HOLE)", errno);
+  }
+}
+
+ZH_JNI(void, Memory, seal)(JNIEnv *env, jclass type, jint fd) {
+  (void)type;
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    zh_throw(env, "fcntl(F_ADD_SEALS)", errno);
+  }
+}
+
+/* Whether the descriptor is memory whose size is fixed for good; false for anything else. */
+ZH_JNI(jboolean, Memory, isSealed)(JNIEnv *env, jclass type, jint fd) {
+  (void)env;
+  (void)type;
+  int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  int seals = fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & wanted) == wanted ? JNI_TRUE : JNI_FALSE;
+}
+
+ZH_JNI(jlong, Memory, map)(JNIEnv *env, jclass type, jint fd, jlong bytes) {
+  (void)type;
+  void *address = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (address == MAP_FAILED) {
+    zh_throw(env, "mmap", errno);
+    return 0;
+  }
+  /* Only a wish: most systems have huge pages for shared memory switched off. */
+  (void)madvise(address, (size_t)bytes, MADV_HUGEPAGE);
+  return (jlong)(uintptr_t)address;
+}
+
+ZH_JNI(void, Memory, unmap)(JNIEnv *env, jclass type, jlong address, jlong bytes) {
+  (void)type;
+  if (munmap(zh_pointer(address), (size_t)bytes) != 0) {
+    zh_throw(env, "munmap", errno);
+  }
+}
+
+/* Pays all page faults of the range at once; 0, or the errno of a kernel that will not. */
+ZH_JNI(jint, Memory, populate)(JNIEnv *env, jclass type, jlong address, jlong bytes) {
+  (void)env;
+  (void)type;
+  int result;
+  do {
+    result = madvise(zh_pointer(address), (size_t)bytes, MADV_POPULATE_WRITE);
+  } while (result != 0 && errno == EINTR);
+  return result == 0 ? 0 : errno;
+}
+
+struct zh_copy {
+  uint64_t source;
+  uint64_t destination;
+  uint64_t bytes;
+};
+
+ZH_JNI(void, Memory, copy)(JNIEnv *env, jclass type, jlong list, jint count) {
+  (void)env;
+  (void)type;
+  const struct zh_copy *copies = zh_pointer(list);
+  for (jint i = 0; i < count; i++) {
+    memmove((void *)(uintptr_t)copies[i].destination, (const void *)(uintptr_t)copies[i].source,
+            (size_t)copies[i].bytes);
+  }
+}

@@ -1,0 +1,154 @@
+package io.zerohop.device.host;
+
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Device;
+import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Signal;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.FileStatus;
+import io.zerohop.device.posix.Memory;
+import io.zerohop.device.posix.NativeLibrary;
+import io.zerohop.device.posix.PosixException;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Shared host memory as a {@link Device}. Addresses are addresses of this process.
+ *
+ * <p>Segments are memfds: every page is reserved before {@link #allocate} returns, and their size
+ * is sealed, so that no peer can make a reader fault. Memory lives while any process holds a
+ * descriptor or a mapping of it, also after its owner was killed.
+ */
+public final class HostDevice implements Device {
+  /** Largest segment in bytes: what an int can index, in whole pages. */
+  public static final long MAX_SEGMENT_BYTES = (1L << 31) - 4096;
+
+  private final Set<Object> open = ConcurrentHashMap.newKeySet();
+  private final AtomicLong nextId = new AtomicLong();
+  private final long pageBytes;
+  private volatile boolean closed;
+
+  /**
+   * Opens the device.
+   *
+   * @throws ZerohopException (FALLBACK) where the native library does not run
+   */
+  public HostDevice() {
+    NativeLibrary.require();
+    pageBytes = Memory.pageSize();
+  }
+
+  @Override
+  public String name() {
+    return "host";
+  }
+
+  @Override
+  public long granularity() {
+    return pageBytes;
+  }
+
+  @Override
+  public Segment allocate(final long bytes) {
+    checkOpen();
+    if (bytes <= 0) {
+      throw new IllegalArgumentException("segment of " + bytes + " bytes");
+    }
+    if (bytes > MAX_SEGMENT_BYTES) {
+      throw new DeviceMemoryException(
+          "host: a segment of "
+              + bytes
+              + " bytes was asked for, the most is "
+              + MAX_SEGMENT_BYTES
+              + "; allocate several",
+          bytes,
+          null);
+    }
+    final long rounded = (bytes + pageBytes - 1) / pageBytes * pageBytes;
+    final String name = "zerohop-" + nextId.incrementAndGet();
+    return register(HostSegment.allocate(this::unregister, name, rounded));
+  }
+
+  @Override
+  public Segment map(final SegmentHandle handle) {
+    try (handle) {
+      checkOpen();
+      if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
+        throw refused("a handle of kind " + handle.kind() + " is not host memory", null);
+      }
+      checkTrusted(handle.fd(), handle.bytes());
+      final String name = "mapped-" + nextId.incrementAndGet();
+      return register(HostSegment.map(this::unregister, name, handle.fd(), handle.bytes()));
+    } catch (final PosixException e) {
+      throw refused(e.getMessage(), e);
+    }
+  }
+
+  private void checkTrusted(final int fd, final long bytes) {
+    final FileStatus status = Descriptor.status(fd);
+    if (!status.isRegular() || !Memory.isSealed(fd)) {
+      throw refused("its descriptor is not sealed shared memory", null);
+    }
+    if (bytes <= 0 || bytes > MAX_SEGMENT_BYTES || bytes % pageBytes != 0) {
+      throw refused("its size of " + bytes + " bytes is not one of a segment", null);
+    }
+    if (status.bytes() != bytes) {
+      throw refused("it has " + status.bytes() + " bytes where " + bytes + " were stated", null);
+    }
+  }
+
+  private static ZerohopException refused(final String reason, final Throwable cause) {
+    return new ZerohopException(
+        Category.FALLBACK, "host: a peer's segment was refused: " + reason, cause);
+  }
+
+  @Override
+  public CopyStream openStream(final String name) {
+    checkOpen();
+    return register(new HostCopyStream(this::unregister, name));
+  }
+
+  @Override
+  public Signal signal(final Segment segment, final long offset) {
+    if (!(segment instanceof HostSegment)) {
+      throw new IllegalArgumentException("not a segment of the host device: " + segment);
+    }
+    return new HostSignal((HostSegment) segment, offset);
+  }
+
+  @Override
+  public int openResources() {
+    return open.size();
+  }
+
+  @Override
+  public void close() {
+    if (!open.isEmpty()) {
+      final Set<String> names = new TreeSet<>();
+      open.forEach(resource -> names.add(resource.toString()));
+      throw new IllegalStateException("host device closed with " + names + " still open");
+    }
+    closed = true;
+  }
+
+  private void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException("host device is closed");
+    }
+  }
+
+  private <T> T register(final T resource) {
+    open.add(resource);
+    return resource;
+  }
+
+  private void unregister(final Object resource) {
+    open.remove(resource);
+  }
+}

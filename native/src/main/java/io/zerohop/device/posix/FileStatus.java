@@ -1,0 +1,40 @@
+package io.zerohop.device.posix;
+
+/**
+ * The part of {@code struct stat} that matters here.
+ *
+ * @param device device number of the file system
+ * @param inode inode number, unique on its device while the file exists
+ * @param userId owner
+ * @param mode type and permission bits
+ * @param bytes size of a regular file
+ */
+public record FileStatus(long device, long inode, long userId, long mode, long bytes) {
+  static final int WORDS = 5;
+
+  private static final long TYPE_MASK = 0170000;
+  private static final long REGULAR = 0100000;
+  private static final long SOCKET = 0140000;
+  private static final long OTHERS_MASK = 077;
+
+  static FileStatus of(final long[] values) {
+    return new FileStatus(values[0], values[1], values[2], values[3], values[4]);
+  }
+
+  public boolean isRegular() {
+    return (mode & TYPE_MASK) == REGULAR;
+  }
+
+  public boolean isSocket() {
+    return (mode & TYPE_MASK) == SOCKET;
+  }
+
+  /** Whether group or world have any permission. */
+  public boolean openToOthers() {
+    return (mode & OTHERS_MASK) != 0;
+  }
+
+  public boolean sameFile(final FileStatus other) {
+    return device == other.device && inode == other.inode;
+  }
+}

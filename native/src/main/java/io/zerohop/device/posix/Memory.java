@@ -1,0 +1,46 @@
+package io.zerohop.device.posix;
+
+/**
+ * Shared memory that lives as long as a descriptor or a mapping of it does ({@code memfd}).
+ *
+ * <p>Addresses are not checked: a wrong one ends the process. Failures are {@link PosixException}s.
+ */
+public final class Memory {
+  private Memory() {}
+
+  /** Bytes of a page, the granularity of {@link #map} and {@link #punch}. */
+  public static native int pageSize();
+
+  /** A new, empty, sealable memfd. The caller owns the descriptor; {@code name} is for tools. */
+  public static native int create(String name);
+
+  /** Sets the size in bytes; new bytes read as zero and take no memory yet. */
+  public static native void resize(int fd, long bytes);
+
+  /** Gives every page of the range physical memory now, so that touching it cannot fail later. */
+  public static native void reserve(int fd, long offset, long bytes);
+
+  /** Gives the pages of the range back; they read as zero until they are written again. */
+  public static native void punch(int fd, long offset, long bytes);
+
+  /** Fixes size and seals for good ({@code F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL}). */
+  public static native void seal(int fd);
+
+  /** Whether {@link #seal}'s seals are all on; false as well for what is no memfd at all. */
+  public static native boolean isSealed(int fd);
+
+  /** Maps the first {@code bytes} bytes, readable, writable and shared; returns the address. */
+  public static native long map(int fd, long bytes);
+
+  /** Ends a mapping made by {@link #map}. */
+  public static native void unmap(long address, long bytes);
+
+  /** Takes all write faults of a mapped range at once; 0, or the errno if the kernel will not. */
+  public static native int populate(long address, long bytes);
+
+  /**
+   * Makes {@code count} copies one after another. {@code list} is the address of as many (source,
+   * destination, length) triples of native-order 64-bit words.
+   */
+  public static native void copy(long list, int count);
+}

@@ -1,0 +1,75 @@
+package io.zerohop.device.posix;
+
+/**
+ * Unix-domain stream sockets, never blocking except in {@link #poll}. All sockets are closed on
+ * exec. Failures are {@link PosixException}s.
+ */
+public final class Sockets {
+  /** Poll event: there is something to read. */
+  public static final int READABLE = 1;
+
+  /** Poll event: there is room to write. */
+  public static final int WRITABLE = 2;
+
+  /** Poll event: the peer is gone. Told unasked once both directions ended. */
+  public static final int GONE = 4;
+
+  /** Longest path of a socket in bytes ({@code sun_path} less its final zero). */
+  public static final int MAX_PATH_BYTES = 107;
+
+  /** Most bytes that one {@link #send} or {@link #receive} moves. */
+  public static final int MAX_MESSAGE_BYTES = 4096;
+
+  /** Most descriptors in one {@link #poll}. */
+  public static final int MAX_POLL = 4096;
+
+  private Sockets() {}
+
+  /** Creates, binds and listens; the caller owns the descriptor and the file. */
+  public static native int listen(String path, int backlog);
+
+  /** Connects at once or fails: {@code EAGAIN} means that the backlog is full now. */
+  public static native int connect(String path);
+
+  /** The next connection, which the caller owns, or -1 when none is waiting. */
+  public static native int accept(int listener);
+
+  /** Who opened the other end: {@code uid << 32 | pid}, as the kernel saw it then. */
+  public static native long peer(int fd);
+
+  /** Ends both directions; the peer and local sleepers notice at once. */
+  public static native void shutdown(int fd);
+
+  /**
+   * Sends what fits now.
+   *
+   * @param passed a descriptor to pass with the first byte, or -1; it stays the caller's
+   * @return bytes sent; -1 when there is no room
+   */
+  public static native int send(int fd, byte[] data, int offset, int count, int passed);
+
+  /**
+   * Receives what is there now.
+   *
+   * @param descriptor one word that receives a passed descriptor, which the caller then owns; -1 if
+   *     there was none; -2 if there were several, all of which are closed. Null refuses them all
+   * @return bytes received; 0 at the end of the stream; -1 when nothing is there
+   */
+  public static native int receive(int fd, byte[] data, int offset, int count, int[] descriptor);
+
+  /**
+   * Waits for events of the first {@code count} descriptors and replaces each wish in {@code
+   * events} by what happened.
+   *
+   * @param millis longest wait; may return earlier with nothing
+   * @return descriptors with events
+   */
+  public static native int poll(int[] fds, int[] events, int count, int millis);
+
+  /** A descriptor that becomes readable by {@link #wakeup} and stays so until {@link #drain}. */
+  public static native int newWakeup();
+
+  public static native void wakeup(int fd);
+
+  public static native void drain(int fd);
+}

@@ -1,0 +1,66 @@
+package io.zerohop.spark;
+
+import com.codahale.metrics.Counter;
+import com.codahale.metrics.Gauge;
+import com.codahale.metrics.MetricRegistry;
+import io.zerohop.shuffle.NodeStats;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.ShuffleNode;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.function.ToLongFunction;
+import org.apache.spark.metrics.source.Source;
+
+/**
+ * Zerohop in Spark's metrics system, as source {@code zerohop}: bytes and blocks per path, time
+ * that readers waited, and the state of the pool. Thread safe.
+ */
+final class ExecutorMetrics implements Source {
+  private final MetricRegistry registry = new MetricRegistry();
+  private final Map<Path, Counter> bytes = new EnumMap<>(Path.class);
+  private final Map<Path, Counter> blocks = new EnumMap<>(Path.class);
+  private final Counter waitedNanos;
+
+  ExecutorMetrics() {
+    for (final Path path : Path.values()) {
+      bytes.put(path, registry.counter(path.label() + ".bytes"));
+      blocks.put(path, registry.counter(path.label() + ".blocks"));
+    }
+    waitedNanos = registry.counter("fetch.wait.nanos");
+  }
+
+  /** Adds the gauges of the executor's blocks in memory. */
+  void watch(final ShuffleNode node) {
+    gauge("pool.limit.bytes", node, NodeStats::poolLimitBytes);
+    gauge("pool.reserved.bytes", node, NodeStats::poolReservedBytes);
+    gauge("pool.used.bytes", node, NodeStats::poolUsedBytes);
+    gauge("pool.segments", node, NodeStats::segments);
+    gauge("leases.open", node, NodeStats::openLeases);
+    gauge("peers", node, NodeStats::peers);
+  }
+
+  private void gauge(
+      final String name, final ShuffleNode node, final ToLongFunction<NodeStats> value) {
+    final Gauge<Long> gauge = () -> value.applyAsLong(node.stats());
+    registry.gauge(name, () -> gauge);
+  }
+
+  void fetched(final Path path, final long blockCount, final long byteCount) {
+    bytes.get(path).inc(byteCount);
+    blocks.get(path).inc(blockCount);
+  }
+
+  void waited(final long nanos) {
+    waitedNanos.inc(nanos);
+  }
+
+  @Override
+  public String sourceName() {
+    return "zerohop";
+  }
+
+  @Override
+  public MetricRegistry metricRegistry() {
+    return registry;
+  }
+}

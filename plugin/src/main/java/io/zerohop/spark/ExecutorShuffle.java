@@ -1,0 +1,164 @@
+package io.zerohop.spark;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.spark.rows.PagePool;
+import io.zerohop.spark.staged.BlockTransferTransport;
+import io.zerohop.spark.staged.ZerohopBlockResolver;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.storage.BlockManagerId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Option;
+
+/**
+ * Zerohop in one executor (or in a driver that runs tasks): its blocks in memory, its files and its
+ * metrics. Started by the first task that has a handle, since the handle carries the secret.
+ *
+ * <p>An executor whose blocks cannot be in memory (no native library for its system, no usable
+ * socket folder) says so once and keeps its map outputs in files; the job goes on. Thread safe.
+ */
+final class ExecutorShuffle implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorShuffle.class);
+
+  private final SparkEnv env;
+  private final SparkConf conf;
+  private final ShuffleNode node;
+  private final PagePool pages;
+  private final ExecutorMetrics metrics = new ExecutorMetrics();
+  private final BlockManagerId location;
+  private final BlockTransferTransport transport;
+  private final Thread atExit = new Thread(this::closeQuietly, "zerohop-exit");
+
+  private ExecutorShuffle(
+      final SparkEnv env,
+      final SparkConf conf,
+      final ShuffleNode node,
+      final ZerohopBlockResolver resolver) {
+    this.env = env;
+    this.conf = conf;
+    this.node = node;
+    this.pages = new PagePool(writeBufferBytes() * Runtime.getRuntime().availableProcessors());
+    this.location = locationOf(env.blockManager().blockManagerId(), node);
+    this.transport =
+        new BlockTransferTransport(
+            env,
+            resolver,
+            conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m"));
+    if (node != null) {
+      metrics.watch(node);
+    }
+    env.metricsSystem().registerSource(metrics);
+    Runtime.getRuntime().addShutdownHook(atExit);
+  }
+
+  /**
+   * Starts Zerohop in this process.
+   *
+   * @param secret the application's secret
+   * @param resolver serves this executor's own files
+   */
+  static ExecutorShuffle start(
+      final SparkEnv env,
+      final SparkConf conf,
+      final byte[] secret,
+      final ZerohopBlockResolver resolver) {
+    return new ExecutorShuffle(env, conf, startNode(env, conf, secret), resolver);
+  }
+
+  private static ShuffleNode startNode(
+      final SparkEnv env, final SparkConf conf, final byte[] secret) {
+    final String socketDir = ZerohopConf.SOCKET_DIR.get(conf);
+    final long poolBytes = PoolSizing.poolBytes(conf);
+    final NodeConfig config =
+        NodeConfig.builder()
+            .appId(conf.getAppId())
+            .executorId(env.executorId())
+            .socketBase(ZerohopConf.AUTO.equals(socketDir) ? null : Path.of(socketDir))
+            .secret(secret)
+            .poolBytes(poolBytes)
+            .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
+            .checksum(ZerohopConf.CHECKSUM.get(conf))
+            .paths(ZerohopConf.PATHS.get(conf))
+            .connectLimit(Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)))
+            .requestLimit(Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf)))
+            .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
+            .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
+            .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
+            .build();
+    try {
+      final ShuffleNode node = ShuffleNode.start(config);
+      LOG.info(
+          "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",
+          env.executorId(),
+          poolBytes >> 20);
+      return node;
+    } catch (final ZerohopException e) {
+      LOG.warn(
+          "Zerohop: executor {} keeps shuffle blocks in files, not in memory: {}",
+          env.executorId(),
+          e.getMessage(),
+          e);
+      return null;
+    }
+  }
+
+  private static BlockManagerId locationOf(final BlockManagerId own, final ShuffleNode node) {
+    return node == null
+        ? own
+        : BlockManagerId.apply(
+            own.executorId(), own.host(), own.port(), Option.apply(node.location().encode()));
+  }
+
+  /** This executor's blocks in memory, or null if it has none. */
+  ShuffleNode node() {
+    return node;
+  }
+
+  /** What goes into map statuses: this executor's block manager and how to reach its memory. */
+  BlockManagerId location() {
+    return location;
+  }
+
+  PagePool pages() {
+    return pages;
+  }
+
+  ExecutorMetrics metrics() {
+    return metrics;
+  }
+
+  BlockTransferTransport transport() {
+    return transport;
+  }
+
+  long writeBufferBytes() {
+    return ZerohopConf.WRITE_BUFFER.get(conf);
+  }
+
+  @Override
+  public void close() {
+    try {
+      Runtime.getRuntime().removeShutdownHook(atExit);
+    } catch (final IllegalStateException alreadyExiting) {
+      LOG.debug("Closing while the process exits");
+    }
+    env.metricsSystem().removeSource(metrics);
+    closeQuietly();
+  }
+
+  private void closeQuietly() {
+    try {
+      if (node != null) {
+        node.close();
+      }
+      pages.close();
+    } catch (final RuntimeException e) {
+      LOG.warn("Zerohop could not close cleanly in executor {}", env.executorId(), e);
+    }
+  }
+}

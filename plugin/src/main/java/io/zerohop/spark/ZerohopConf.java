@@ -1,0 +1,221 @@
+package io.zerohop.spark;
+
+import io.zerohop.shuffle.Path;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.util.JavaUtils;
+import scala.Tuple2;
+
+/**
+ * Every key of Zerohop, declared once. {@code docs/configuration.md} is generated from here, and a
+ * test fails when it is stale.
+ */
+public final class ZerohopConf {
+  private static final String PREFIX = "spark.zerohop.";
+
+  /** Stands for a default that depends on the machine. */
+  static final String AUTO = "auto";
+
+  public static final ConfEntry<Boolean> ENABLED =
+      new ConfEntry<>(
+          PREFIX + "enabled",
+          "boolean",
+          "true",
+          "Whether shuffles go through Zerohop; when false everything is left to Spark's sort"
+              + " shuffle.",
+          ZerohopConf::bool);
+
+  public static final ConfEntry<Long> POOL_SIZE =
+      new ConfEntry<>(
+          PREFIX + "pool.size",
+          "size",
+          AUTO,
+          "Most shared memory that one executor may hold shuffle blocks in; `auto` is what the"
+              + " container's limit leaves after the JVM heap and its overhead, or a quarter of the"
+              + " memory that is free at start-up where no container limit is set. What does not"
+              + " fit goes to files.",
+          text -> AUTO.equals(text) ? -1L : atLeast(1, bytes(text)));
+
+  public static final ConfEntry<Long> SEGMENT_SIZE =
+      new ConfEntry<>(
+          PREFIX + "segment.size",
+          "size",
+          "128m",
+          "Size of the segments that the pool grows by; each is one memory file that peers map"
+              + " once.",
+          text -> within(1L << 20, 1L << 30, bytes(text)));
+
+  public static final ConfEntry<Long> WRITE_BUFFER =
+      new ConfEntry<>(
+          PREFIX + "write.buffer",
+          "size",
+          "32m",
+          "Private memory outside the heap in which one running map task gathers records before"
+              + " they are packed into the pool; it comes out of the executor's memory overhead.",
+          text -> within(1L << 20, 1L << 30, bytes(text)));
+
+  public static final ConfEntry<Set<Path>> PATHS =
+      new ConfEntry<>(
+          PREFIX + "paths",
+          "comma-separated list of local, peer, staged",
+          "local,peer,staged",
+          "Paths that readers may take; leave one out to forbid it, for tests and to narrow down a"
+              + " fault.",
+          ZerohopConf::paths);
+
+  public static final ConfEntry<Boolean> CHECKSUM =
+      new ConfEntry<>(
+          PREFIX + "checksum.enabled",
+          "boolean",
+          "true",
+          "Whether every block in memory carries a CRC32C that is checked before its rows are"
+              + " handed out; a mismatch makes Spark run the map task again.",
+          ZerohopConf::bool);
+
+  public static final ConfEntry<String> SOCKET_DIR =
+      new ConfEntry<>(
+          PREFIX + "socket.dir",
+          "path",
+          AUTO,
+          "Folder in which executors of one node find each other's sockets; `auto` is"
+              + " /tmp/zerohop-<uid>. Containers of one node must share it.",
+          Function.identity());
+
+  public static final ConfEntry<Long> CONNECT_TIMEOUT =
+      new ConfEntry<>(
+          PREFIX + "connect.timeout",
+          "duration",
+          "5s",
+          "Longest wait for the first contact with an executor of the same node.",
+          text -> atLeast(1, millis(text)));
+
+  public static final ConfEntry<Long> REQUEST_TIMEOUT =
+      new ConfEntry<>(
+          PREFIX + "request.timeout",
+          "duration",
+          "10s",
+          "Longest wait for an answer of a connected executor, and for a map output that is still"
+              + " being completed.",
+          text -> atLeast(1, millis(text)));
+
+  public static final ConfEntry<Integer> WINDOW_BLOCKS =
+      new ConfEntry<>(
+          PREFIX + "fetch.window.blocks",
+          "int",
+          "1024",
+          "Most blocks that a reader holds of one owner at a time.",
+          text -> (int) within(1, 1 << 20, Long.parseLong(text)));
+
+  public static final ConfEntry<Long> WINDOW_SIZE =
+      new ConfEntry<>(
+          PREFIX + "fetch.window.size",
+          "size",
+          "48m",
+          "Memory that one reader reserves at a time for blocks that cannot be read in place; all"
+              + " of it or none.",
+          text -> within(1L << 16, 1L << 40, bytes(text)));
+
+  public static final ConfEntry<Long> LANDING_SIZE =
+      new ConfEntry<>(
+          PREFIX + "fetch.landing.size",
+          "size",
+          "512m",
+          "Memory that all readers of an executor together may reserve for blocks that cannot be"
+              + " read in place.",
+          text -> within(1L << 16, 1L << 40, bytes(text)));
+
+  private static final List<ConfEntry<?>> ENTRIES =
+      List.of(
+          ENABLED,
+          POOL_SIZE,
+          SEGMENT_SIZE,
+          WRITE_BUFFER,
+          PATHS,
+          CHECKSUM,
+          SOCKET_DIR,
+          CONNECT_TIMEOUT,
+          REQUEST_TIMEOUT,
+          WINDOW_BLOCKS,
+          WINDOW_SIZE,
+          LANDING_SIZE);
+
+  private ZerohopConf() {}
+
+  /** All keys, in the order of the documentation. */
+  public static List<ConfEntry<?>> entries() {
+    return ENTRIES;
+  }
+
+  /**
+   * Reads every key once, so that a bad value stops the application at its start.
+   *
+   * @return the keys under {@code spark.zerohop.} that nobody declared, most likely misspelt
+   */
+  static List<String> validate(final SparkConf conf) {
+    ENTRIES.forEach(entry -> entry.get(conf));
+    final Set<String> known = ENTRIES.stream().map(ConfEntry::key).collect(Collectors.toSet());
+    return Arrays.stream(conf.getAllWithPrefix(PREFIX))
+        .map(Tuple2::_1)
+        .map(name -> PREFIX + name)
+        .filter(key -> !known.contains(key))
+        .sorted()
+        .toList();
+  }
+
+  /** The text of {@code docs/configuration.md}. */
+  public static String markdown() {
+    final StringBuilder page = new StringBuilder();
+    page.append("# Configuration\n\n");
+    page.append("Generated from `ZerohopConf`; a test fails when this page is stale. ");
+    page.append("No key is needed beside `spark.shuffle.manager`.\n\n");
+    page.append("| key | type | default | what it does |\n| --- | --- | --- | --- |\n");
+    for (final ConfEntry<?> entry : ENTRIES) {
+      page.append(
+          String.format(
+              "| `%s` | %s | `%s` | %s |%n",
+              entry.key(), entry.type(), entry.defaultText(), entry.doc()));
+    }
+    return page.toString();
+  }
+
+  private static boolean bool(final String text) {
+    return switch (text.toLowerCase(Locale.ROOT)) {
+      case "true" -> true;
+      case "false" -> false;
+      default -> throw new IllegalArgumentException("neither true nor false");
+    };
+  }
+
+  private static long bytes(final String text) {
+    return JavaUtils.byteStringAsBytes(text);
+  }
+
+  private static long millis(final String text) {
+    return JavaUtils.timeStringAsMs(text);
+  }
+
+  private static long atLeast(final long least, final long value) {
+    return within(least, Long.MAX_VALUE, value);
+  }
+
+  private static long within(final long least, final long most, final long value) {
+    if (value < least || value > most) {
+      throw new IllegalArgumentException("must be from " + least + " to " + most);
+    }
+    return value;
+  }
+
+  private static Set<Path> paths(final String text) {
+    final Set<Path> paths = EnumSet.noneOf(Path.class);
+    for (final String word : text.split(",")) {
+      paths.add(Path.valueOf(word.trim().toUpperCase(Locale.ROOT)));
+    }
+    return paths;
+  }
+}

@@ -1,0 +1,37 @@
+package io.zerohop.spark;
+
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.shuffle.BaseShuffleHandle;
+
+/**
+ * What the driver tells tasks about a shuffle: the dependency, the application's secret for the
+ * exchange of segments (empty when it is derived from Spark's own), and the metrics.
+ *
+ * @param <K> key type
+ * @param <V> value type
+ * @param <C> combiner type
+ */
+final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
+  private static final long serialVersionUID = 1L;
+
+  private final byte[] secret;
+  private final PathAccumulators accumulators;
+
+  ZerohopShuffleHandle(
+      final int shuffleId,
+      final ShuffleDependency<K, V, C> dependency,
+      final byte[] secret,
+      final PathAccumulators accumulators) {
+    super(shuffleId, dependency);
+    this.secret = secret;
+    this.accumulators = accumulators;
+  }
+
+  byte[] secret() {
+    return secret;
+  }
+
+  PathAccumulators accumulators() {
+    return accumulators;
+  }
+}

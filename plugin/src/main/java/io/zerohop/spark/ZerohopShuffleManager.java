@@ -1,0 +1,196 @@
+package io.zerohop.spark;
+
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.spark.rows.RowsReader;
+import io.zerohop.spark.rows.RowsWriter;
+import io.zerohop.spark.staged.MapOutputFiles;
+import io.zerohop.spark.staged.ZerohopBlockResolver;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.BaseShuffleHandle;
+import org.apache.spark.shuffle.BlockStoreShuffleReader;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.apache.spark.shuffle.ShuffleBlockResolver;
+import org.apache.spark.shuffle.ShuffleHandle;
+import org.apache.spark.shuffle.ShuffleManager;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.shuffle.sort.SortShuffleManager;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.BlockManagerId;
+import scala.Tuple2;
+import scala.Tuple3;
+import scala.collection.Iterator;
+import scala.collection.Seq;
+
+/**
+ * The shuffle manager: {@code spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager} is all
+ * that it takes.
+ *
+ * <p>The driver decides for every shuffle whether it goes through Zerohop, and says so by the kind
+ * of its handle; executors follow the handle. What does not go through Zerohop is left to Spark's
+ * sort shuffle, which lives in here as well. Thread safe.
+ */
+public final class ZerohopShuffleManager implements ShuffleManager {
+  private final SparkConf conf;
+  private final boolean active;
+  private final byte[] secret;
+  private final SortShuffleManager sort;
+  private final MapOutputFiles files;
+  private final ZerohopBlockResolver resolver;
+  private final int streamsLimit;
+  private volatile PathAccumulators accumulators;
+  private volatile ExecutorShuffle executor;
+  private boolean stopped;
+
+  /** Called by Spark, in the driver and in every executor. */
+  public ZerohopShuffleManager(final SparkConf conf, final boolean isDriver) {
+    this.conf = conf;
+    this.active = Activation.check(conf, isDriver);
+    this.secret =
+        isDriver ? AppSecret.forHandles(conf.getBoolean("spark.authenticate", false)) : null;
+    this.sort = new SortShuffleManager(conf);
+    final IndexShuffleBlockResolver index =
+        (IndexShuffleBlockResolver) ((ShuffleManager) sort).shuffleBlockResolver();
+    this.files = new MapOutputFiles(index);
+    this.resolver = new ZerohopBlockResolver(index, files, this::node);
+    this.streamsLimit = conf.getInt("spark.shuffle.sort.bypassMergeThreshold", 200);
+  }
+
+  @Override
+  public <K, V, C> ShuffleHandle registerShuffle(
+      final int shuffleId, final ShuffleDependency<K, V, C> dependency) {
+    if (!active) {
+      return sort.registerShuffle(shuffleId, dependency);
+    }
+    return new ZerohopShuffleHandle<>(shuffleId, dependency, secret, accumulators(dependency));
+  }
+
+  private synchronized PathAccumulators accumulators(final ShuffleDependency<?, ?, ?> dependency) {
+    if (accumulators == null) {
+      accumulators = PathAccumulators.register(dependency.rdd().context());
+    }
+    return accumulators;
+  }
+
+  @Override
+  @SuppressWarnings("unchecked")
+  public <K, V> ShuffleWriter<K, V> getWriter(
+      final ShuffleHandle handle,
+      final long mapId,
+      final TaskContext context,
+      final ShuffleWriteMetricsReporter metrics) {
+    if (!(handle instanceof ZerohopShuffleHandle)) {
+      return sort.getWriter(handle, mapId, context, metrics);
+    }
+    final ZerohopShuffleHandle<K, V, Object> ours = (ZerohopShuffleHandle<K, V, Object>) handle;
+    final ExecutorShuffle here = executor(ours);
+    return new RowsWriter<>(
+        ours.dependency(),
+        mapId,
+        context,
+        metrics,
+        here.node(),
+        files,
+        here.pages(),
+        here.location(),
+        here.writeBufferBytes(),
+        streamsLimit);
+  }
+
+  @Override
+  @SuppressWarnings("unchecked")
+  public <K, C> ShuffleReader<K, C> getReader(
+      final ShuffleHandle handle,
+      final int startMapIndex,
+      final int endMapIndex,
+      final int startPartition,
+      final int endPartition,
+      final TaskContext context,
+      final ShuffleReadMetricsReporter metrics) {
+    if (!(handle instanceof ZerohopShuffleHandle)) {
+      return sort.getReader(
+          handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
+    }
+    final ZerohopShuffleHandle<K, Object, C> ours = (ZerohopShuffleHandle<K, Object, C>) handle;
+    final ExecutorShuffle here = executor(ours);
+    final SparkEnv env = SparkEnv.get();
+    final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks =
+        env.mapOutputTracker()
+            .getMapSizesByExecutorId(
+                handle.shuffleId(), startMapIndex, endMapIndex, startPartition, endPartition);
+    if (here.node() == null) {
+      return new BlockStoreShuffleReader<>(
+          (BaseShuffleHandle<K, Object, C>) ours,
+          blocks,
+          context,
+          metrics,
+          env.serializerManager(),
+          env.blockManager(),
+          env.mapOutputTracker(),
+          false);
+    }
+    return new RowsReader<>(
+        ours.dependency(),
+        blocks,
+        context,
+        metrics,
+        new ReadMetrics(ours.accumulators(), here.metrics()),
+        here.node(),
+        here.transport());
+  }
+
+  private ExecutorShuffle executor(final ZerohopShuffleHandle<?, ?, ?> handle) {
+    final ExecutorShuffle running = executor;
+    return running != null ? running : startExecutor(handle);
+  }
+
+  private synchronized ExecutorShuffle startExecutor(final ZerohopShuffleHandle<?, ?, ?> handle) {
+    if (stopped) {
+      throw new IllegalStateException("The shuffle manager of this executor has been stopped");
+    }
+    if (executor == null) {
+      final SparkEnv env = SparkEnv.get();
+      executor =
+          ExecutorShuffle.start(env, conf, AppSecret.resolve(handle.secret(), env), resolver);
+    }
+    return executor;
+  }
+
+  private ShuffleNode node() {
+    final ExecutorShuffle running = executor;
+    return running == null ? null : running.node();
+  }
+
+  @Override
+  public boolean unregisterShuffle(final int shuffleId) {
+    final ShuffleNode node = node();
+    if (node != null) {
+      node.unregisterShuffle(shuffleId);
+    }
+    files.unregisterShuffle(shuffleId);
+    return sort.unregisterShuffle(shuffleId);
+  }
+
+  @Override
+  public ShuffleBlockResolver shuffleBlockResolver() {
+    return resolver;
+  }
+
+  @Override
+  public void stop() {
+    final ExecutorShuffle running;
+    synchronized (this) {
+      stopped = true;
+      running = executor;
+    }
+    if (running != null) {
+      running.close();
+    }
+    sort.stop();
+  }
+}

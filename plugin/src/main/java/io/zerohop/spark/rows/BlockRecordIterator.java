@@ -1,0 +1,107 @@
+package io.zerohop.spark.rows;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.spark.FailureOutcome;
+import java.util.List;
+import java.util.NoSuchElementException;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import scala.Product2;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+
+/**
+ * The records of all blocks of a reader, one block after the other. Counts records and lets a
+ * killed task go at every block and every {@value #RECORDS_BETWEEN_CHECKS} records. Belongs to one
+ * task.
+ */
+final class BlockRecordIterator extends AbstractIterator<Product2<?, ?>> {
+  private static final int RECORDS_BETWEEN_CHECKS = 1024;
+
+  private final BlockFetcher fetcher;
+  private final List<BlockSource> sources;
+  private final BlockRecords records;
+  private final TaskContext context;
+  private final ShuffleReadMetricsReporter metrics;
+  private final Runnable atEnd;
+  private Iterator<? extends Product2<?, ?>> current = Iterator.empty();
+  private long uncounted;
+  private boolean ended;
+
+  BlockRecordIterator(
+      final BlockFetcher fetcher,
+      final List<BlockSource> sources,
+      final BlockRecords records,
+      final TaskContext context,
+      final ShuffleReadMetricsReporter metrics,
+      final Runnable atEnd) {
+    this.fetcher = fetcher;
+    this.sources = sources;
+    this.records = records;
+    this.context = context;
+    this.metrics = metrics;
+    this.atEnd = atEnd;
+  }
+
+  @Override
+  public boolean hasNext() {
+    while (!current.hasNext()) {
+      if (ended || !nextBlock()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean nextBlock() {
+    count();
+    context.killTaskIfInterrupted();
+    try {
+      if (fetcher.next()) {
+        current = records.of(fetcher.block());
+        return true;
+      }
+    } catch (final ZerohopException e) {
+      throw FailureOutcome.raise(e);
+    }
+    ended = true;
+    current = Iterator.empty();
+    atEnd.run();
+    return false;
+  }
+
+  @Override
+  public Product2<?, ?> next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException("No more records");
+    }
+    if (++uncounted >= RECORDS_BETWEEN_CHECKS) {
+      count();
+      context.killTaskIfInterrupted();
+    }
+    try {
+      return current.next();
+    } catch (final DamagedBlockException e) {
+      throw FailureOutcome.raise(fetchFailure(fetcher.block().block(), e));
+    }
+  }
+
+  private ZerohopException fetchFailure(final Block block, final ZerohopException cause) {
+    for (final BlockSource source : sources) {
+      if (source.blocks().contains(block)) {
+        return new BlockFetchException(block, source, cause.getMessage(), cause);
+      }
+    }
+    return cause;
+  }
+
+  /** Tells Spark of the records handed out since the last time; once more when the task ends. */
+  void count() {
+    metrics.incRecordsRead(uncounted);
+    uncounted = 0;
+  }
+}

@@ -1,0 +1,130 @@
+package io.zerohop.spark.rows;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.spark.FailureOutcome;
+import io.zerohop.spark.SparkLinks;
+import io.zerohop.spark.staged.MapOutputFiles;
+import java.io.IOException;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.serializer.Serializer;
+import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
+import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.storage.BlockManagerId;
+import scala.Option;
+import scala.Product2;
+import scala.collection.Iterator;
+
+/**
+ * Writes the records of one map task. What the dependency's serializer allows decides how records
+ * become bytes; see the {@link RecordAppender}s.
+ *
+ * @param <K> key type
+ * @param <V> value type
+ * @param <C> combiner type
+ */
+public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
+  private final ShuffleDependency<K, V, C> dependency;
+  private final long mapId;
+  private final TaskContext context;
+  private final ShuffleWriteMetricsReporter metrics;
+  private final BlockManagerId location;
+  private final RowChecksums checksums;
+  private final MapOutputBuffer output;
+  private final int streamsLimit;
+  private long[] partitionLengths;
+
+  /**
+   * A writer.
+   *
+   * @param node this executor's blocks in memory, or null if it has none
+   * @param location what goes into the map status
+   * @param writeBufferBytes limit of the arena
+   * @param streamsLimit most serialization streams to hold open at a time
+   */
+  public RowsWriter(
+      final ShuffleDependency<K, V, C> dependency,
+      final long mapId,
+      final TaskContext context,
+      final ShuffleWriteMetricsReporter metrics,
+      final ShuffleNode node,
+      final MapOutputFiles files,
+      final PagePool pages,
+      final BlockManagerId location,
+      final long writeBufferBytes,
+      final int streamsLimit) {
+    this.dependency = dependency;
+    this.mapId = mapId;
+    this.context = context;
+    this.metrics = metrics;
+    this.location = location;
+    this.streamsLimit = streamsLimit;
+    this.checksums = RowChecksums.of(dependency);
+    final int partitions = dependency.partitioner().numPartitions();
+    this.output =
+        new MapOutputBuffer(
+            dependency.shuffleId(),
+            mapId,
+            new PartitionArena(pages, partitions, writeBufferBytes),
+            node == null ? null : node.newMapOutput(dependency.shuffleId(), mapId, partitions),
+            files);
+  }
+
+  @Override
+  public void write(final Iterator<Product2<K, V>> records) throws IOException {
+    try {
+      final long count = appender().appendAll(records);
+      partitionLengths = output.commit();
+      long bytes = 0;
+      for (final long length : partitionLengths) {
+        bytes += length;
+      }
+      metrics.incRecordsWritten(count);
+      metrics.incBytesWritten(bytes);
+      metrics.incWriteTime(output.packNanos());
+      context.taskMetrics().incDiskBytesSpilled(output.spilledBytes());
+    } catch (final ZerohopException e) {
+      throw FailureOutcome.raise(e);
+    }
+  }
+
+  private RecordAppender<K, V> appender() {
+    final Serializer serializer = dependency.serializer();
+    final UnsafeRows rows = UnsafeRows.of(serializer);
+    if (dependency.mapSideCombine()) {
+      return new SortedAppender<>(output, dependency, context, checksums);
+    }
+    if (rows != null) {
+      return new UnsafeRowAppender<>(output, dependency.partitioner(), checksums, rows);
+    }
+    if (serializer.supportsRelocationOfSerializedObjects()) {
+      return new RelocatableAppender<>(output, dependency.partitioner(), serializer, checksums);
+    }
+    if (dependency.partitioner().numPartitions() <= streamsLimit) {
+      return new StreamAppender<>(output, dependency.partitioner(), serializer, checksums);
+    }
+    return new SortedAppender<>(output, dependency, context, checksums);
+  }
+
+  @Override
+  public Option<MapStatus> stop(final boolean success) {
+    try {
+      output.close();
+    } catch (final IOException e) {
+      throw new java.io.UncheckedIOException(
+          "Could not delete a temporary file of map output " + mapId, e);
+    }
+    if (!success || partitionLengths == null) {
+      return Option.empty();
+    }
+    return Option.apply(
+        SparkLinks.newMapStatus(location, partitionLengths, mapId, checksums.value()));
+  }
+
+  @Override
+  public long[] getPartitionLengths() {
+    return partitionLengths;
+  }
+}

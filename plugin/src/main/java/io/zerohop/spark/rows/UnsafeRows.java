@@ -1,0 +1,50 @@
+package io.zerohop.spark.rows;
+
+import java.lang.reflect.Field;
+import java.nio.ByteOrder;
+import org.apache.spark.serializer.Serializer;
+import org.apache.spark.util.AccumulatorV2;
+
+/**
+ * What the fast path for SQL rows needs to know of Spark's UnsafeRowSerializer: the number of
+ * fields of a row, and the "data size" metric that adaptive execution plans with and that the
+ * serializer would have updated. Both are private there; if a Spark version hides them elsewhere,
+ * the fast path is not taken and the serializer itself is used.
+ *
+ * @param numFields fields of each row
+ * @param dataSize the metric, or null
+ */
+record UnsafeRows(int numFields, AccumulatorV2<?, ?> dataSize) {
+  private static final String SERIALIZER = "org.apache.spark.sql.execution.UnsafeRowSerializer";
+  private static final boolean LITTLE_ENDIAN = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
+
+  /** The fast path for this serializer, or null if it is another one or not as we know it. */
+  static UnsafeRows of(final Serializer serializer) {
+    if (!SERIALIZER.equals(serializer.getClass().getName())) {
+      return null;
+    }
+    try {
+      final Field fields = serializer.getClass().getDeclaredField("numFields");
+      final Field metric = serializer.getClass().getDeclaredField("dataSize");
+      fields.setAccessible(true);
+      metric.setAccessible(true);
+      return new UnsafeRows(
+          fields.getInt(serializer), (AccumulatorV2<?, ?>) metric.get(serializer));
+    } catch (final ReflectiveOperationException | RuntimeException e) {
+      return null;
+    }
+  }
+
+  /** Adds to the metric, which is a sum. */
+  @SuppressWarnings("unchecked")
+  void addDataSize(final long bytes) {
+    if (dataSize != null) {
+      ((AccumulatorV2<Object, Object>) dataSize).add(bytes);
+    }
+  }
+
+  /** Converts between the machine's order and the stream's. */
+  static int bigEndian(final int value) {
+    return LITTLE_ENDIAN ? Integer.reverseBytes(value) : value;
+  }
+}

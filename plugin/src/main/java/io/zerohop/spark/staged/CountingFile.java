@@ -1,0 +1,41 @@
+package io.zerohop.spark.staged;
+
+import java.io.BufferedOutputStream;
+import java.io.File;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+
+/** A buffered file that knows how many bytes went in. Not thread safe. */
+final class CountingFile extends OutputStream {
+  private static final int BUFFER_BYTES = 256 << 10;
+
+  private final OutputStream out;
+  private long bytes;
+
+  CountingFile(final File file) throws IOException {
+    out = new BufferedOutputStream(new FileOutputStream(file), BUFFER_BYTES);
+  }
+
+  /** Bytes written so far, those in the buffer included. */
+  long bytes() {
+    return bytes;
+  }
+
+  @Override
+  public void write(final int b) throws IOException {
+    out.write(b);
+    bytes++;
+  }
+
+  @Override
+  public void write(final byte[] source, final int offset, final int length) throws IOException {
+    out.write(source, offset, length);
+    bytes += length;
+  }
+
+  @Override
+  public void close() throws IOException {
+    out.close();
+  }
+}

@@ -1,0 +1,74 @@
+package io.zerohop.spark.staged;
+
+import java.io.File;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import org.apache.spark.network.util.LimitedInputStream;
+import org.apache.spark.serializer.SerializerManager;
+
+/**
+ * A batch of a map output that found no room in the pool, in a temporary file until the whole
+ * output is merged. Encrypted where the user asked for that, never compressed. Belongs to one task;
+ * {@link #close()} deletes the file.
+ */
+public final class SpilledBatch implements AutoCloseable {
+  private final File file;
+  private final SerializerManager serializers;
+  private final long[] ends;
+
+  private SpilledBatch(final File file, final SerializerManager serializers, final int partitions) {
+    this.file = file;
+    this.serializers = serializers;
+    this.ends = new long[partitions];
+  }
+
+  /** Writes all partitions of {@code source} to {@code file}, which is deleted if that fails. */
+  public static SpilledBatch write(
+      final File file,
+      final SerializerManager serializers,
+      final int partitions,
+      final PartitionBytes source)
+      throws IOException {
+    final SpilledBatch batch = new SpilledBatch(file, serializers, partitions);
+    try (CountingFile out = new CountingFile(file)) {
+      for (int partition = 0; partition < partitions; partition++) {
+        try (PartitionOutputStream part =
+            new PartitionOutputStream(out, serializers::wrapForEncryption)) {
+          source.writeTo(partition, part);
+        }
+        batch.ends[partition] = out.bytes();
+      }
+      return batch;
+    } catch (final IOException | RuntimeException e) {
+      batch.close();
+      throw e;
+    }
+  }
+
+  /** Bytes in the file. */
+  public long bytes() {
+    return ends.length == 0 ? 0 : ends[ends.length - 1];
+  }
+
+  /** Copies the plain bytes of a partition. */
+  public void writeTo(final int partition, final OutputStream out) throws IOException {
+    final long start = partition == 0 ? 0 : ends[partition - 1];
+    final long length = ends[partition] - start;
+    if (length == 0) {
+      return;
+    }
+    try (FileInputStream in = new FileInputStream(file)) {
+      in.getChannel().position(start);
+      final InputStream plain = serializers.wrapForEncryption(new LimitedInputStream(in, length));
+      plain.transferTo(out);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    Files.deleteIfExists(file.toPath());
+  }
+}

@@ -1,0 +1,147 @@
+package io.zerohop.spark.staged;
+
+import io.zerohop.shuffle.MapOutputLease;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.StoredOutput;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.client.StreamCallbackWithID;
+import org.apache.spark.network.shuffle.MergedBlockMeta;
+import org.apache.spark.serializer.SerializerManager;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.apache.spark.shuffle.MigratableResolver;
+import org.apache.spark.shuffle.ShuffleBlockInfo;
+import org.apache.spark.shuffle.ShuffleBlockResolver;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.ShuffleBlockBatchId;
+import org.apache.spark.storage.ShuffleBlockId;
+import org.apache.spark.storage.ShuffleMergedBlockId;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.collection.immutable.$colon$colon;
+import scala.collection.immutable.List;
+import scala.collection.immutable.List$;
+import scala.collection.immutable.Seq;
+
+/**
+ * Serves this executor's blocks to Spark: to readers that can reach them neither in place nor by
+ * mapping, and to other executors when this one is decommissioned. A map output in memory is first
+ * written as a file in Spark's format; from there on Spark's own index resolver does the work.
+ * Thread safe.
+ */
+public final class ZerohopBlockResolver
+    implements ShuffleBlockResolver, MigratableResolver, ScalaSeqTwin {
+  private final IndexShuffleBlockResolver index;
+  private final MapOutputFiles files;
+  private final Supplier<ShuffleNode> node;
+
+  /**
+   * A resolver.
+   *
+   * @param node this executor's blocks in memory; supplies null while there are none
+   */
+  public ZerohopBlockResolver(
+      final IndexShuffleBlockResolver index,
+      final MapOutputFiles files,
+      final Supplier<ShuffleNode> node) {
+    this.index = index;
+    this.files = files;
+    this.node = node;
+  }
+
+  @Override
+  public ManagedBuffer getBlockData(final BlockId blockId, final Option<String[]> dirs) {
+    if (blockId instanceof ShuffleBlockId id) {
+      ensureFile(id.shuffleId(), id.mapId());
+    } else if (blockId instanceof ShuffleBlockBatchId id) {
+      ensureFile(id.shuffleId(), id.mapId());
+    }
+    return index.getBlockData(blockId, dirs);
+  }
+
+  private void ensureFile(final int shuffleId, final long mapId) {
+    final ShuffleNode memory = node.get();
+    if (memory == null || files.holds(shuffleId, mapId)) {
+      return;
+    }
+    try (MapOutputLease output = memory.lease(shuffleId, mapId)) {
+      if (output != null) {
+        files.materialise(shuffleId, mapId, output);
+      }
+    } catch (final IOException e) {
+      throw new UncheckedIOException(
+          "Could not write map output "
+              + mapId
+              + " of shuffle "
+              + shuffleId
+              + " to Spark's local directories (spark.local.dir)",
+          e);
+    }
+  }
+
+  @Override
+  public Seq<ShuffleBlockInfo> getStoredShuffles() {
+    final Set<ShuffleBlockInfo> stored = new LinkedHashSet<>();
+    final Iterator<?> inFiles = StoredShuffles.of(index).iterator();
+    while (inFiles.hasNext()) {
+      stored.add((ShuffleBlockInfo) inFiles.next());
+    }
+    final ShuffleNode memory = node.get();
+    if (memory != null) {
+      for (final StoredOutput output : memory.stored()) {
+        stored.add(new ShuffleBlockInfo(output.shuffleId(), output.mapId()));
+      }
+    }
+    List<ShuffleBlockInfo> list = List$.MODULE$.empty();
+    for (final ShuffleBlockInfo info : stored) {
+      list = new $colon$colon<>(info, list);
+    }
+    return list;
+  }
+
+  @Override
+  public List<Tuple2<BlockId, ManagedBuffer>> getMigrationBlocks(final ShuffleBlockInfo info) {
+    ensureFile(info.shuffleId(), info.mapId());
+    return index.getMigrationBlocks(info);
+  }
+
+  @Override
+  public StreamCallbackWithID putShuffleBlockAsStream(
+      final BlockId blockId, final SerializerManager serializers) {
+    return index.putShuffleBlockAsStream(blockId, serializers);
+  }
+
+  /** Called from Spark 4.0 on: the shuffle is gone, so migrating it is in vain. */
+  public void addShuffleToSkip(final int shuffleId) {
+    StoredShuffles.skip(index, shuffleId);
+  }
+
+  @Override
+  public Seq<ManagedBuffer> getMergedBlockData(
+      final ShuffleMergedBlockId blockId, final Option<String[]> dirs) {
+    throw noMergedBlocks(blockId);
+  }
+
+  @Override
+  public MergedBlockMeta getMergedBlockMeta(
+      final ShuffleMergedBlockId blockId, final Option<String[]> dirs) {
+    throw noMergedBlocks(blockId);
+  }
+
+  private static UnsupportedOperationException noMergedBlocks(final BlockId blockId) {
+    return new UnsupportedOperationException(
+        "Zerohop has no merged block "
+            + blockId
+            + ": push-based shuffle (spark.shuffle.push.enabled) is not used with it");
+  }
+
+  @Override
+  public void stop() {
+    index.stop();
+  }
+}

@@ -1,0 +1,85 @@
+package io.zerohop.shuffle;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * How to reach the memory of one {@link ShuffleNode}: which boot of which machine, which socket
+ * folder, which socket in it, and which life of the executor.
+ *
+ * <p>The folder's path is not in it, since every process of an application derives it from the same
+ * configuration; its identity is, so that a reader can tell "the owner is dead" (same folder, no
+ * socket) from "the owner is elsewhere" (another folder, such as another container's).
+ *
+ * @param bootId 8 hexadecimal digits that name the running kernel
+ * @param folderId identity of the socket folder as its owner saw it
+ * @param incarnation random; a restarted executor never has its predecessor's
+ * @param socket file name of the socket in the folder, also the owner's name in the handshake
+ */
+public record Location(String bootId, long folderId, long incarnation, String socket) {
+
+  /** Longest encoded form, in bytes; all of it ASCII. */
+  public static final int MAX_ENCODED_BYTES = 100;
+
+  private static final String BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
+  private static final Pattern FORMAT =
+      Pattern.compile("zh1:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):([A-Za-z0-9._-]{1,48})");
+
+  /** Checks every part, so that what was encoded can be parsed again. */
+  public Location {
+    if (!FORMAT.matcher(format(bootId, folderId, incarnation, socket)).matches()) {
+      throw new IllegalArgumentException(
+          "not a location: boot id '" + bootId + "', socket '" + socket + "'");
+    }
+  }
+
+  /** The form that travels in a map status: ASCII, at most {@link #MAX_ENCODED_BYTES} bytes. */
+  public String encode() {
+    return format(bootId, folderId, incarnation, socket);
+  }
+
+  /** Reads an encoded location; null if the text is null or not a location of this version. */
+  public static Location parse(final String text) {
+    if (text == null || text.length() > MAX_ENCODED_BYTES) {
+      return null;
+    }
+    final Matcher matcher = FORMAT.matcher(text);
+    if (!matcher.matches()) {
+      return null;
+    }
+    return new Location(
+        matcher.group(1),
+        Long.parseUnsignedLong(matcher.group(2), 16),
+        Long.parseUnsignedLong(matcher.group(3), 16),
+        matcher.group(4));
+  }
+
+  /** Names the running kernel: 8 hexadecimal digits of a hash of its boot id. */
+  public static String currentBootId() {
+    try {
+      final byte[] text =
+          Files.readString(java.nio.file.Path.of(BOOT_ID_FILE))
+              .trim()
+              .getBytes(StandardCharsets.US_ASCII);
+      final byte[] hash = MessageDigest.getInstance("SHA-256").digest(text);
+      return java.util.HexFormat.of().formatHex(hash, 0, 4);
+    } catch (final IOException | NoSuchAlgorithmException e) {
+      throw new IllegalStateException("cannot read " + BOOT_ID_FILE + "; Zerohop needs Linux", e);
+    }
+  }
+
+  private static String format(
+      final String bootId, final long folderId, final long incarnation, final String socket) {
+    return String.format("zh1:%s:%016x:%016x:%s", bootId, folderId, incarnation, socket);
+  }
+
+  @Override
+  public String toString() {
+    return encode();
+  }
+}

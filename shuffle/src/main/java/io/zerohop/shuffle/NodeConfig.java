@@ -1,0 +1,203 @@
+package io.zerohop.shuffle;
+
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.Objects;
+import java.util.Set;
+
+/** What a {@link ShuffleNode} needs to know. Immutable and thread safe. */
+public final class NodeConfig {
+  private final String appId;
+  private final String executorId;
+  private final java.nio.file.Path socketBase;
+  private final byte[] secret;
+  private final long poolBytes;
+  private final long segmentBytes;
+  private final boolean checksum;
+  private final Set<Path> paths;
+  private final Duration connectLimit;
+  private final Duration requestLimit;
+  private final int windowBlocks;
+  private final long windowBytes;
+  private final long landingBytes;
+
+  private NodeConfig(final Builder builder) {
+    appId = Objects.requireNonNull(builder.appId, "appId");
+    executorId = Objects.requireNonNull(builder.executorId, "executorId");
+    socketBase = builder.socketBase;
+    secret = Objects.requireNonNull(builder.secret, "secret").clone();
+    poolBytes = positive(builder.poolBytes, "poolBytes");
+    segmentBytes = positive(builder.segmentBytes, "segmentBytes");
+    checksum = builder.checksum;
+    paths = Set.copyOf(builder.paths);
+    connectLimit = Objects.requireNonNull(builder.connectLimit, "connectLimit");
+    requestLimit = Objects.requireNonNull(builder.requestLimit, "requestLimit");
+    windowBlocks = (int) positive(builder.windowBlocks, "windowBlocks");
+    windowBytes = positive(builder.windowBytes, "windowBytes");
+    landingBytes = positive(builder.landingBytes, "landingBytes");
+  }
+
+  public static Builder builder() {
+    return new Builder();
+  }
+
+  /** The application; names the socket folder. */
+  public String appId() {
+    return appId;
+  }
+
+  /** This executor; names the socket and appears in messages. */
+  public String executorId() {
+    return executorId;
+  }
+
+  /** Folder under which each application has its own; null for the default. */
+  public java.nio.file.Path socketBase() {
+    return socketBase;
+  }
+
+  /** The application's secret, a fresh copy. */
+  public byte[] secret() {
+    return secret.clone();
+  }
+
+  /** Most bytes of memory that the pool may reserve, catalog included. */
+  public long poolBytes() {
+    return poolBytes;
+  }
+
+  /** Bytes of an ordinary segment; larger regions get a segment of their own. */
+  public long segmentBytes() {
+    return segmentBytes;
+  }
+
+  /** Whether block bytes are checksummed when written and verified at each read. */
+  public boolean checksum() {
+    return checksum;
+  }
+
+  /** Ways that blocks may take. */
+  public Set<Path> paths() {
+    return paths;
+  }
+
+  /** Longest time to connect to a peer. */
+  public Duration connectLimit() {
+    return connectLimit;
+  }
+
+  /** Longest time to wait for one answer, block or readiness. */
+  public Duration requestLimit() {
+    return requestLimit;
+  }
+
+  /** Most blocks of one fetch window. */
+  public int windowBlocks() {
+    return windowBlocks;
+  }
+
+  /** Most bytes that one fetcher's staged blocks may occupy at a time. */
+  public long windowBytes() {
+    return windowBytes;
+  }
+
+  /** Most bytes that all fetchers' staged blocks may occupy at a time. */
+  public long landingBytes() {
+    return landingBytes;
+  }
+
+  private static long positive(final long value, final String name) {
+    if (value <= 0) {
+      throw new IllegalArgumentException(name + " must be positive, not " + value);
+    }
+    return value;
+  }
+
+  /** Collects settings; everything but the ids, the secret and the pool size has a default. */
+  public static final class Builder {
+    private String appId;
+    private String executorId;
+    private java.nio.file.Path socketBase;
+    private byte[] secret;
+    private long poolBytes;
+    private long segmentBytes = 128L << 20;
+    private boolean checksum = true;
+    private Set<Path> paths = EnumSet.allOf(Path.class);
+    private Duration connectLimit = Duration.ofSeconds(5);
+    private Duration requestLimit = Duration.ofSeconds(30);
+    private int windowBlocks = 1024;
+    private long windowBytes = 48L << 20;
+    private long landingBytes = 256L << 20;
+
+    private Builder() {}
+
+    public Builder appId(final String value) {
+      appId = value;
+      return this;
+    }
+
+    public Builder executorId(final String value) {
+      executorId = value;
+      return this;
+    }
+
+    public Builder socketBase(final java.nio.file.Path value) {
+      socketBase = value;
+      return this;
+    }
+
+    public Builder secret(final byte[] value) {
+      secret = value.clone();
+      return this;
+    }
+
+    public Builder poolBytes(final long value) {
+      poolBytes = value;
+      return this;
+    }
+
+    public Builder segmentBytes(final long value) {
+      segmentBytes = value;
+      return this;
+    }
+
+    public Builder checksum(final boolean value) {
+      checksum = value;
+      return this;
+    }
+
+    public Builder paths(final Set<Path> value) {
+      paths = Set.copyOf(value);
+      return this;
+    }
+
+    public Builder connectLimit(final Duration value) {
+      connectLimit = value;
+      return this;
+    }
+
+    public Builder requestLimit(final Duration value) {
+      requestLimit = value;
+      return this;
+    }
+
+    public Builder windowBlocks(final int value) {
+      windowBlocks = value;
+      return this;
+    }
+
+    public Builder windowBytes(final long value) {
+      windowBytes = value;
+      return this;
+    }
+
+    public Builder landingBytes(final long value) {
+      landingBytes = value;
+      return this;
+    }
+
+    public NodeConfig build() {
+      return new NodeConfig(this);
+    }
+  }
+}

@@ -1,0 +1,14 @@
+package io.zerohop.shuffle;
+
+/**
+ * What a map task has collected so far, partition by partition, in memory of its own. It is walked
+ * more than once while it is packed and must give the same chunks each time.
+ */
+public interface PackSource {
+
+  /** Number of partitions; the same as the map output's. */
+  int partitions();
+
+  /** Gives the chunks of one partition, in order; none if it is empty. */
+  void forEachChunk(int partition, ExtentConsumer consumer);
+}

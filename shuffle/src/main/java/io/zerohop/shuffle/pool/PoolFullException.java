@@ -1,0 +1,20 @@
+package io.zerohop.shuffle.pool;
+
+import io.zerohop.device.ZerohopException;
+
+/** The pool has no room for a region; the bytes must go elsewhere. Nothing was changed. */
+public final class PoolFullException extends ZerohopException {
+  private static final long serialVersionUID = 1L;
+
+  private final long requestedBytes;
+
+  public PoolFullException(final String message, final long requestedBytes, final Throwable cause) {
+    super(Category.FALLBACK, message, cause);
+    this.requestedBytes = requestedBytes;
+  }
+
+  /** The size that was refused, in bytes. */
+  public long requestedBytes() {
+    return requestedBytes;
+  }
+}
