@@ -1,0 +1,203 @@
+package io.zerohop.cluster;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
+
+/**
+ * A Spark application in a process of its own that is asked line by line: a question goes to its
+ * standard input, the answer is the next line on its standard output that begins with {@link
+ * #ANSWER}. What else it prints goes to its log.
+ *
+ * <p>End of input tells the application to stop, so none outlives the process that started it. One
+ * thread may ask at a time; {@link #close} may be called by any.
+ */
+public final class SparkApplication implements AutoCloseable {
+  /** What an answer begins with. */
+  public static final String ANSWER = "@zerohop ";
+
+  private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
+  private static final int LOG_LINES_SHOWN = 30;
+  private static final String GONE = "";
+
+  private final String name;
+  private final Path log;
+  private final Process process;
+  private final Writer questions;
+  private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
+
+  private SparkApplication(final String name, final Path log, final Process process) {
+    this.name = name;
+    this.log = log;
+    this.process = process;
+    this.questions = process.outputWriter(StandardCharsets.UTF_8);
+    final Thread reader = new Thread(this::readAnswers, "answers-of-" + name);
+    reader.setDaemon(true);
+    reader.start();
+  }
+
+  /**
+   * Submits an application.
+   *
+   * @param name what messages call it
+   * @param log the file that gets what it logs; made or appended to
+   */
+  public static SparkApplication start(
+      final String name, final SparkHome home, final Submission submission, final Path log)
+      throws IOException {
+    final ProcessBuilder builder = new ProcessBuilder(home.command(submission));
+    builder.environment().putAll(home.environment());
+    builder.directory(home.root().toFile());
+    builder.redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
+    return new SparkApplication(name, log, builder.start());
+  }
+
+  /** What messages call it. */
+  public String name() {
+    return name;
+  }
+
+  /** The driver's process, whose descendants are the executors. */
+  public ProcessHandle driver() {
+    return process.toHandle();
+  }
+
+  /**
+   * Asks and waits for the answer.
+   *
+   * @param question one line, without its end
+   * @throws ClusterException if the application ends or does not answer within the limit
+   */
+  public String ask(final String question, final Duration limit) {
+    try {
+      questions.write(question + "\n");
+      questions.flush();
+    } catch (final IOException e) {
+      throw failure("ended before it was asked '" + question + "'", e);
+    }
+    return answer(limit);
+  }
+
+  /**
+   * Waits for a line that it says unasked, such as that it is ready.
+   *
+   * @throws ClusterException if the application ends or says nothing within the limit
+   */
+  public String answer(final Duration limit) {
+    final String answer;
+    try {
+      answer = answers.poll(limit.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw failure("was not waited for: interrupted", e);
+    }
+    if (answer == null) {
+      throw failure("gave no answer within " + limit.toSeconds() + " s", null);
+    }
+    if (answer.equals(GONE)) {
+      answers.add(GONE);
+      throw failure("ended without an answer", null);
+    }
+    return answer;
+  }
+
+  /**
+   * Waits until it has ended by itself.
+   *
+   * @throws ClusterException if it ends with an error or not within the limit
+   */
+  public void await(final Duration limit) throws InterruptedException {
+    if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
+      throw failure("did not end within " + limit.toSeconds() + " s", null);
+    }
+    if (process.exitValue() != 0) {
+      throw failure("ended with status " + process.exitValue(), null);
+    }
+  }
+
+  /** Stops it and its executors: by end of input, then SIGTERM, then SIGKILL. */
+  @Override
+  public void close() {
+    final List<ProcessHandle> executors = process.descendants().toList();
+    try {
+      questions.close();
+    } catch (final IOException e) {
+      // It is already gone, which is what closing wants.
+    }
+    if (!endsWithin(STOP_LIMIT)) {
+      process.destroy();
+      if (!endsWithin(STOP_LIMIT)) {
+        process.destroyForcibly();
+      }
+    }
+    executors.forEach(SparkApplication::awaitEnd);
+  }
+
+  /** Executors tidy up when their driver is gone; only one that hangs is killed. */
+  private static void awaitEnd(final ProcessHandle executor) {
+    try {
+      executor.onExit().get(STOP_LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      executor.destroyForcibly();
+    } catch (final ExecutionException | TimeoutException e) {
+      executor.destroyForcibly();
+    }
+  }
+
+  private boolean endsWithin(final Duration limit) {
+    try {
+      return process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  private void readAnswers() {
+    try (BufferedReader lines =
+            new BufferedReader(
+                new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+        Writer rest = Files.newBufferedWriter(Path.of(log + ".out"))) {
+      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        if (line.startsWith(ANSWER)) {
+          answers.add(line.substring(ANSWER.length()));
+        } else {
+          rest.write(line + "\n");
+        }
+      }
+    } catch (final IOException e) {
+      throw new UncheckedIOException("reading the output of " + name, e);
+    } finally {
+      answers.add(GONE);
+    }
+  }
+
+  private ClusterException failure(final String what, final Throwable cause) {
+    return new ClusterException(
+        "the Spark application '" + name + "' " + what + "; its log " + log + " ends:\n" + logEnd(),
+        cause);
+  }
+
+  private String logEnd() {
+    try (Stream<String> lines = Files.lines(log)) {
+      final List<String> all = lines.toList();
+      return String.join("\n", all.subList(Math.max(0, all.size() - LOG_LINES_SHOWN), all.size()));
+    } catch (final IOException | UncheckedIOException e) {
+      return "(not readable: " + e.getMessage() + ")";
+    }
+  }
+}

@@ -1,0 +1,74 @@
+package io.zerohop.workload;
+
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.apache.spark.sql.Row;
+
+/**
+ * A query's rows, one line each and the lines sorted, so that equal results are equal files
+ * whatever order the rows came in. Exact: decimals keep their scale, null differs from any value.
+ */
+public final class ResultFile {
+  private static final String NULL = "\\N";
+
+  private ResultFile() {}
+
+  /** Writes the rows. */
+  static void write(final Path file, final List<Row> rows) throws IOException {
+    Files.write(file, rows.stream().map(ResultFile::line).sorted().toList());
+  }
+
+  /**
+   * Says how two results differ: one line per row that only one side has, the row's origin first.
+   *
+   * @return no line if they are equal
+   */
+  public static List<String> differences(
+      final String leftName, final Path left, final String rightName, final Path right)
+      throws IOException {
+    final List<String> leftRows = Files.readAllLines(left);
+    final List<String> rightRows = Files.readAllLines(right);
+    final List<String> differences = new ArrayList<>();
+    int l = 0;
+    int r = 0;
+    while (l < leftRows.size() || r < rightRows.size()) {
+      final int order = compare(leftRows, l, rightRows, r);
+      if (order < 0) {
+        differences.add("only " + leftName + ": " + leftRows.get(l));
+      } else if (order > 0) {
+        differences.add("only " + rightName + ": " + rightRows.get(r));
+      }
+      l += order <= 0 ? 1 : 0;
+      r += order >= 0 ? 1 : 0;
+    }
+    return Collections.unmodifiableList(differences);
+  }
+
+  private static int compare(
+      final List<String> left, final int l, final List<String> right, final int r) {
+    if (l == left.size()) {
+      return 1;
+    }
+    return r == right.size() ? -1 : left.get(l).compareTo(right.get(r));
+  }
+
+  private static String line(final Row row) {
+    return String.join(
+        "\t", IntStream.range(0, row.length()).mapToObj(i -> field(row.get(i))).toList());
+  }
+
+  private static String field(final Object value) {
+    if (value == null) {
+      return NULL;
+    }
+    final String text =
+        value instanceof BigDecimal decimal ? decimal.toPlainString() : value.toString();
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n");
+  }
+}

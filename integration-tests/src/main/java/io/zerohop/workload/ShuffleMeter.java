@@ -1,0 +1,95 @@
+package io.zerohop.workload;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.AccumulableInfo;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerStageCompleted;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.scheduler.StageInfo;
+import scala.collection.Iterator;
+
+/**
+ * Adds up what shuffles cost and which way their bytes went, between one {@link #reset} and the
+ * next. Bytes per path are the named accumulators {@code zerohop.<path>.bytes}; under sort shuffle
+ * there are none and they stay 0.
+ *
+ * <p>Spark's listener thread fills it; the caller lets that thread run dry before it reads.
+ */
+final class ShuffleMeter extends SparkListener {
+  private static final String PREFIX = "zerohop.";
+  private static final String SUFFIX = ".bytes";
+
+  private final Map<String, Long> bytesByPath = new HashMap<>();
+  private long stageMs;
+  private long writeNanos;
+  private long fetchWaitMs;
+  private long shuffleBytes;
+
+  @Override
+  public synchronized void onTaskEnd(final SparkListenerTaskEnd end) {
+    // An update is what this task added. A stage shows an accumulator's running total instead,
+    // which for one that lives as long as the application says nothing about the stage.
+    final Iterator<AccumulableInfo> infos = end.taskInfo().accumulables().iterator();
+    while (infos.hasNext()) {
+      final AccumulableInfo info = infos.next();
+      if (info.name().isDefined()
+          && isBytesOfPath(info.name().get())
+          && info.update().isDefined()
+          && info.update().get() instanceof Number bytes) {
+        bytesByPath.merge(path(info.name().get()), bytes.longValue(), Long::sum);
+      }
+    }
+  }
+
+  @Override
+  public synchronized void onStageCompleted(final SparkListenerStageCompleted completed) {
+    final StageInfo stage = completed.stageInfo();
+    final TaskMetrics metrics = stage.taskMetrics();
+    final long written = metrics.shuffleWriteMetrics().bytesWritten();
+    final long read = metrics.shuffleReadMetrics().totalBytesRead();
+    if (written + read == 0 || stage.submissionTime().isEmpty()) {
+      return;
+    }
+    stageMs += (Long) stage.completionTime().get() - (Long) stage.submissionTime().get();
+    writeNanos += metrics.shuffleWriteMetrics().writeTime();
+    fetchWaitMs += metrics.shuffleReadMetrics().fetchWaitTime();
+    shuffleBytes += written;
+  }
+
+  synchronized void reset() {
+    bytesByPath.clear();
+    stageMs = 0;
+    writeNanos = 0;
+    fetchWaitMs = 0;
+    shuffleBytes = 0;
+  }
+
+  synchronized Outcome outcome(final String workload, final long rows, final double seconds) {
+    return new Outcome(
+        workload,
+        null,
+        rows,
+        seconds,
+        stageMs,
+        writeNanos,
+        fetchWaitMs,
+        shuffleBytes,
+        bytes("local"),
+        bytes("peer"),
+        bytes("staged"));
+  }
+
+  private long bytes(final String path) {
+    return bytesByPath.getOrDefault(path, 0L);
+  }
+
+  private static boolean isBytesOfPath(final String name) {
+    return name.startsWith(PREFIX) && name.endsWith(SUFFIX);
+  }
+
+  private static String path(final String name) {
+    return name.substring(PREFIX.length(), name.length() - SUFFIX.length());
+  }
+}

@@ -1,0 +1,149 @@
+package io.zerohop.workload;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.zerohop.cluster.ClusterException;
+import io.zerohop.cluster.Installation;
+import io.zerohop.cluster.SparkApplication;
+import io.zerohop.cluster.SparkHome;
+import io.zerohop.cluster.Submission;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Starts one Spark application per contender, each on a cluster of its own and all alike but for
+ * the way to shuffle, and asks them for workloads. Applications stay up between workloads, so that
+ * contenders can take turns.
+ *
+ * <p>All files lie in the run's folder, which belongs to the caller. Not for several threads,
+ * except {@link #close}.
+ */
+public final class Testbed implements AutoCloseable {
+  private static final Duration START_LIMIT = Duration.ofMinutes(3);
+  private static final Duration GENERATE_LIMIT = Duration.ofMinutes(30);
+  private static final Duration QUERY_LIMIT = Duration.ofMinutes(15);
+  private static final String DRIVER_MEMORY = "1g";
+  private static final String GENERATOR_MEMORY = "2g";
+
+  private final Installation installation;
+  private final ClusterShape shape;
+  private final Path run;
+  private final Map<Integer, SparkApplication> applications = new TreeMap<>();
+  private final ObjectMapper json = new ObjectMapper();
+
+  /**
+   * Takes what the build has made.
+   *
+   * @param run an empty folder for data, logs and results
+   */
+  public Testbed(final Installation installation, final ClusterShape shape, final Path run) {
+    this.installation = installation;
+    this.shape = shape;
+    this.run = run.toAbsolutePath();
+  }
+
+  /** Writes TPC-H's tables, by an application of its own that ends afterwards. */
+  public void generate(final double scale) throws IOException, InterruptedException {
+    final Map<String, String> conf = new HashMap<>(shape.commonConf(run));
+    conf.put("spark.sql.parquet.compression.codec", "snappy");
+    final Submission submission =
+        new Submission(
+            "local[*]",
+            TpchData.class.getName(),
+            installation.applicationJar(),
+            installation.applicationJars(),
+            List.of(),
+            GENERATOR_MEMORY,
+            conf,
+            List.of(data().toString(), Double.toString(scale)));
+    try (SparkApplication generator = start("generator", submission)) {
+      generator.await(GENERATE_LIMIT);
+    }
+  }
+
+  /** Where TPC-H's tables lie. */
+  public Path data() {
+    return run.resolve("data");
+  }
+
+  /**
+   * Starts a contender; {@link #awaitReady} says when it can be asked.
+   *
+   * @param lane what to call it, from 0; two lanes may run the same contender
+   */
+  public void start(final int lane, final Contender contender) throws IOException {
+    final Map<String, String> conf = new HashMap<>(shape.clusterConf(run));
+    conf.putAll(contender.conf());
+    conf.putAll(shape.extraConf());
+    final Submission submission =
+        new Submission(
+            shape.master(),
+            WorkloadApp.class.getName(),
+            installation.applicationJar(),
+            installation.applicationJars(),
+            contender.needsPlugin() ? List.of(installation.zerohopJar()) : List.of(),
+            DRIVER_MEMORY,
+            conf,
+            Files.isDirectory(data()) ? List.of(data().toString()) : List.of());
+    synchronized (applications) {
+      applications.put(lane, start(lane + "-" + contender.label(), submission));
+    }
+  }
+
+  /** Waits until every started contender has its executors and has run a first small job. */
+  public void awaitReady() {
+    for (final SparkApplication application : applications.values()) {
+      final String said = application.answer(START_LIMIT);
+      if (!said.equals(WorkloadApp.READY)) {
+        throw new ClusterException(application.name() + " said '" + said + "' before it was ready");
+      }
+    }
+  }
+
+  /**
+   * Runs a workload once.
+   *
+   * @return what it cost, also if it failed
+   */
+  public Outcome run(final int lane, final String workload) {
+    final Question question = new Question(workload, result(lane, workload).toString());
+    try {
+      final String answer =
+          applications.get(lane).ask(json.writeValueAsString(question), QUERY_LIMIT);
+      return json.readValue(answer, Outcome.class);
+    } catch (final JsonProcessingException e) {
+      throw new ClusterException("the answer about " + workload + " cannot be read", e);
+    }
+  }
+
+  /** Where a workload's rows are once it has run, see {@link ResultFile}. */
+  public Path result(final int lane, final String workload) {
+    return run.resolve("result-" + lane + "-" + workload.replace(':', '-') + ".txt");
+  }
+
+  /** The driver's process of a lane. */
+  public ProcessHandle driver(final int lane) {
+    return applications.get(lane).driver();
+  }
+
+  /** Stops every application. */
+  @Override
+  public void close() {
+    synchronized (applications) {
+      applications.values().parallelStream().forEach(SparkApplication::close);
+      applications.clear();
+    }
+  }
+
+  private SparkApplication start(final String name, final Submission submission)
+      throws IOException {
+    final SparkHome home = installation.sparkHome().linkedAt(run.resolve("spark-" + name));
+    return SparkApplication.start(name, home, submission, run.resolve(name + ".log"));
+  }
+}

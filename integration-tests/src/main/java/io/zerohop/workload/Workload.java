@@ -1,0 +1,96 @@
+package io.zerohop.workload;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * SQL to run and to measure: some settings, then one query.
+ *
+ * @param name how it is asked for
+ * @param settings {@code SET} statements that hold for this query only
+ * @param query the query
+ */
+public record Workload(String name, List<String> settings, String query) {
+  /** The queries of TPC-H that the demo runs, then one big repartition and one skewed join. */
+  public static final List<String> ALL =
+      List.of(
+          "q1",
+          "q3",
+          "q4",
+          "q5",
+          "q7",
+          "q9",
+          "q10",
+          "q12",
+          "q13",
+          "q16",
+          "q18",
+          "q21",
+          "repartition",
+          "skewed_join");
+
+  private static final Pattern GROWTH = Pattern.compile("growth:(\\d+):(\\d+)");
+  private static final String GROWTH_QUERY =
+      """
+      SELECT count(*) AS n, sum(CAST(xxhash64(id, payload) AS DECIMAL(20, 0))) AS checksum
+      FROM (SELECT /*+ REPARTITION(%1$d, id) */ id, lpad(id, 92, 'zerohop ') AS payload
+            FROM range(0, %2$d, 1, %1$d))
+      """;
+
+  /** Copies the settings. */
+  public Workload {
+    settings = List.copyOf(settings);
+  }
+
+  /**
+   * Finds a workload.
+   *
+   * @param name one of {@link #ALL}, or what {@link #growth} returns
+   * @throws IllegalArgumentException if there is none of that name
+   */
+  public static Workload named(final String name) {
+    final Matcher growth = GROWTH.matcher(name);
+    if (growth.matches()) {
+      final int tasks = Integer.parseInt(growth.group(1));
+      final long rows = Long.parseLong(growth.group(2));
+      return new Workload(name, List.of(), GROWTH_QUERY.formatted(tasks, rows));
+    }
+    if (!ALL.contains(name)) {
+      throw new IllegalArgumentException("no query '" + name + "'; there are " + ALL);
+    }
+    final List<String> statements =
+        Arrays.stream(resource(name + ".sql").replaceAll("(?m)^--.*\\n", "").split(";\\s*\\n"))
+            .map(String::strip)
+            .toList();
+    final int last = statements.size() - 1;
+    return new Workload(name, statements.subList(0, last), statements.get(last));
+  }
+
+  /**
+   * The name of a repartition of rows of 100 bytes from as many map tasks to as many partitions.
+   */
+  public static String growth(final int tasks, final long rows) {
+    return "growth:" + tasks + ":" + rows;
+  }
+
+  /** The keys that {@link #settings} changes. */
+  List<String> changedKeys() {
+    return settings.stream()
+        .map(set -> set.substring("SET ".length(), set.indexOf('=')).strip())
+        .toList();
+  }
+
+  private static String resource(final String file) {
+    try (InputStream in = Workload.class.getResourceAsStream(file)) {
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8).strip();
+    } catch (final IOException e) {
+      throw new UncheckedIOException("reading " + file, e);
+    }
+  }
+}
