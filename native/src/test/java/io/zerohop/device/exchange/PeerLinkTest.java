@@ -117,11 +117,16 @@ final class PeerLinkTest {
 
   @Test
   void garbageIsAProtocolError() {
-    assertThat(connectTo(raw -> raw.send(new byte[2000], -1))).isEqualTo(Reason.PROTOCOL);
-    assertThat(connectTo(raw -> raw.send(Frame.ofId(Frame.Type.GONE, 1))))
-        .isEqualTo(Reason.PROTOCOL);
-    assertThat(connectTo(raw -> raw.send(new Frame(Frame.Type.CHALLENGE, new byte[32]), listener)))
-        .isEqualTo(Reason.PROTOCOL);
+    assertThat(connectTo(raw -> afterHello(raw, new byte[2000], -1))).isEqualTo(Reason.PROTOCOL);
+    final byte[] gone = Frame.ofId(Frame.Type.GONE, 1).encode();
+    assertThat(connectTo(raw -> afterHello(raw, gone, -1))).isEqualTo(Reason.PROTOCOL);
+    final byte[] challenge = new Frame(Frame.Type.CHALLENGE, new byte[32]).encode();
+    assertThat(connectTo(raw -> afterHello(raw, challenge, listener))).isEqualTo(Reason.PROTOCOL);
+  }
+
+  private static void afterHello(final RawSocket raw, final byte[] answer, final int descriptor) {
+    raw.receive(Frame.Type.HELLO);
+    raw.send(answer, descriptor);
   }
 
   @Test
