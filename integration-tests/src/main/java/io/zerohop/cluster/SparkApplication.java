@@ -11,8 +11,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
 
 /**
@@ -141,7 +143,19 @@ public final class SparkApplication implements AutoCloseable {
         process.destroyForcibly();
       }
     }
-    executors.forEach(ProcessHandle::destroyForcibly);
+    executors.forEach(SparkApplication::awaitEnd);
+  }
+
+  /** Executors tidy up when their driver is gone; only one that hangs is killed. */
+  private static void awaitEnd(final ProcessHandle executor) {
+    try {
+      executor.onExit().get(STOP_LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      executor.destroyForcibly();
+    } catch (final ExecutionException | TimeoutException e) {
+      executor.destroyForcibly();
+    }
   }
 
   private boolean endsWithin(final Duration limit) {

@@ -32,7 +32,7 @@ public final class Demo implements Callable<Integer> {
   @Option(
       names = "--scale",
       paramLabel = "FACTOR",
-      defaultValue = "0.3",
+      defaultValue = "0.2",
       description = "TPC-H scale factor: 1 is 1 GB (default: ${DEFAULT-VALUE})")
   private double scale;
 

@@ -26,6 +26,7 @@ public final class WorkloadApp {
   public static final String READY = "ready";
 
   private static final long LISTENER_LIMIT_MS = 30_000;
+  private static final long SETTLE_MS = 250;
   private static final double NANOS_PER_SECOND = 1e9;
 
   private final SparkSession spark;
@@ -85,7 +86,17 @@ public final class WorkloadApp {
       e.printStackTrace();
       outcome = Outcome.failed(question.workload(), e);
     }
+    forgetShuffles();
     say(json.writeValueAsString(outcome));
+  }
+
+  /**
+   * Spark drops a shuffle's blocks when the driver's garbage collector finds its handle. That is
+   * done here between workloads, so that none pays for those before it.
+   */
+  private void forgetShuffles() throws InterruptedException {
+    System.gc();
+    Thread.sleep(SETTLE_MS);
   }
 
   private Outcome run(final Question question)

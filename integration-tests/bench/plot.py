@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Draws docs/measurements/*.json: one SVG per benchmark and the tables of docs/benchmarks.md.
+
+Every number in the page comes from the files, ratios included. Needs nothing but Python 3.8.
+Usage: plot.py [FOLDER_OF_JSON [PAGE]]
+"""
+
+import json
+import math
+import sys
+from pathlib import Path
+from statistics import median, quantiles
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+COLOURS = {"zerohop": "#1b7f5c", "sort": "#8a8f98", "sort_uncompressed": "#c9ccd1"}
+YARDSTICKS = ("sort", "sort_uncompressed")
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 360, 70, 20, 50, 60
+
+
+def spread(values):
+    """The interquartile range relative to the median; 0 where there are fewer than 2 values."""
+    if len(values) < 2:
+        return 0.0
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    return (high - low) / median(values)
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def timed(rows, **wanted):
+    """Rows that were timed (iteration 0 only warms up) and have these fields."""
+    return [
+        row
+        for row in rows
+        if row.get("iteration", 0) > 0 and all(row.get(k) == v for k, v in wanted.items())
+    ]
+
+
+def in_order(values):
+    return list(dict.fromkeys(values))
+
+
+def medians(rows, key, field):
+    """{key value: {case: (median, spread)}} in the order of the rows."""
+    found = {}
+    for value in in_order(row[key] for row in timed(rows)):
+        found[value] = {}
+        for case in in_order(row["case"] for row in rows):
+            sample = [row[field] for row in timed(rows, case=case, **{key: value})]
+            if sample:
+                found[value][case] = (median(sample), spread(sample))
+    return found
+
+
+def best_yardstick(by_case):
+    """The faster of the yardsticks that were measured."""
+    return min((by_case[case] for case in YARDSTICKS if case in by_case), default=None)
+
+
+def ratio(by_case):
+    """Zerohop's median over the better yardstick's, or None where either is missing."""
+    yardstick = best_yardstick(by_case)
+    if yardstick is None or "zerohop" not in by_case or yardstick[0] == 0:
+        return None
+    return by_case["zerohop"][0] / yardstick[0]
+
+
+def text(x, y, content, anchor="middle", size=12, weight="normal"):
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" '
+        f'font-weight="{weight}">{content}</text>'
+    )
+
+
+def legend(cases):
+    parts = []
+    for i, case in enumerate(cases):
+        x = LEFT + i * 170
+        parts.append(f'<rect x="{x}" y="26" width="12" height="12" fill="{COLOURS[case]}"/>')
+        parts.append(text(x + 18, 36, case, "start"))
+    return parts
+
+
+def svg(parts, title):
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'font-family="sans-serif" role="img" aria-label="{title}">'
+    )
+    back = f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
+    return "\n".join([head, back, text(LEFT, 18, title, "start", 14, "bold"), *parts, "</svg>\n"])
+
+
+def axis(ticks, place, label):
+    parts = []
+    for tick in ticks:
+        y = place(tick)
+        parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#e4e6e9"/>')
+        parts.append(text(LEFT - 6, y + 4, f"{tick:g} {label}", "end", 11))
+    return parts
+
+
+def nice_step(top):
+    raw = top / 5
+    power = 10 ** math.floor(math.log10(raw))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= raw)
+
+
+def bars(found, cases, title, label):
+    """Grouped bars with the spread as whiskers."""
+    top = max(value * (1 + s) for by_case in found.values() for value, s in by_case.values())
+    step = nice_step(top)
+    ceiling = math.ceil(top / step) * step
+    plot = HEIGHT - TOP - BOTTOM
+
+    def place(value):
+        return TOP + plot * (1 - value / ceiling)
+
+    parts = axis([i * step for i in range(round(ceiling / step) + 1)], place, label)
+    slot = (WIDTH - LEFT - RIGHT) / len(found)
+    width = slot * 0.8 / len(cases)
+    for i, (key, by_case) in enumerate(found.items()):
+        x = LEFT + i * slot + slot * 0.1
+        for j, case in enumerate(cases):
+            if case not in by_case:
+                continue
+            value, s = by_case[case]
+            bar = x + j * width
+            parts.append(
+                f'<rect x="{bar:.1f}" y="{place(value):.1f}" width="{width - 1:.1f}" '
+                f'height="{TOP + plot - place(value):.1f}" fill="{COLOURS[case]}"/>'
+            )
+            low, high = place(value * (1 - s / 2)), place(value * (1 + s / 2))
+            parts.append(
+                f'<path d="M{bar + width / 2:.1f} {low:.1f}V{high:.1f}" stroke="#222"/>'
+            )
+        parts.append(text(x + slot * 0.4, HEIGHT - BOTTOM + 16, str(key).replace("_", " "), size=10))
+    return svg(parts + legend(cases), title)
+
+
+def lines(found, cases, title, label, x_label):
+    """Lines over logarithmic axes."""
+    values = [value for by_case in found.values() for value, _ in by_case.values()]
+    low = math.floor(math.log10(min(values)))
+    high = max(low + 1, math.ceil(math.log10(max(values))))
+    keys = sorted(found)
+    plot = HEIGHT - TOP - BOTTOM
+    reach = math.log10(keys[-1] / keys[0]) or 1
+
+    def place(value):
+        return TOP + plot * (1 - (math.log10(value) - low) / (high - low))
+
+    def across(key):
+        return LEFT + 30 + (WIDTH - LEFT - RIGHT - 60) * math.log10(key / keys[0]) / reach
+
+    ticks = [m * 10.0**e for e in range(low, high) for m in (1, 2, 5)] + [10.0**high]
+    parts = axis(ticks, place, label)
+    for case in cases:
+        points = [(across(k), place(found[k][case][0])) for k in keys if case in found[k]]
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        parts.append(f'<path d="M{path}" fill="none" stroke="{COLOURS[case]}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[case]}"/>' for x, y in points]
+    parts += [text(across(key), HEIGHT - BOTTOM + 18, f"{key:,}") for key in keys]
+    parts.append(text(WIDTH / 2, HEIGHT - 12, x_label))
+    return svg(parts + legend(cases), title)
+
+
+def markdown(heading, body):
+    rule = ["---"] + ["---:"] * (len(heading) - 1)
+    return "\n".join("| " + " | ".join(row) + " |" for row in [heading, rule, *body])
+
+
+def cell(by_case, case):
+    if case not in by_case:
+        return "-"
+    value, s = by_case[case]
+    return f"{value:.2f} ± {100 * s / 2:.0f} %"
+
+
+def shown(value):
+    return "-" if value is None else f"{value:.2f}"
+
+
+def provenance(run):
+    host = run["host"]
+    setting = ", ".join(
+        f"{key} {value}" for key, value in run["setting"].items() if key != "conf"
+    )
+    conf = run["setting"].get("conf") or {}
+    extra = "".join(f", {key}={value}" for key, value in conf.items())
+    commit, _, dirty = run["commit"].partition("-")
+    changed = " with changes" if dirty else ""
+    return (
+        f"{host['cpu']}, {host['cpu_cores']} cores, {host['memory_bytes'] / 1e9:.0f} GB, "
+        f"Java {host['java']}; {setting}{extra}; commit {commit[:12]}{changed}, {run['date']}."
+    )
+
+
+def memory_table(rows, cases):
+    watched = [row for row in rows if "pss_peak_bytes" in row]
+    if not watched:
+        return ""
+    body = []
+    for case in cases:
+        own = [row for row in watched if row["case"] == case]
+        peak = max(row["pss_peak_bytes"] for row in own)
+        shared = max(row["pss_shared_peak_bytes"] for row in own)
+        body.append([case, f"{peak / 1e6:.0f}", f"{shared / 1e6:.0f}"])
+    return "\n\n" + markdown(["all executors together", "peak PSS, MB", "of it shared, MB"], body)
+
+
+def host_job(run, folder):
+    rows = run["rows"]
+    cases = in_order(row["case"] for row in rows)
+    seconds = medians(rows, "query", "seconds")
+    stages = medians(rows, "query", "stage_ms")
+    (folder / "host_job.svg").write_text(
+        bars(seconds, cases, "Whole queries (median, interquartile range)", "s")
+    )
+    body = []
+    for query, by_case in seconds.items():
+        body.append(
+            [query, *(cell(by_case, case) for case in cases), shown(ratio(by_case)),
+             shown(ratio(stages[query]))]
+        )
+    both = [[r for r in map(ratio, found.values()) if r] for found in (seconds, stages)]
+    if all(both):
+        means = [f"**{geometric_mean(ratios):.2f}**" for ratios in both]
+        body.append(["**geometric mean**", *([""] * len(cases)), *means])
+    heading = ["query", *(f"{case}, s" for case in cases), "ratio", "ratio of shuffle stages"]
+    return markdown(heading, body) + memory_table(rows, cases)
+
+
+def growth(run, folder):
+    rows = run["rows"]
+    cases = in_order(row["case"] for row in rows)
+    seconds = medians(rows, "tasks", "seconds")
+    (folder / "growth.svg").write_text(
+        lines(seconds, cases, "The same bytes in ever more blocks (median)", "s",
+              "map tasks = partitions; blocks are its square")
+    )
+    body = [
+        [f"{tasks:,} x {tasks:,}", f"{tasks * tasks:,}",
+         *(cell(by_case, case) for case in cases), shown(ratio(by_case))]
+        for tasks, by_case in seconds.items()
+    ]
+    return markdown(["map tasks x partitions", "blocks", *(f"{c}, s" for c in cases), "ratio"], body)
+
+
+def replace_section(page, bench, content):
+    begin, end = f"<!-- {bench}:begin -->", f"<!-- {bench}:end -->"
+    if begin not in page or end not in page:
+        raise SystemExit(f"the page lacks the lines {begin} and {end}")
+    before, after = page.split(begin)[0], page.split(end)[1]
+    return f"{before}{begin}\n{content}\n{end}{after}"
+
+
+def main():
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "measurements"
+    page_file = Path(sys.argv[2]) if len(sys.argv) > 2 else DOCS / "benchmarks.md"
+    page = page_file.read_text()
+    for bench, draw in (("host_job", host_job), ("growth", growth)):
+        source = folder / f"{bench}.json"
+        if not source.exists():
+            continue
+        run = json.loads(source.read_text())
+        content = f"![{bench}](measurements/{bench}.svg)\n\n{draw(run, folder)}\n\n{provenance(run)}"
+        page = replace_section(page, bench, content)
+        print(f"drew {bench} from {source}")
+    page_file.write_text(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+package io.zerohop.bench;
+
+import io.zerohop.cluster.Installation;
+import io.zerohop.workload.ClusterShape;
+import io.zerohop.workload.Contender;
+import io.zerohop.workload.Testbed;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import picocli.CommandLine.Option;
+
+/** What all job benchmarks can be told. */
+final class BenchOptions {
+  @Option(
+      names = "--executors",
+      paramLabel = "N",
+      defaultValue = "2",
+      description = "executor JVMs of each cluster (default: ${DEFAULT-VALUE})")
+  private int executors;
+
+  @Option(
+      names = "--executor-cores",
+      paramLabel = "N",
+      defaultValue = "1",
+      description = "tasks at a time in an executor (default: ${DEFAULT-VALUE})")
+  private int executorCores;
+
+  @Option(
+      names = "--executor-memory",
+      paramLabel = "MIB",
+      defaultValue = "2048",
+      description = "heap of an executor (default: ${DEFAULT-VALUE})")
+  private int executorMemoryMib;
+
+  @Option(
+      names = "--partitions",
+      paramLabel = "N",
+      defaultValue = "32",
+      description = "spark.sql.shuffle.partitions (default: ${DEFAULT-VALUE})")
+  private int partitions;
+
+  @Option(
+      names = "--local-dir",
+      paramLabel = "DIR",
+      defaultValue = "/dev/shm",
+      description = "where sort shuffle's files go (default: ${DEFAULT-VALUE}, memory)")
+  private Path localDir;
+
+  @Option(
+      names = "--conf",
+      paramLabel = "KEY=VALUE",
+      description = "a Spark setting for all contenders; may be repeated")
+  private Map<String, String> conf = Map.of();
+
+  @Option(
+      names = "--contenders",
+      split = ",",
+      paramLabel = "SHUFFLE",
+      description = "what to compare (default: all that the benchmark is about)")
+  private List<String> contenders = List.of();
+
+  @Option(
+      names = "--out",
+      paramLabel = "FILE",
+      description = "the JSON to write (default: docs/measurements/BENCH.json)")
+  private Path out;
+
+  @Option(names = "--commit", hidden = true, required = true)
+  private String commit;
+
+  @Option(names = "--project", hidden = true, required = true)
+  private Path project;
+
+  @Option(names = "--run-dir", hidden = true, required = true)
+  private Path run;
+
+  Testbed testbed() throws IOException {
+    final Path local = localDir.resolve(run.getFileName());
+    Files.createDirectories(local);
+    return new Testbed(
+        Installation.in(project),
+        new ClusterShape(executors, executorCores, executorMemoryMib, partitions, local, conf),
+        run);
+  }
+
+  List<Contender> contenders(final Contender... defaults) {
+    return contenders.isEmpty()
+        ? List.of(defaults)
+        : contenders.stream().map(Contender::labelled).toList();
+  }
+
+  Measurement measurement(final String bench, final Map<String, Object> chosen) {
+    final Map<String, Object> setting = new LinkedHashMap<>(chosen);
+    setting.put("executors", executors);
+    setting.put("executor_cores", executorCores);
+    setting.put("executor_memory_bytes", (long) executorMemoryMib << 20);
+    setting.put("shuffle_partitions", partitions);
+    setting.put("local_dir", localDir.toString());
+    setting.put("conf", conf);
+    return new Measurement(bench, commit, setting);
+  }
+
+  Path out(final String bench) {
+    return out != null ? out : project.resolve("docs/measurements/" + bench + ".json");
+  }
+}

@@ -1,0 +1,127 @@
+package io.zerohop.bench;
+
+import io.zerohop.cluster.ClusterException;
+import io.zerohop.cluster.ExecutorMemory;
+import io.zerohop.workload.Contender;
+import io.zerohop.workload.Outcome;
+import io.zerohop.workload.Testbed;
+import io.zerohop.workload.Workload;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/**
+ * The demo's queries through Zerohop and through sort shuffle as it is and without compression, all
+ * with their files in memory. Iteration 0 warms up and is kept apart; memory is watched in a round
+ * of its own, which is not timed.
+ */
+@Command(
+    name = HostJob.BENCH,
+    mixinStandardHelpOptions = true,
+    description = "TPC-H queries, a big repartition and a skewed join, against sort shuffle")
+final class HostJob implements Callable<Integer> {
+  static final String BENCH = "host_job";
+
+  @Mixin private BenchOptions options;
+
+  @Option(
+      names = "--scale",
+      paramLabel = "FACTOR",
+      defaultValue = "3",
+      description = "TPC-H scale factor; a query should take 5 s (default: ${DEFAULT-VALUE})")
+  private double scale;
+
+  @Option(
+      names = "--iterations",
+      paramLabel = "N",
+      defaultValue = "7",
+      description = "timed rounds (default: ${DEFAULT-VALUE})")
+  private int iterations;
+
+  @Option(
+      names = "--queries",
+      split = ",",
+      paramLabel = "QUERY",
+      description = "only these (default: all of the demo's)")
+  private List<String> queries = Workload.ALL;
+
+  private HostJob() {}
+
+  @Override
+  public Integer call() throws IOException, InterruptedException {
+    final List<Contender> contenders =
+        options.contenders(Contender.ZEROHOP, Contender.SORT, Contender.SORT_UNCOMPRESSED);
+    final Measurement measurement =
+        options.measurement(BENCH, Map.of("scale", scale, "iterations", iterations));
+    final Path out = options.out(BENCH);
+    try (Testbed testbed = options.testbed()) {
+      Runtime.getRuntime().addShutdownHook(new Thread(testbed::close, "stop-applications"));
+      System.out.printf(Locale.ROOT, "generating TPC-H data, scale factor %s ...%n", scale);
+      testbed.generate(scale);
+      final Turns turns = new Turns(testbed, contenders);
+      turns.start();
+      for (int iteration = 0; iteration <= iterations; iteration++) {
+        for (final String query : queries) {
+          time(turns, query, iteration, measurement);
+        }
+        measurement.write(out);
+      }
+      for (int lane = 0; lane < contenders.size(); lane++) {
+        watchMemory(testbed, lane, contenders.get(lane), measurement);
+      }
+      measurement.write(out);
+    }
+    System.out.println("wrote " + out);
+    return 0;
+  }
+
+  private void time(
+      final Turns turns, final String query, final int iteration, final Measurement measurement)
+      throws IOException {
+    turns.round(
+        query,
+        iteration,
+        (lane, outcome) -> {
+          final Map<String, Object> row = turns.row(lane, outcome, iteration);
+          measurement.add(row);
+          System.out.printf(
+              Locale.ROOT,
+              "%d/%d %-12s %-18s %7.2f s %8d ms in shuffle stages%n",
+              iteration,
+              iterations,
+              query,
+              row.get("case"),
+              outcome.seconds(),
+              outcome.stageMs());
+        });
+  }
+
+  private void watchMemory(
+      final Testbed testbed,
+      final int lane,
+      final Contender contender,
+      final Measurement measurement) {
+    for (final String query : queries) {
+      try (ExecutorMemory memory = new ExecutorMemory(testbed.driver(lane))) {
+        final Outcome outcome = testbed.run(lane, query);
+        if (!outcome.succeeded()) {
+          throw new ClusterException(
+              contender.label() + " failed at " + query + ": " + outcome.error());
+        }
+        final Map<String, Object> row = new LinkedHashMap<>();
+        row.put("case", contender.label());
+        row.put("query", outcome.workload());
+        row.put("pss_peak_bytes", memory.peakBytes());
+        row.put("pss_shared_peak_bytes", memory.peakSharedBytes());
+        measurement.add(row);
+      }
+    }
+  }
+}

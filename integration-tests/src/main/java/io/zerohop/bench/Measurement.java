@@ -1,0 +1,71 @@
+package io.zerohop.bench;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.LocalDate;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** One benchmark run as it is kept under {@code docs/measurements}. For one thread. */
+final class Measurement {
+  private static final long KIB = 1024;
+
+  private final String bench;
+  private final String commit;
+  private final Map<String, Object> setting;
+  private final List<Map<String, Object>> rows = new ArrayList<>();
+
+  /**
+   * Begins a run.
+   *
+   * @param setting what was chosen for it, such as the scale
+   */
+  Measurement(final String bench, final String commit, final Map<String, Object> setting) {
+    this.bench = bench;
+    this.commit = commit;
+    this.setting = new LinkedHashMap<>(setting);
+  }
+
+  void add(final Map<String, Object> row) {
+    rows.add(row);
+  }
+
+  /** Writes what there is so far, so that an aborted run is not lost. */
+  void write(final Path file) throws IOException {
+    final Map<String, Object> all = new LinkedHashMap<>();
+    all.put("bench", bench);
+    all.put("commit", commit);
+    all.put("date", LocalDate.now(ZoneOffset.UTC).toString());
+    all.put("host", host());
+    all.put("setting", setting);
+    all.put("rows", rows);
+    final ObjectMapper json = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+    Files.createDirectories(file.toAbsolutePath().getParent());
+    Files.writeString(file, json.writeValueAsString(all) + "\n");
+  }
+
+  private static Map<String, Object> host() throws IOException {
+    final Map<String, Object> host = new LinkedHashMap<>();
+    host.put("cpu", field("/proc/cpuinfo", "model name"));
+    host.put("cpu_cores", Runtime.getRuntime().availableProcessors());
+    final String memory = field("/proc/meminfo", "MemTotal");
+    host.put("memory_bytes", Long.parseLong(memory.replaceAll("\\D", "")) * KIB);
+    host.put("kernel", System.getProperty("os.version"));
+    host.put("java", System.getProperty("java.version"));
+    return host;
+  }
+
+  private static String field(final String file, final String name) throws IOException {
+    return Files.readAllLines(Path.of(file)).stream()
+        .filter(line -> line.startsWith(name))
+        .map(line -> line.substring(line.indexOf(':') + 1).strip())
+        .findFirst()
+        .orElse("0");
+  }
+}

@@ -1,0 +1,88 @@
+package io.zerohop.bench;
+
+import io.zerohop.cluster.ClusterException;
+import io.zerohop.workload.Contender;
+import io.zerohop.workload.Outcome;
+import io.zerohop.workload.ResultFile;
+import io.zerohop.workload.Testbed;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiConsumer;
+
+/**
+ * Lets contenders run each workload in turns, so that what changes on the machine meanwhile hits
+ * all of them, and insists that all return the same rows. For one thread.
+ */
+final class Turns {
+  private final Testbed testbed;
+  private final List<Contender> contenders;
+
+  Turns(final Testbed testbed, final List<Contender> contenders) {
+    this.testbed = testbed;
+    this.contenders = contenders;
+  }
+
+  /** Starts every contender's cluster. */
+  void start() throws IOException {
+    for (int lane = 0; lane < contenders.size(); lane++) {
+      testbed.start(lane, contenders.get(lane));
+    }
+    testbed.awaitReady();
+  }
+
+  /**
+   * Runs a workload once through each contender.
+   *
+   * @param iteration who begins changes with it
+   * @param each gets the lane and its outcome, in the order they ran
+   */
+  void round(final String workload, final int iteration, final BiConsumer<Integer, Outcome> each)
+      throws IOException {
+    for (int i = 0; i < contenders.size(); i++) {
+      final int lane = (i + iteration) % contenders.size();
+      final Outcome outcome = testbed.run(lane, workload);
+      if (!outcome.succeeded()) {
+        throw new ClusterException(
+            contenders.get(lane).label() + " failed at " + workload + ": " + outcome.error());
+      }
+      each.accept(lane, outcome);
+    }
+    for (int lane = 1; lane < contenders.size(); lane++) {
+      requireSameRows(workload, lane);
+    }
+  }
+
+  /** What a measurement says about one run. */
+  Map<String, Object> row(final int lane, final Outcome outcome, final int iteration) {
+    final Map<String, Object> row = new LinkedHashMap<>();
+    row.put("case", contenders.get(lane).label());
+    row.put("query", outcome.workload());
+    row.put("iteration", iteration);
+    row.put("seconds", outcome.seconds());
+    row.put("stage_ms", outcome.stageMs());
+    row.put("write_ms", outcome.writeNanos() / 1e6);
+    row.put("fetch_wait_ms", outcome.fetchWaitMs());
+    row.put("shuffle_bytes", outcome.shuffleBytes());
+    row.put("local_bytes", outcome.localBytes());
+    row.put("peer_bytes", outcome.peerBytes());
+    row.put("staged_bytes", outcome.stagedBytes());
+    return row;
+  }
+
+  private void requireSameRows(final String workload, final int lane) throws IOException {
+    final List<String> differences =
+        ResultFile.differences(
+            contenders.get(0).label(), testbed.result(0, workload),
+            contenders.get(lane).label(), testbed.result(lane, workload));
+    if (!differences.isEmpty()) {
+      throw new ClusterException(
+          workload
+              + " returned other rows: "
+              + differences.size()
+              + " differences, "
+              + differences.get(0));
+    }
+  }
+}

@@ -1,0 +1,261 @@
+package io.zerohop.device;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.exchange.SegmentTable;
+import io.zerohop.device.exchange.SocketFolder;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What every {@link Device} must do, whatever its memory is. Memory is only touched by way of
+ * {@link DeviceUnderTest}.
+ */
+public abstract class DeviceContractTest extends SignalContract {
+  private static final int GUARD = 128;
+
+  @Test
+  void allocatesWholeGranulesOfZeroes() {
+    try (Segment segment = device.allocate(1)) {
+      assertThat(segment.bytes()).isEqualTo(device.granularity());
+      assertThat(segment.owned()).isTrue();
+      assertThat(subject.read(segment.address(), (int) segment.bytes()))
+          .isEqualTo(new byte[(int) segment.bytes()]);
+    }
+  }
+
+  @Test
+  void refusesSizesThatAreNone() {
+    assertThatThrownBy(() -> device.allocate(0)).isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> device.allocate(-1)).isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void lackOfMemoryIsTyped() {
+    for (final long bytes : new long[] {1L << 45, Long.MAX_VALUE}) {
+      assertThatThrownBy(() -> device.allocate(bytes))
+          .isInstanceOfSatisfying(
+              DeviceMemoryException.class,
+              e -> {
+                assertThat(e.category()).isEqualTo(ZerohopException.Category.RETRY);
+                assertThat(e.requestedBytes()).isEqualTo(bytes);
+              });
+    }
+  }
+
+  @Test
+  void mappedMemoryIsTheOwnersMemory() {
+    try (Segment owner = device.allocate(1 << 20);
+        Segment mapped = device.map(owner.export())) {
+      final byte[] bytes = random(1, 1 << 20);
+      subject.write(owner.address(), bytes);
+      assertThat(mapped.owned()).isFalse();
+      assertThat(mapped.bytes()).isEqualTo(owner.bytes());
+      assertThat(subject.read(mapped.address(), bytes.length)).isEqualTo(bytes);
+      assertThatThrownBy(mapped::export).isInstanceOf(IllegalStateException.class);
+    }
+  }
+
+  @Test
+  void mappedMemoryOutlivesItsOwner() {
+    final Segment owner = device.allocate(1 << 16);
+    final byte[] bytes = random(2, 1 << 16);
+    subject.write(owner.address(), bytes);
+    try (Segment mapped = device.map(owner.export())) {
+      owner.close();
+      assertThat(subject.read(mapped.address(), bytes.length)).isEqualTo(bytes);
+    }
+  }
+
+  @Test
+  void closingTwiceIsClosingOnce() {
+    final Segment segment = device.allocate(1);
+    final SegmentHandle handle = segment.export();
+    handle.close();
+    handle.close();
+    assertThatThrownBy(handle::fd).isInstanceOf(IllegalStateException.class);
+    segment.close();
+    segment.close();
+    assertThatThrownBy(segment::export).isInstanceOf(IllegalStateException.class);
+    final CopyStream stream = device.openStream("twice");
+    stream.close();
+    stream.close();
+  }
+
+  @Test
+  void aDeviceNamesWhatIsLeftOpen() {
+    try (Segment segment = device.allocate(1);
+        CopyStream stream = device.openStream("forgotten")) {
+      assertThat(device.openResources()).isEqualTo(2);
+      assertThatThrownBy(device::close)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("forgotten")
+          .hasMessageContaining("segment");
+      assertThat(segment.bytes()).isPositive();
+      stream.synchronize(LIMIT);
+    }
+  }
+
+  @Test
+  void discardedRangesCanBeReadAndUsedAgain() {
+    try (Segment segment = device.allocate(1 << 20)) {
+      final byte[] bytes = random(3, 1 << 20);
+      subject.write(segment.address(), bytes);
+      segment.discard(100, (1 << 19) + 50);
+      assertThat(subject.read(segment.address(), 1 << 20)).hasSize(1 << 20);
+      final byte[] tail = Arrays.copyOfRange(bytes, (1 << 19) + 150, 1 << 20);
+      assertThat(subject.read(segment.address() + (1 << 19) + 150, tail.length)).isEqualTo(tail);
+      subject.write(segment.address(), bytes);
+      assertThat(subject.read(segment.address(), bytes.length)).isEqualTo(bytes);
+      assertThatThrownBy(() -> segment.discard(-1, 10))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> segment.discard(10, 1 << 20))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  void copiesAtAllAlignments() {
+    final int[] lengths = {
+      0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 255, 1000, 4097
+    };
+    final int area = 4 * 4096;
+    final byte[] source = random(4, area);
+    try (Segment segment = device.allocate(2L * area);
+        CopyStream stream = device.openStream("alignments")) {
+      subject.write(segment.address(), source);
+      final CopyBatch batch = stream.newBatch();
+      for (int from = 0; from < 64; from++) {
+        for (int to = 0; to < 64; to++) {
+          final int length = lengths[(from * 64 + to) % lengths.length];
+          checkCopy(stream, batch, segment, source, area, from, to, length);
+        }
+      }
+    }
+  }
+
+  @Test
+  void copiesMegabytesAtOddAlignments() {
+    final int area = 6 << 20;
+    final byte[] source = random(5, area);
+    try (Segment segment = device.allocate(2L * area);
+        CopyStream stream = device.openStream("megabytes")) {
+      subject.write(segment.address(), source);
+      final CopyBatch batch = stream.newBatch();
+      for (final int length : new int[] {65_537, (1 << 20) + 3, (5 << 20) + 11}) {
+        for (final int from : new int[] {0, 1, 8, 31, 63}) {
+          checkCopy(stream, batch, segment, source, area, from, from * 7 % 64, length);
+        }
+      }
+    }
+  }
+
+  /** Poisons the destination, copies, and compares every byte, also those around it. */
+  private void checkCopy(
+      final CopyStream stream,
+      final CopyBatch batch,
+      final Segment segment,
+      final byte[] source,
+      final int area,
+      final int from,
+      final int to,
+      final int length) {
+    final byte[] expected = new byte[to + length + 2 * GUARD];
+    Arrays.fill(expected, (byte) 0xA5);
+    subject.write(segment.address() + area, expected);
+    batch.clear();
+    batch.add(segment.address() + from, segment.address() + area + GUARD + to, length);
+    assertThat(batch.size()).isEqualTo(length == 0 ? 0 : 1);
+    assertThat(batch.bytes()).isEqualTo(length);
+    stream.submit(batch);
+    stream.synchronize(LIMIT);
+    System.arraycopy(source, from, expected, GUARD + to, length);
+    final byte[] actual = subject.read(segment.address() + area, expected.length);
+    if (!Arrays.equals(actual, expected)) {
+      throw new AssertionError(
+          "copy of " + length + " bytes from alignment " + from + " to " + to + " went wrong");
+    }
+  }
+
+  @Test
+  void oneBatchCarriesManyCopies() {
+    final int pieces = 20_000;
+    final Random random = new Random(6);
+    final int area = pieces * 40;
+    final byte[] source = random(7, area);
+    final byte[] expected = new byte[area];
+    try (Segment segment = device.allocate(2L * area);
+        CopyStream stream = device.openStream("many")) {
+      subject.write(segment.address(), source);
+      final CopyBatch batch = stream.newBatch();
+      int to = 0;
+      for (int i = 0; i < pieces; i++) {
+        final int length = random.nextInt(40);
+        final int from = random.nextInt(area - length);
+        batch.add(segment.address() + from, segment.address() + area + to, length);
+        System.arraycopy(source, from, expected, to, length);
+        to += length;
+      }
+      assertThat(batch.bytes()).isEqualTo(to);
+      stream.submit(batch);
+      stream.synchronize(LIMIT);
+      assertThat(subject.read(segment.address() + area, area)).isEqualTo(expected);
+    }
+  }
+
+  @Test
+  void copiesThatAreNoneAreRefused() {
+    try (CopyStream stream = device.openStream("none")) {
+      final CopyBatch batch = stream.newBatch();
+      assertThatThrownBy(() -> batch.add(4096, 8192, -1))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThat(batch.size()).isZero();
+    }
+  }
+
+  @Test
+  void memoryOfAKilledExporterStaysReadable(@TempDir final Path scratch) throws Exception {
+    final Path base = scratch.resolve("s");
+    try (SocketFolder folder = SocketFolder.open(base, "app");
+        ChildJvm child = child("export", base)) {
+      assertThat(child.line()).isEqualTo("ready");
+      try (PeerLink link =
+              PeerLink.connect(
+                  folder.socket("child"), "parent", "child", SegmentTable.SECRET, LIMIT);
+          Segment mapped = device.map(link.fetch(ContractPeer.SEGMENT_ID, LIMIT))) {
+        final CompletableFuture<Void> ended = new CompletableFuture<>();
+        link.onClosed(() -> ended.complete(null));
+        assertThat(link.alive()).isTrue();
+        child.kill();
+        ended.join();
+        assertThat(link.alive()).isFalse();
+        assertThat(subject.read(mapped.address(), ContractPeer.PATTERN_BYTES))
+            .isEqualTo(ContractPeer.pattern());
+      }
+      folder.sweep();
+    }
+  }
+
+  @Test
+  void mappingTenThousandTimesLeavesNothing() {
+    try (Segment segment = device.allocate(1)) {
+      final Leaks before = new Leaks();
+      for (int i = 0; i < 10_000; i++) {
+        device.map(segment.export()).close();
+      }
+      before.check();
+    }
+  }
+
+  private static byte[] random(final long seed, final int length) {
+    final byte[] bytes = new byte[length];
+    new Random(seed).nextBytes(bytes);
+    return bytes;
+  }
+}
