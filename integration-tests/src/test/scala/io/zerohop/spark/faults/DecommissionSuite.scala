@@ -21,10 +21,7 @@ class DecommissionSuite extends ClusterSuite {
     Soak.repeat("decommission with migration") { run =>
       cluster.awaitExecutors()
       val shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
-      cluster.run("map stage")(shuffled.count())
-      val id = shuffled.dependencies.head
-        .asInstanceOf[org.apache.spark.ShuffleDependency[_, _, _]]
-        .shuffleId
+      val id = cluster.run("map stage")(SparkInternals.runMapStage(cluster.sc, shuffled))
       val owners = SparkInternals.mapOutputOwners(id)
       assert(owners.size === Workload.Maps)
       val leaving = owners.distinct.sorted.apply(run % owners.distinct.size)

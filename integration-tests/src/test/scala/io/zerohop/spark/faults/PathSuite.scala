@@ -6,6 +6,7 @@ import java.nio.file.{Files, Path, Paths}
 
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.{Cluster, PathBytes}
+import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The same answer whichever way the bytes go; one short-lived cluster per configuration. */
@@ -71,7 +72,10 @@ class PathSuite extends AnyFunSuite {
   }
 
   test("authentication and network encryption") {
-    val bytes = runWith("spark.authenticate" -> "true", "spark.network.crypto.enabled" -> "true")
+    val bytes = runWith(
+      "spark.authenticate" -> "true",
+      "spark.authenticate.secret" -> "a secret of this test",
+      "spark.network.crypto.enabled" -> "true")
     onZerohop(assert(bytes.bytes("peer") > 0))
   }
 
@@ -103,7 +107,7 @@ class PathSuite extends AnyFunSuite {
       Files.writeString(folder.resolve("not-a-socket"), "left by somebody else")
       val bytes = runWith("spark.zerohop.socket.dir" -> folder.toString)
       onZerohop(assert(bytes.bytes("peer") > 0))
-    } finally deleteRecursively(folder)
+    } finally FileUtils.deleteDirectory(folder.toFile)
   }
 
   private def runWith(settings: (String, String)*): PathBytes =
@@ -127,9 +131,5 @@ class PathSuite extends AnyFunSuite {
     try server.bind(UnixDomainSocketAddress.of(path))
     finally server.close()
     assert(Files.exists(path))
-  }
-
-  private def deleteRecursively(path: Path): Unit = {
-    org.apache.commons.io.FileUtils.deleteDirectory(path.toFile)
   }
 }

@@ -11,12 +11,8 @@ import org.apache.spark.storage.StorageLevel
 
 /** What Spark may ask of a shuffle, on a cluster of processes. */
 class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
-  override protected def settings: Map[String, String] = Map(
-    "spark.speculation" -> "true",
-    "spark.speculation.interval" -> "100ms",
-    "spark.speculation.minTaskRuntime" -> "500ms",
-    "spark.speculation.quantile" -> "0.5",
-    "spark.sql.autoBroadcastJoinThreshold" -> "-1")
+  override protected def settings: Map[String, String] =
+    Map("spark.sql.autoBroadcastJoinThreshold" -> "-1")
 
   test("empty partitions and empty map outputs") {
     val answer = cluster.run("empty partitions") {
@@ -85,21 +81,6 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
     cached.unpersist(blocking = true)
     assert(first === Workload.Maps * Workload.RecordsPerMap)
     assert(second === Workload.expected)
-  }
-
-  test("speculative attempts of map and reduce tasks") {
-    val (answer, bytes) = cluster.counted("speculation") {
-      val shuffled = Workload.shuffled(cluster.sc) { (map, record) =>
-        if (record == 10 && map == 7 && TaskContext.get().attemptNumber() == 0) Thread.sleep(15000)
-      }
-      Workload.answer(shuffled) { (partition, record) =>
-        if (record == 10 && partition == 7 && TaskContext.get().attemptNumber() == 0) {
-          Thread.sleep(15000)
-        }
-      }
-    }
-    assert(answer === Workload.expected)
-    assert(bytes.speculativeTasks > 0)
   }
 
   test("a map task that fails after half its records is run again") {

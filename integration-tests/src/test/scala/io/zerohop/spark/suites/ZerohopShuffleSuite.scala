@@ -8,6 +8,11 @@ import org.apache.spark.{ShuffleDependency, ShuffleSuite, SparkContext}
  */
 class ZerohopShuffleSuite extends ShuffleSuite with ZerohopRouted {
 
+  // ShuffleSuite's configuration ignores system properties.
+  for (key <- Seq("spark.shuffle.manager", "spark.executor.extraClassPath")) {
+    conf.set(key, sys.props(key))
+  }
+
   override protected def excluded: Seq[String] = ZerohopShuffleSuite.OnDiskFiles
 
   test("only the four tests that assert on disk files are exempt") {

@@ -20,7 +20,7 @@ object Bounded {
     catch { case _: TimeoutException => giveUp(what, limit) }
 
   /** Asks again and again until `condition` holds. */
-  def until(what: String, limit: FiniteDuration)(condition: => Boolean): Unit = {
+  def until(what: => String, limit: FiniteDuration)(condition: => Boolean): Unit = {
     val end = limit.fromNow
     while (!condition) {
       if (end.isOverdue()) giveUp(what, limit)

@@ -14,11 +14,16 @@ import org.apache.spark.zerohop.SparkInternals
  * A real local-cluster: executors are JVMs of their own. Owns the Spark session; one at a time.
  *
  * @param executors how many, with one core each
+ * @param master a standalone master with as many workers, or none for a local-cluster
  */
-final class Cluster(val executors: Int, settings: Map[String, String]) extends AutoCloseable {
+final class Cluster(
+    val executors: Int,
+    settings: Map[String, String],
+    master: Option[String] = None)
+    extends AutoCloseable {
   val spark: SparkSession = {
     val conf = new SparkConf()
-      .setMaster(s"local-cluster[$executors,1,1024]")
+      .setMaster(master.getOrElse(s"local-cluster[$executors,1,1024]"))
       .setAppName("zerohop-faults")
       .setAll(Cluster.Defaults ++ settings)
     SparkSession.builder().config(conf).getOrCreate()
@@ -59,14 +64,12 @@ final class Cluster(val executors: Int, settings: Map[String, String]) extends A
     } finally sc.removeSparkListener(bytes)
   }
 
-  /** A gauge of Zerohop's metrics, by executor. Every executor must have a free core. */
+  /** A gauge of Zerohop's metrics, by executor; an executor that never shuffled has none. */
   def gauges(name: String): Map[String, Long] = {
-    val found = sc
-      .parallelize(0 until executors * 8, executors * 8)
-      .mapPartitions { _ =>
-        Thread.sleep(20)
-        Iterator((SparkEnv.get.executorId, SparkInternals.gauge("zerohop", name).getOrElse(-1L)))
-      }
+    val found = sc.parallelize(0 until executors * 8, executors * 8).mapPartitions { _ =>
+      Thread.sleep(20)
+      SparkInternals.gauge("zerohop", name).map((SparkEnv.get.executorId, _)).iterator
+    }
     run(s"gauge $name")(found.collect()).toMap
   }
 
@@ -75,7 +78,7 @@ final class Cluster(val executors: Int, settings: Map[String, String]) extends A
     SparkInternals.shuffleIds(sc).foreach(SparkInternals.removeShuffle(sc, _))
     for (name <- Seq("leases.open", "pool.used.bytes")) {
       var last = Map.empty[String, Long]
-      Bounded.until(s"$name back to 0", 60.seconds) {
+      Bounded.until(s"$name back to 0, now $last", 60.seconds) {
         last = gauges(name)
         last.nonEmpty && last.values.forall(_ == 0)
       }

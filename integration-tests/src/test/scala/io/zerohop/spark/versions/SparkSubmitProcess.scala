@@ -23,8 +23,14 @@ object SparkSubmitProcess {
    * @param conf Spark's configuration, the master included
    * @param mainClass the application
    * @param jar holds the application
+   * @param arguments of the application
    */
-  def run(home: SparkHome, conf: Map[String, String], mainClass: String, jar: Path): Submitted = {
+  def run(
+      home: SparkHome,
+      conf: Map[String, String],
+      mainClass: String,
+      jar: Path,
+      arguments: Seq[String] = Nil): Submitted = {
     val folder = Files.createDirectories(
       Paths.get(sys.props("zerohop.test.target"), "versions", s"${home.version}_${home.scala}"))
     val out = folder.resolve("stdout.txt")
@@ -40,7 +46,7 @@ object SparkSubmitProcess {
         JavaModuleOptions.defaultModuleOptionArray() ++
         Seq("-cp", classPath.mkString(File.pathSeparator), "org.apache.spark.deploy.SparkSubmit") ++
         settings.toSeq.sorted.flatMap { case (key, value) => Seq("--conf", s"$key=$value") } ++
-        Seq("--class", mainClass, jar.toString)
+        Seq("--class", mainClass, jar.toString) ++ arguments
     val builder = new ProcessBuilder(command.asJava)
       .directory(folder.toFile)
       .redirectOutput(out.toFile)

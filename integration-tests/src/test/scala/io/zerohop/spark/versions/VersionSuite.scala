@@ -1,11 +1,5 @@
 package io.zerohop.spark.versions
 
-import java.nio.file.{Files, Path, Paths}
-import java.util.jar.{JarEntry, JarOutputStream}
-
-import scala.jdk.CollectionConverters._
-import scala.util.Using
-
 import io.zerohop.spark.suites.ManagerUnderTest
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -21,9 +15,9 @@ class VersionSuite extends AnyFunSuite with NeedsSparkHome {
   for (home <- SparkHomes.all) {
     test(s"an RDD and a SQL shuffle on $home") {
       requireHome(home)
-      val ended = SparkSubmitProcess.run(home, conf, classOf[ShuffleApp].getName, appJar)
+      val ended = SparkSubmitProcess.run(home, conf, classOf[ShuffleApp].getName, AppJar.path)
       assert(ended.exit === 0, s"see ${ended.log}")
-      val report = parse(ended.stdout)
+      val report = AppJar.report(ended.stdout, "shuffle-app:")
       assert(report("version") === home.version)
       assert(report("rdd") === "199990000")
       assert(report("groups") === "1000")
@@ -33,29 +27,5 @@ class VersionSuite extends AnyFunSuite with NeedsSparkHome {
         assert(report.getOrElse("zerohop.staged.bytes", "0") === "0")
       }
     }
-  }
-
-  private def parse(stdout: String): Map[String, String] = {
-    val line = stdout.linesIterator.find(_.startsWith("shuffle-app:"))
-    assert(line.isDefined, stdout)
-    line.get.split(' ').tail.map(_.split('=')).map(pair => pair(0) -> pair(1)).toMap
-  }
-
-  /** The application alone: its classes, and none of the test's libraries. */
-  private lazy val appJar: Path = {
-    val target = Paths.get(sys.props("zerohop.test.target"))
-    val jar = target.resolve("shuffle-app.jar")
-    val folder = s"${classOf[ShuffleApp].getPackageName.replace('.', '/')}"
-    val classes = Using.resource(Files.list(target.resolve("test-classes").resolve(folder))) {
-      _.iterator.asScala.filter(_.getFileName.toString.startsWith("ShuffleApp")).toVector
-    }
-    Using.resource(new JarOutputStream(Files.newOutputStream(jar))) { out =>
-      classes.foreach { file =>
-        out.putNextEntry(new JarEntry(s"$folder/${file.getFileName}"))
-        out.write(Files.readAllBytes(file))
-        out.closeEntry()
-      }
-    }
-    jar
   }
 }

@@ -1,6 +1,10 @@
 package org.apache.spark.zerohop
 
-import org.apache.spark.{MapOutputTrackerMaster, SparkContext, SparkEnv}
+import scala.concurrent.Await
+import scala.concurrent.duration._
+
+import org.apache.spark.{MapOutputTrackerMaster, ShuffleDependency, SparkContext, SparkEnv}
+import org.apache.spark.rdd.RDD
 import org.apache.spark.scheduler.ExecutorDecommissionInfo
 import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
 
@@ -14,6 +18,14 @@ object SparkInternals {
   def removeShuffle(sc: SparkContext, shuffleId: Int): Unit =
     sc.cleaner.foreach(_.doCleanupShuffle(shuffleId, blocking = true))
 
+  /** Runs the map stage of a shuffled RDD, without any reader, and returns the shuffle's id. */
+  def runMapStage(sc: SparkContext, shuffled: RDD[_]): Int =
+    shuffled.dependencies.head match {
+      case dependency: ShuffleDependency[_, _, _] =>
+        Await.result(sc.submitMapStage(dependency), 2.minutes).shuffleId
+      case other => throw new IllegalArgumentException(s"$other is no shuffle")
+    }
+
   /** Every shuffle that the driver still knows. */
   def shuffleIds(sc: SparkContext): Seq[Int] = tracker.shuffleStatuses.keys.toSeq
 
@@ -23,12 +35,12 @@ object SparkInternals {
       _.toSeq.filter(_ != null).map(_.location.executorId)
     }
 
-  /** Asks an executor to hand over its blocks and leave. */
+  /** Asks an executor to hand over its blocks and leave; another one takes its place. */
   def decommission(sc: SparkContext, executorId: String): Boolean =
     backend(sc).decommissionExecutor(
       executorId,
       ExecutorDecommissionInfo("asked by a test"),
-      adjustTargetNumExecutors = true)
+      adjustTargetNumExecutors = false)
 
   /** Waits until listeners have seen every event so far. */
   def awaitListeners(sc: SparkContext): Unit = sc.listenerBus.waitUntilEmpty(30000)
