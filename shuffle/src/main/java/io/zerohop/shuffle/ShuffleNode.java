@@ -106,8 +106,7 @@ public final class ShuffleNode implements AutoCloseable {
     final Device device = new HostDevice();
     final java.nio.file.Path base =
         config.socketBase() == null ? SocketFolder.defaultBase() : config.socketBase();
-    final SocketFolder folder =
-        SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
+    final SocketFolder folder = SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
     boolean done = false;
     try {
       folder.sweep();
@@ -143,8 +142,7 @@ public final class ShuffleNode implements AutoCloseable {
    * @param mapId the map task attempt; no two outputs of a shuffle share it
    * @param partitions reduce partitions of the shuffle
    */
-  public MapOutputWriter newMapOutput(
-      final int shuffleId, final long mapId, final int partitions) {
+  public MapOutputWriter newMapOutput(final int shuffleId, final long mapId, final int partitions) {
     final MapOutputWriter writer =
         new MapOutputWriter(
             device, catalog, pool, config, shuffleId, mapId, partitions, writers::remove);
