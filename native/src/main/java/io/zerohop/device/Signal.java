@@ -48,7 +48,8 @@ public interface Signal {
   int aborted();
 
   /**
-   * Waits until the epoch is at least {@code epoch}.
+   * Waits until the epoch is at least {@code epoch}. An epoch that was reached counts even if the
+   * signal was aborted. An interrupt of the thread counts as cancellation and stays set.
    *
    * @param limit the longest wait; a wait that is over the limit throws even if nobody aborts it
    * @param cancelled asked at least every 10 ms; true ends this wait alone

@@ -56,7 +56,7 @@ public final class SegmentServer implements AutoCloseable {
   private final Proofs proofs;
   private final SegmentDirectory directory;
   private final Limits limits;
-  private final RefusalLog refusals;
+  private final OncePerKey refusals;
   private final List<ServerConnection> connections = new ArrayList<>();
   private final byte[] buffer = new byte[Sockets.MAX_MESSAGE_BYTES];
   private final int[] fds;
@@ -86,7 +86,7 @@ public final class SegmentServer implements AutoCloseable {
     this.proofs = new Proofs(secret);
     this.directory = directory;
     this.limits = limits;
-    this.refusals = new RefusalLog(LOG, name);
+    this.refusals = new OncePerKey();
     this.fds = new int[limits.maxConnections() + FIXED_ENTRIES];
     this.events = new int[fds.length];
   }
@@ -165,7 +165,9 @@ public final class SegmentServer implements AutoCloseable {
       }
     } catch (final PosixException e) {
       // Out of descriptors, most likely: the listener would report that again at once.
-      refusals.log("accept", "a connection that could not be accepted: " + e.getMessage());
+      if (refusals.isNew("accept")) {
+        LOG.warn("segment server {} cannot accept connections now (logged once)", name, e);
+      }
       acceptPause = Deadline.in(Duration.ofMillis(ACCEPT_PAUSE_MILLIS));
     }
   }
@@ -214,16 +216,22 @@ public final class SegmentServer implements AutoCloseable {
       LOG.debug("segment server {}: connection of {} broke", name, connection.session(), e);
       close(connection);
     } catch (final RuntimeException e) {
-      LOG.warn("segment server {}: connection of {} failed", name, connection.session(), e);
+      if (refusals.isNew("failure " + connection.session())) {
+        LOG.warn("segment server {} failed {} (logged once)", name, connection.session(), e);
+      }
       close(connection);
     }
   }
 
-  private void refuse(final ServerConnection connection, final ExchangeException reason) {
-    refusals.log(
-        connection.session() + reason.getMessage(),
-        reason.getMessage() + ": " + connection.session());
-    connection.refuse(reason.reason());
+  private void refuse(final ServerConnection connection, final ExchangeException refusal) {
+    if (refusals.isNew(refusal.reason() + " " + connection.session())) {
+      LOG.warn(
+          "segment server {} refused {}: {} (logged once)",
+          name,
+          connection.session(),
+          refusal.getMessage());
+    }
+    connection.refuse(refusal.reason());
     close(connection);
   }
 

@@ -12,14 +12,25 @@ import java.util.List;
  */
 public final class AvailableMemory {
   /** Never the last bytes: the kernel would rather kill a process than refuse. */
-  private static final long HEADROOM_BYTES = 64L << 20;
+  static final long HEADROOM_BYTES = 64L << 20;
 
-  private static final Path CGROUP_ROOT = Path.of("/sys/fs/cgroup");
+  private static final AvailableMemory SYSTEM =
+      new AvailableMemory(Path.of("/proc"), Path.of("/sys/fs/cgroup"));
 
-  private AvailableMemory() {}
+  private final Path proc;
+  private final Path cgroups;
+
+  AvailableMemory(final Path proc, final Path cgroups) {
+    this.proc = proc;
+    this.cgroups = cgroups;
+  }
 
   /** Bytes that could be taken now. A snapshot: others take memory too. */
   public static long bytes() {
+    return SYSTEM.measure();
+  }
+
+  long measure() {
     return Math.max(0, Math.min(machineBytes(), containerBytes()) - HEADROOM_BYTES);
   }
 
@@ -45,18 +56,18 @@ public final class AvailableMemory {
     }
   }
 
-  private static long machineBytes() {
-    return field(Path.of("/proc/meminfo"), "MemAvailable:", Long.MAX_VALUE >> 10) << 10;
+  private long machineBytes() {
+    return field(proc.resolve("meminfo"), "MemAvailable:", Long.MAX_VALUE >> 10) << 10;
   }
 
-  private static long containerBytes() {
+  private long containerBytes() {
     long least = Long.MAX_VALUE;
-    for (final String line : lines(Path.of("/proc/self/cgroup"))) {
+    for (final String line : lines(proc.resolve("self/cgroup"))) {
       final String[] parts = line.split(":", 3);
       if (parts.length == 3 && parts[1].isEmpty()) {
-        least = Math.min(least, leastOnTheWayUp(CGROUP_ROOT, parts[2], true));
+        least = Math.min(least, leastOnTheWayUp(cgroups, parts[2], true));
       } else if (parts.length == 3 && List.of(parts[1].split(",")).contains("memory")) {
-        least = Math.min(least, leastOnTheWayUp(CGROUP_ROOT.resolve("memory"), parts[2], false));
+        least = Math.min(least, leastOnTheWayUp(cgroups.resolve("memory"), parts[2], false));
       }
     }
     return least;

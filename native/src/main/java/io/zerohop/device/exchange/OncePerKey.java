@@ -1,0 +1,19 @@
+package io.zerohop.device.exchange;
+
+import java.util.HashSet;
+import java.util.Set;
+
+/**
+ * What was logged already, so that a peer that tries again for ever does not fill the disk.
+ * Bounded: after 1,000 keys nothing is new. Used by one thread.
+ */
+final class OncePerKey {
+  static final int MAX_KEYS = 1_000;
+
+  private final Set<String> seen = new HashSet<>();
+
+  /** True the first time a key is asked for. */
+  boolean isNew(final String key) {
+    return seen.size() < MAX_KEYS && seen.add(key);
+  }
+}

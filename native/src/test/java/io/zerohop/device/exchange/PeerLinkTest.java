@@ -1,0 +1,238 @@
+package io.zerohop.device.exchange;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.NativeLibrary;
+import io.zerohop.device.posix.Sockets;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The client against servers that misbehave. */
+final class PeerLinkTest {
+  private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final Duration SHORT = Duration.ofMillis(100);
+
+  @TempDir Path scratch;
+
+  private Leaks leaks;
+  private Path socket;
+  private int listener;
+
+  @BeforeEach
+  void listen() {
+    NativeLibrary.require();
+    leaks = new Leaks();
+    socket = scratch.resolve("server");
+    listener = Sockets.listen(socket.toString(), 10);
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    Descriptor.close(listener);
+    leaks.check();
+  }
+
+  private static PeerLink connect(final Path socket, final Duration limit) {
+    return PeerLink.connect(socket, "client", "server", SegmentTable.SECRET, limit);
+  }
+
+  /** Connects to a server that does this, and hands the failure on. */
+  private ExchangeException.Reason connectTo(final Consumer<RawSocket> behaviour) {
+    final CompletableFuture<Void> server = serve(behaviour);
+    try (PeerLink link = connect(socket, LIMIT)) {
+      link.fetch(1, LIMIT).close();
+      throw new AssertionError("a server that misbehaves was not noticed");
+    } catch (final ExchangeException e) {
+      return e.reason();
+    } finally {
+      server.join();
+    }
+  }
+
+  private CompletableFuture<Void> serve(final Consumer<RawSocket> behaviour) {
+    return CompletableFuture.runAsync(
+        () -> {
+          try (RawSocket raw = RawSocket.accept(listener)) {
+            behaviour.accept(raw);
+          }
+        });
+  }
+
+  private static void afterFetch(final RawSocket raw, final Frame answer, final int descriptor) {
+    raw.welcome(SegmentTable.SECRET);
+    raw.receive(Frame.Type.FETCH);
+    raw.send(answer, descriptor);
+    assertThat(raw.receive()).isNull();
+  }
+
+  private static Frame segment(final long id, final SegmentHandle.Kind kind, final int opaque) {
+    return Frame.segment(id, new OpaqueHandle(kind, 4096, new byte[opaque]));
+  }
+
+  @Test
+  void noSocketIsAbsentAndAFileIsRefused() throws Exception {
+    final Path file = Files.createFile(scratch.resolve("file"));
+    final Path[] paths = {scratch.resolve("none"), file.resolve("below"), file};
+    final Reason[] reasons = {Reason.ABSENT, Reason.ABSENT, Reason.REFUSED};
+    for (int i = 0; i < paths.length; i++) {
+      final Path path = paths[i];
+      final Reason reason = reasons[i];
+      assertThatThrownBy(() -> connect(path, LIMIT))
+          .isInstanceOfSatisfying(
+              ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(reason))
+          .hasMessageContaining(path.toString());
+    }
+  }
+
+  @Test
+  void aServerThatDoesNotKnowTheSecretIsNotTrusted() {
+    final byte[] wrong = "a secret of somebody else.......".getBytes(StandardCharsets.US_ASCII);
+    assertThat(connectTo(raw -> raw.welcome(wrong))).isEqualTo(Reason.AUTHENTICATION);
+  }
+
+  @Test
+  void aServerThatRefusesSaysWhy() {
+    assertThat(
+            connectTo(
+                raw -> {
+                  raw.receive(Frame.Type.HELLO);
+                  raw.send(Frame.refused(Reason.BUSY));
+                }))
+        .isEqualTo(Reason.BUSY);
+  }
+
+  @Test
+  void garbageIsAProtocolError() {
+    assertThat(connectTo(raw -> afterHello(raw, new byte[2000], -1))).isEqualTo(Reason.PROTOCOL);
+    final byte[] gone = Frame.ofId(Frame.Type.GONE, 1).encode();
+    assertThat(connectTo(raw -> afterHello(raw, gone, -1))).isEqualTo(Reason.PROTOCOL);
+    final byte[] challenge = new Frame(Frame.Type.CHALLENGE, new byte[32]).encode();
+    assertThat(connectTo(raw -> afterHello(raw, challenge, listener))).isEqualTo(Reason.PROTOCOL);
+  }
+
+  private static void afterHello(final RawSocket raw, final byte[] answer, final int descriptor) {
+    raw.receive(Frame.Type.HELLO);
+    raw.send(answer, descriptor);
+  }
+
+  @Test
+  void aStreamThatEndsIsClosed() {
+    assertThat(connectTo(raw -> raw.receive(Frame.Type.HELLO))).isEqualTo(Reason.CLOSED);
+    assertThat(
+            connectTo(
+                raw -> {
+                  raw.welcome(SegmentTable.SECRET);
+                  raw.receive(Frame.Type.FETCH);
+                }))
+        .isEqualTo(Reason.CLOSED);
+  }
+
+  @Test
+  void answersThatDoNotFitAreProtocolErrors() {
+    final Frame byFd = segment(1, SegmentHandle.Kind.POSIX_FD, 0);
+    final Frame opaque = segment(1, SegmentHandle.Kind.FABRIC, Frame.OPAQUE_BYTES);
+    final Frame other = segment(2, SegmentHandle.Kind.POSIX_FD, 0);
+    final Frame gone = Frame.ofId(Frame.Type.GONE, 1);
+    final Frame goneOther = Frame.ofId(Frame.Type.GONE, 2);
+    final Frame cut = segment(1, SegmentHandle.Kind.FABRIC, 5);
+    final Frame question = Frame.ofId(Frame.Type.FETCH, 1);
+    assertThat(connectTo(raw -> afterFetch(raw, byFd, -1))).isEqualTo(Reason.PROTOCOL);
+    assertThat(connectTo(raw -> afterFetch(raw, opaque, listener))).isEqualTo(Reason.PROTOCOL);
+    assertThat(connectTo(raw -> afterFetch(raw, other, listener))).isEqualTo(Reason.PROTOCOL);
+    assertThat(connectTo(raw -> afterFetch(raw, gone, listener))).isEqualTo(Reason.PROTOCOL);
+    assertThat(connectTo(raw -> afterFetch(raw, goneOther, -1))).isEqualTo(Reason.PROTOCOL);
+    assertThat(connectTo(raw -> afterFetch(raw, cut, listener))).isEqualTo(Reason.PROTOCOL);
+    assertThat(connectTo(raw -> afterFetch(raw, question, listener))).isEqualTo(Reason.PROTOCOL);
+  }
+
+  @Test
+  void twoDescriptorsForOneAnswerAreClosed() {
+    final byte[] answer = segment(1, SegmentHandle.Kind.POSIX_FD, 0).encode();
+    assertThat(
+            connectTo(
+                raw -> {
+                  raw.welcome(SegmentTable.SECRET);
+                  raw.receive(Frame.Type.FETCH);
+                  raw.send(Arrays.copyOf(answer, 5), listener);
+                  raw.send(Arrays.copyOfRange(answer, 5, answer.length), listener);
+                  assertThat(raw.receive()).isNull();
+                }))
+        .isEqualTo(Reason.PROTOCOL);
+  }
+
+  @Test
+  void aSilentServerIsATimeOut() {
+    assertThatThrownBy(() -> connect(socket, SHORT))
+        .isInstanceOfSatisfying(
+            ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.TIMEOUT));
+    Descriptor.close(Sockets.accept(listener));
+  }
+
+  @Test
+  void aFetchWithoutAnswerClosesTheLink() {
+    final CompletableFuture<Void> server =
+        serve(
+            raw -> {
+              raw.welcome(SegmentTable.SECRET);
+              raw.receive(Frame.Type.FETCH);
+              assertThat(raw.receive()).isNull();
+            });
+    try (PeerLink link = connect(socket, LIMIT)) {
+      assertThatThrownBy(() -> link.fetch(1, SHORT))
+          .isInstanceOfSatisfying(
+              ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.TIMEOUT));
+      assertThat(link.alive()).isFalse();
+      server.join();
+    }
+  }
+
+  @Test
+  void closingALinkEndsAFetchInProgress() {
+    final CompletableFuture<Void> asked = new CompletableFuture<>();
+    final CompletableFuture<Void> server =
+        serve(
+            raw -> {
+              raw.welcome(SegmentTable.SECRET);
+              raw.receive(Frame.Type.FETCH);
+              asked.complete(null);
+              assertThat(raw.receive()).isNull();
+            });
+    try (PeerLink link = connect(socket, LIMIT)) {
+      asked.thenRun(link::close);
+      assertThatThrownBy(() -> link.fetch(1, LIMIT))
+          .isInstanceOfSatisfying(
+              ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.CLOSED));
+      server.join();
+    }
+  }
+
+  @Test
+  void manyLinksComeAndGo() {
+    for (int i = 0; i < 300; i++) {
+      final CompletableFuture<Void> server = serve(raw -> raw.welcome(SegmentTable.SECRET));
+      final CompletableFuture<Void> ended = new CompletableFuture<>();
+      try (PeerLink link = connect(socket, LIMIT)) {
+        link.onClosed(() -> ended.complete(null));
+        if (i % 2 == 0) {
+          ended.join();
+        }
+      }
+      ended.join();
+      server.join();
+    }
+  }
+}

@@ -1,0 +1,338 @@
+package io.zerohop.device.exchange;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.Leaks;
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.FdHandle;
+import io.zerohop.device.posix.Memory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The server, by way of real links and of raw sockets. */
+final class SegmentServerTest {
+  private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final byte[] WRONG =
+      "another secret of 32 bytes, wrong".getBytes(StandardCharsets.US_ASCII);
+
+  @TempDir Path scratch;
+
+  private final SegmentTable table = new SegmentTable();
+  private Leaks leaks;
+  private Device device;
+  private SocketFolder folder;
+  private SegmentServer server;
+
+  @BeforeEach
+  void open() {
+    new HostDevice().close();
+    leaks = new Leaks();
+    device = new HostDevice();
+    folder = SocketFolder.open(scratch.resolve("s"), "app");
+    start(table, SegmentServer.Limits.DEFAULT);
+  }
+
+  private void start(final SegmentDirectory directory, final SegmentServer.Limits limits) {
+    if (server != null) {
+      server.close();
+    }
+    server = new SegmentServer(folder, "server", SegmentTable.SECRET, directory, limits);
+    server.start();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    server.close();
+    server.close();
+    assertThat(server.socket()).doesNotExist();
+    folder.close();
+    folder.close();
+    assertThat(scratch.resolve("s")).doesNotExist();
+    assertThat(device.openResources()).isZero();
+    device.close();
+    leaks.check();
+    assertThat(table.disconnected.get()).isEqualTo(table.connected.get());
+  }
+
+  private PeerLink link(final byte[] secret) {
+    return PeerLink.connect(server.socket(), "client", "server", secret, LIMIT);
+  }
+
+  private PeerLink link() {
+    return link(SegmentTable.SECRET);
+  }
+
+  @Test
+  void handsOutSegments() {
+    try (Segment segment = device.allocate(1 << 16);
+        PeerLink link = link()) {
+      table.add(3, segment);
+      assertThat(link.greeting()).isEqualTo(SegmentTable.greetingFor("client"));
+      assertThat(link.peerPid()).isEqualTo((int) ProcessHandle.current().pid());
+      for (int i = 0; i < 100; i++) {
+        try (Segment mapped = device.map(link.fetch(3, LIMIT))) {
+          assertThat(mapped.bytes()).isEqualTo(segment.bytes());
+          assertThat(mapped.address()).isNotEqualTo(segment.address());
+        }
+        assertThat(link.fetch(4, LIMIT)).isNull();
+      }
+    }
+  }
+
+  @Test
+  void opaqueHandlesTravelToo() {
+    final byte[] opaque = new byte[Frame.OPAQUE_BYTES];
+    opaque[5] = 77;
+    table.add(1, () -> new OpaqueHandle(SegmentHandle.Kind.CUDA_IPC, 1L << 33, opaque));
+    try (PeerLink link = link();
+        SegmentHandle handle = link.fetch(1, LIMIT)) {
+      assertThat(handle.kind()).isEqualTo(SegmentHandle.Kind.CUDA_IPC);
+      assertThat(handle.bytes()).isEqualTo(1L << 33);
+      assertThat(handle.opaque()).isEqualTo(opaque);
+    }
+  }
+
+  @Test
+  void manyLinksAtOnce() {
+    try (Segment segment = device.allocate(1)) {
+      table.add(1, segment);
+      final List<CompletableFuture<Void>> clients = new ArrayList<>();
+      for (int i = 0; i < 64; i++) {
+        clients.add(
+            CompletableFuture.runAsync(
+                () -> {
+                  try (PeerLink link = link()) {
+                    for (int j = 0; j < 50; j++) {
+                      link.fetch(1, LIMIT).close();
+                    }
+                  }
+                }));
+      }
+      clients.forEach(CompletableFuture::join);
+    }
+  }
+
+  @Test
+  void anUnsealedSegmentIsRefusedByWhoReceivesIt() {
+    table.add(
+        1,
+        () -> {
+          final int fd = Memory.create("zerohop-unsealed");
+          Memory.resize(fd, 4096);
+          return new FdHandle(fd, 4096);
+        });
+    try (PeerLink link = link()) {
+      final SegmentHandle handle = link.fetch(1, LIMIT);
+      assertThatThrownBy(() -> device.map(handle))
+          .isInstanceOf(ZerohopException.class)
+          .hasMessageContaining("not sealed");
+    }
+  }
+
+  @Test
+  void aWrongSecretIsRefused() {
+    for (int i = 0; i < 20; i++) {
+      assertReason(Reason.AUTHENTICATION, () -> link(WRONG));
+    }
+    assertThat(table.connected.get()).isZero();
+  }
+
+  @Test
+  void aMissingSecretIsRefused() {
+    for (final byte[] missing : new byte[][] {null, new byte[0], new byte[15]}) {
+      assertThatThrownBy(() -> link(missing)).isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(
+              () -> new SegmentServer(folder, "s", missing, table, SegmentServer.Limits.DEFAULT))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+    try (RawSocket raw = RawSocket.connect(server.socket())) {
+      raw.send(Frame.ofId(Frame.Type.FETCH, 1));
+      assertRefused(raw, Reason.PROTOCOL);
+    }
+    try (RawSocket raw = RawSocket.connect(server.socket())) {
+      raw.send(Frame.hello(Proofs.newNonce(), "client", "server"));
+      raw.receive(Frame.Type.CHALLENGE);
+      raw.send(new Frame(Frame.Type.ANSWER, new byte[Frame.PROOF_BYTES]));
+      assertRefused(raw, Reason.AUTHENTICATION);
+    }
+    assertThat(table.connected.get()).isZero();
+  }
+
+  @Test
+  void aProofCannotBeSentBackNorTwice() {
+    final Frame.Hello hello = new Frame.Hello(Proofs.newNonce(), "client", "server");
+    final byte[] nonce = Proofs.newNonce();
+    final Proofs proofs = new Proofs(SegmentTable.SECRET);
+    assertThat(proofs.ofClient(hello, nonce))
+        .isEqualTo(proofs.ofClient(hello, nonce))
+        .isNotEqualTo(proofs.ofServer(hello, nonce, new byte[0]))
+        .isNotEqualTo(proofs.ofClient(hello, Proofs.newNonce()));
+    byte[] used = null;
+    for (int i = 0; i < 2; i++) {
+      try (RawSocket raw = RawSocket.connect(server.socket())) {
+        raw.send(Frame.hello(hello.nonce(), "client", "server"));
+        final byte[] challenge = raw.receive(Frame.Type.CHALLENGE).payload();
+        used = used == null ? proofs.ofClient(hello, challenge) : used;
+        raw.send(new Frame(Frame.Type.ANSWER, used));
+        if (i == 0) {
+          raw.receive(Frame.Type.WELCOME);
+        } else {
+          assertRefused(raw, Reason.AUTHENTICATION);
+        }
+      }
+    }
+  }
+
+  @Test
+  void aPeerThatLooksForSomebodyElseIsRefused() {
+    assertReason(
+        Reason.AUTHENTICATION,
+        () -> PeerLink.connect(server.socket(), "client", "other", SegmentTable.SECRET, LIMIT));
+  }
+
+  @Test
+  void aHandshakeThatDoesNotGoOnIsEnded() {
+    start(table, new SegmentServer.Limits(100, 100, Duration.ofMillis(100)));
+    try (RawSocket silent = RawSocket.connect(server.socket());
+        RawSocket half = RawSocket.connect(server.socket());
+        PeerLink link = link()) {
+      half.send(Frame.hello(Proofs.newNonce(), "client", "server"));
+      half.receive(Frame.Type.CHALLENGE);
+      assertRefused(silent, Reason.TIMEOUT);
+      assertRefused(half, Reason.TIMEOUT);
+      assertThat(link.alive()).isTrue();
+      assertThat(link.fetch(9, LIMIT)).isNull();
+    }
+  }
+
+  @Test
+  void tooManyConnectionsAreRefusedForNow() {
+    start(table, new SegmentServer.Limits(4, 2, LIMIT));
+    try (RawSocket first = RawSocket.connect(server.socket());
+        RawSocket second = RawSocket.connect(server.socket())) {
+      for (final RawSocket half : List.of(first, second)) {
+        half.send(Frame.hello(Proofs.newNonce(), "client", "server"));
+        half.receive(Frame.Type.CHALLENGE);
+      }
+      assertReason(Reason.BUSY, this::link);
+    }
+    final List<PeerLink> links = new ArrayList<>();
+    while (links.size() < 4) {
+      try {
+        links.add(link());
+      } catch (final ExchangeException e) {
+        assertThat(e.reason()).isEqualTo(Reason.BUSY); // The two above are not swept yet.
+      }
+    }
+    assertReason(Reason.BUSY, this::link);
+    links.forEach(PeerLink::close);
+  }
+
+  @Test
+  void descriptorsThatPeersSendAreDropped() {
+    try (RawSocket raw = RawSocket.connect(server.socket())) {
+      raw.shakeHands("client", "server");
+      for (int i = 0; i < 100; i++) {
+        raw.send(Frame.ofId(Frame.Type.FETCH, 5), 0);
+        raw.receive(Frame.Type.GONE);
+      }
+    }
+  }
+
+  @Test
+  void aPeerThatAsksAndNeverReadsHoldsNobodyUp() {
+    final AtomicInteger exported = new AtomicInteger();
+    table.add(
+        1,
+        () -> {
+          exported.incrementAndGet();
+          return new OpaqueHandle(SegmentHandle.Kind.FABRIC, 1, new byte[Frame.OPAQUE_BYTES]);
+        });
+    try (RawSocket greedy = RawSocket.connect(server.socket());
+        PeerLink link = link()) {
+      greedy.shakeHands("greedy", "server");
+      final byte[] question = Frame.ofId(Frame.Type.FETCH, 1).encode();
+      int asked = 0;
+      while (asked < 1_000_000 && greedy.send(question, -1)) {
+        asked++;
+      }
+      assertThat(asked).isLessThan(1_000_000);
+      link.fetch(1, LIMIT).close();
+      assertThat(exported.get()).isLessThanOrEqualTo(asked + 1);
+    }
+  }
+
+  @Test
+  void aDirectoryThatFailsEndsOneConnectionOnly() {
+    table.add(
+        1,
+        () -> {
+          throw new IllegalStateException("on purpose");
+        });
+    try (PeerLink other = link()) {
+      try (PeerLink link = link()) {
+        assertReason(Reason.CLOSED, () -> link.fetch(1, LIMIT));
+        assertThat(link.alive()).isFalse();
+        assertReason(Reason.CLOSED, () -> link.fetch(2, LIMIT));
+      }
+      assertThat(other.fetch(2, LIMIT)).isNull();
+    }
+  }
+
+  @Test
+  void theEndOfTheServerEndsItsLinks() {
+    final CompletableFuture<Void> ended = new CompletableFuture<>();
+    try (PeerLink link = link()) {
+      link.onClosed(() -> ended.complete(null));
+      server.close();
+      ended.join();
+      assertThat(link.alive()).isFalse();
+      final CompletableFuture<Void> late = new CompletableFuture<>();
+      link.onClosed(() -> late.complete(null));
+      assertThat(late).isCompleted();
+      assertReason(Reason.CLOSED, () -> link.fetch(1, LIMIT));
+      assertReason(Reason.ABSENT, this::link);
+    }
+  }
+
+  @Test
+  void twoServersOfOneNameCannotBe() {
+    final SegmentServer second =
+        new SegmentServer(
+            folder, "server", SegmentTable.SECRET, table, SegmentServer.Limits.DEFAULT);
+    assertThatThrownBy(second::start)
+        .isInstanceOf(ZerohopException.class)
+        .hasMessageContaining("rename");
+    second.close();
+    assertThat(Files.exists(server.socket())).isTrue();
+    link().close();
+  }
+
+  private static void assertRefused(final RawSocket raw, final Reason reason) {
+    assertThat(raw.receive(Frame.Type.REFUSED).asReason()).isEqualTo(reason);
+    assertThat(raw.receive()).isNull();
+  }
+
+  private static void assertReason(final Reason reason, final ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(
+            ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(reason));
+  }
+}

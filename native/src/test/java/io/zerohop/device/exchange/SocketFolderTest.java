@@ -1,0 +1,234 @@
+package io.zerohop.device.exchange;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.ChildJvm;
+import io.zerohop.device.ContractPeer;
+import io.zerohop.device.Leaks;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.host.HostUnderTest;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.NativeLibrary;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Who may share a folder, and what is swept out of it. */
+final class SocketFolderTest {
+  private static final Duration LIMIT = Duration.ofSeconds(60);
+
+  @TempDir Path scratch;
+
+  private Leaks leaks;
+  private Path base;
+
+  @BeforeEach
+  void prepare() {
+    NativeLibrary.require();
+    leaks = new Leaks();
+    base = scratch.resolve("s");
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    leaks.check();
+  }
+
+  @Test
+  void foldersArePrivateAndVanishWithTheirLastUser() throws Exception {
+    final SocketFolder first = SocketFolder.open(base, "app");
+    final SocketFolder second = SocketFolder.open(base, "app");
+    for (final Path folder : List.of(base, first.path())) {
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(folder)))
+          .isEqualTo("rwx------");
+    }
+    first.close();
+    assertThat(second.path()).isDirectory();
+    second.close();
+    assertThat(base).doesNotExist();
+  }
+
+  @Test
+  void theDefaultIsNamedAfterTheUser() {
+    assertThat(SocketFolder.defaultBase())
+        .isEqualTo(Path.of("/tmp/zerohop-" + Descriptor.userId()));
+  }
+
+  @Test
+  void identityTellsFoldersApart() throws Exception {
+    final Path alias = Files.createSymbolicLink(scratch.resolve("alias"), scratch);
+    try (SocketFolder one = SocketFolder.open(base, "one");
+        SocketFolder same = SocketFolder.open(alias.resolve("s"), "one");
+        SocketFolder other = SocketFolder.open(base, "two")) {
+      assertThat(one.identity()).hasSize(16).isEqualTo(same.identity());
+      assertThat(other.identity()).isNotEqualTo(one.identity());
+    }
+  }
+
+  @Test
+  void foldersThatOthersMayAccessAreRefused() throws Exception {
+    Files.createDirectory(base);
+    for (final String mode : List.of("rwxr-x---", "rwx---r--", "rwxrwxrwx")) {
+      Files.setPosixFilePermissions(base, PosixFilePermissions.fromString(mode));
+      assertRefused(base, "chmod 700");
+    }
+    Files.setPosixFilePermissions(base, PosixFilePermissions.fromString("rwx------"));
+    Files.createDirectory(base.resolve("app"));
+    Files.setPosixFilePermissions(
+        base.resolve("app"), PosixFilePermissions.fromString("rwxr-xr-x"));
+    assertRefused(base, "chmod 700");
+  }
+
+  @Test
+  void linksAndFilesAreRefused() throws Exception {
+    final Path real = Files.createDirectory(scratch.resolve("real"));
+    Files.setPosixFilePermissions(real, PosixFilePermissions.fromString("rwx------"));
+    assertRefused(Files.createSymbolicLink(scratch.resolve("link"), real), "symbolic link");
+    assertRefused(Files.createFile(scratch.resolve("file")), "no folder");
+    assertRefused(scratch.resolve("missing").resolve("deep"), "spark.zerohop.socket.dir");
+    Files.createSymbolicLink(real.resolve("app"), scratch);
+    assertRefused(real, "symbolic link");
+  }
+
+  private static void assertRefused(final Path base, final String reason) {
+    assertThatThrownBy(() -> SocketFolder.open(base, "app").close())
+        .isInstanceOfSatisfying(
+            ZerohopException.class,
+            e -> assertThat(e.category()).isEqualTo(ZerohopException.Category.FALLBACK))
+        .hasMessageContaining(reason);
+  }
+
+  @Test
+  void pathsThatAreTooLongAreNamed() throws Exception {
+    final Path deep = Files.createDirectories(scratch.resolve("d".repeat(60)));
+    try (SocketFolder folder = SocketFolder.open(deep.resolve("s"), "a".repeat(40))) {
+      assertThatThrownBy(() -> folder.socket("server"))
+          .isInstanceOf(ZerohopException.class)
+          .hasMessageContaining("spark.zerohop.socket.dir")
+          .hasMessageContaining("107");
+    }
+  }
+
+  @Test
+  void namesAreNoPaths() {
+    for (final String name : List.of("", ".", "..", ".new", "a/b", "a b", "x".repeat(65), "ü")) {
+      assertThatThrownBy(() -> SocketFolder.open(base, name))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  void theSocketOfAKilledProcessIsSwept() throws Exception {
+    try (ChildJvm child =
+        ChildJvm.start(
+            List.of(),
+            ContractPeer.class,
+            "export",
+            HostUnderTest.class.getName(),
+            base.toString())) {
+      assertThat(child.line()).isEqualTo("ready");
+      try (SocketFolder mine = SocketFolder.open(base, "app");
+          SocketFolder other = SocketFolder.open(base, "other")) {
+        mine.sweep();
+        other.sweep();
+        assertThat(mine.socket("child")).exists();
+        child.kill();
+        assertThat(mine.socket("child")).exists();
+        assertThatThrownBy(() -> connect(mine.socket("child"), "child"))
+            .isInstanceOfSatisfying(
+                ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.REFUSED));
+        other.sweep();
+        assertThat(mine.socket("child")).doesNotExist();
+        assertThat(mine.path()).isDirectory();
+      }
+      assertThat(base).doesNotExist();
+    }
+  }
+
+  @Test
+  void theFolderOfADeadApplicationIsSweptWithItsFiles() throws Exception {
+    try (ChildJvm child =
+        ChildJvm.start(
+            List.of(),
+            ContractPeer.class,
+            "export",
+            HostUnderTest.class.getName(),
+            base.toString())) {
+      assertThat(child.line()).isEqualTo("ready");
+      child.kill();
+    }
+    assertThat(base.resolve("app").resolve("child")).exists();
+    try (SocketFolder next = SocketFolder.open(base, "next")) {
+      final Path kept = Files.createFile(next.path().resolve("file"));
+      next.sweep();
+      assertThat(base.resolve("app")).doesNotExist();
+      assertThat(kept).exists();
+      Files.delete(kept);
+    }
+  }
+
+  @Test
+  void aNewServerTakesTheNameOfADeadOne() throws Exception {
+    try (ChildJvm child =
+        ChildJvm.start(
+            List.of(),
+            ContractPeer.class,
+            "export",
+            HostUnderTest.class.getName(),
+            base.toString())) {
+      assertThat(child.line()).isEqualTo("ready");
+      child.kill();
+    }
+    try (SocketFolder folder = SocketFolder.open(base, "app");
+        SegmentServer server = server(folder, "child")) {
+      server.start();
+      connect(server.socket(), "child").close();
+    }
+  }
+
+  @Test
+  void startsSweepsAndEndsDoNotDisturbOneAnother() {
+    final List<CompletableFuture<Void>> processes = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      final int number = i;
+      processes.add(
+          CompletableFuture.runAsync(
+              () -> {
+                for (int round = 0; round < 40; round++) {
+                  liveOnce("app-" + (number + round) % 3, "executor-" + number);
+                }
+              }));
+    }
+    processes.forEach(CompletableFuture::join);
+    assertThat(base).doesNotExist();
+  }
+
+  private void liveOnce(final String application, final String name) {
+    try (SocketFolder folder = SocketFolder.open(base, application);
+        SegmentServer server = server(folder, name)) {
+      folder.sweep();
+      server.start();
+      folder.sweep();
+      connect(server.socket(), name).close();
+    }
+  }
+
+  private static SegmentServer server(final SocketFolder folder, final String name) {
+    return new SegmentServer(
+        folder, name, SegmentTable.SECRET, new SegmentTable(), SegmentServer.Limits.DEFAULT);
+  }
+
+  private static PeerLink connect(final Path socket, final String peer) {
+    return PeerLink.connect(socket, "client", peer, SegmentTable.SECRET, LIMIT);
+  }
+}
