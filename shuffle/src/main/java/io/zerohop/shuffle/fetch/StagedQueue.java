@@ -61,7 +61,7 @@ final class StagedQueue implements AutoCloseable {
   /** Asks for as many windows as there is landing memory for; does not wait. */
   void start() {
     while (!pending.isEmpty()) {
-      final long cap = context.config().windowBytes();
+      final long cap = Math.min(context.config().windowBytes(), context.landing().limit());
       // Half of the cap must be free, so that windows do not shrink to single blocks.
       if (reserved > cap / 2) {
         return;
