@@ -14,7 +14,11 @@ public final class WaitException extends ZerohopException {
   private final Reason reason;
 
   public WaitException(final Reason reason, final String message) {
-    super(Category.RETRY, message);
+    this(reason, message, null);
+  }
+
+  public WaitException(final Reason reason, final String message, final Throwable cause) {
+    super(Category.RETRY, message, cause);
     this.reason = reason;
   }
 

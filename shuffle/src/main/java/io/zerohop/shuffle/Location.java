@@ -17,11 +17,11 @@ import java.util.regex.Pattern;
  * socket) from "the owner is elsewhere" (another folder, such as another container's).
  *
  * @param bootId 8 hexadecimal digits that name the running kernel
- * @param folderId identity of the socket folder as its owner saw it
+ * @param folderId identity of the socket folder as its owner saw it, 16 hexadecimal digits
  * @param incarnation random; a restarted executor never has its predecessor's
  * @param socket file name of the socket in the folder, also the owner's name in the handshake
  */
-public record Location(String bootId, long folderId, long incarnation, String socket) {
+public record Location(String bootId, String folderId, long incarnation, String socket) {
 
   /** Longest encoded form, in bytes; all of it ASCII. */
   public static final int MAX_ENCODED_BYTES = 100;
@@ -54,7 +54,7 @@ public record Location(String bootId, long folderId, long incarnation, String so
     }
     return new Location(
         matcher.group(1),
-        Long.parseUnsignedLong(matcher.group(2), 16),
+        matcher.group(2),
         Long.parseUnsignedLong(matcher.group(3), 16),
         matcher.group(4));
   }
@@ -74,8 +74,8 @@ public record Location(String bootId, long folderId, long incarnation, String so
   }
 
   private static String format(
-      final String bootId, final long folderId, final long incarnation, final String socket) {
-    return String.format("zh1:%s:%016x:%016x:%s", bootId, folderId, incarnation, socket);
+      final String bootId, final String folderId, final long incarnation, final String socket) {
+    return String.format("zh1:%s:%s:%016x:%s", bootId, folderId, incarnation, socket);
   }
 
   @Override

@@ -1,19 +1,73 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.shuffle.catalog.BatchImage;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.fetch.ExtentInputStream;
+import io.zerohop.shuffle.fetch.ExtentList;
 import java.io.InputStream;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
-/** A hold on one of this node's own map outputs. */
-public abstract class MapOutputLease implements AutoCloseable {
-  MapOutputLease() {}
+/**
+ * A hold on one of this node's own map outputs: its bytes stay in place until the lease is closed,
+ * whatever happens to the map output meanwhile. Counted by reference, since holder and owner are
+ * one process. Thread safe; the caller owns and closes it.
+ */
+public final class MapOutputLease implements AutoCloseable {
+  private final OwnOutput output;
+  private final Consumer<MapOutputLease> onClose;
+  private final AtomicBoolean closed = new AtomicBoolean();
 
-  public abstract int partitions();
+  MapOutputLease(final OwnOutput output, final Consumer<MapOutputLease> onClose) {
+    this.output = output;
+    this.onClose = onClose;
+  }
 
-  public abstract long bytes(int partition);
+  /** Partitions of the map output. */
+  public int partitions() {
+    return output.partitions();
+  }
 
-  public abstract void forEachExtent(int partition, ExtentConsumer consumer);
+  /** Bytes of a block; 0 if it is empty. */
+  public long bytes(final int partition) {
+    long bytes = 0;
+    for (final BatchImage batch : output.batches()) {
+      bytes += batch.length(partition);
+    }
+    return bytes;
+  }
 
-  public abstract InputStream stream(int partition);
+  /** Gives the extents of a block, in order; their memory is valid until the lease is closed. */
+  public void forEachExtent(final int partition, final ExtentConsumer consumer) {
+    checkOpen();
+    MapOutputWriter.forEachExtent(output.batches(), partition, consumer);
+  }
+
+  /** A stream over a block that reads straight from memory; fails once the lease is closed. */
+  public InputStream stream(final int partition) {
+    final ExtentList extents = new ExtentList();
+    forEachExtent(partition, extents::add);
+    return new ExtentInputStream(extents, 0, extents.size(), () -> !closed.get());
+  }
+
+  /** Ends the hold. Idempotent. */
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      output.release();
+      onClose.accept(this);
+    }
+  }
+
+  private void checkOpen() {
+    if (closed.get()) {
+      throw new IllegalStateException(
+          "the lease on map " + output.mapId() + " of shuffle " + output.shuffleId() + " is closed");
+    }
+  }
 
   @Override
-  public abstract void close();
+  public String toString() {
+    return "lease on map " + output.mapId() + " of shuffle " + output.shuffleId();
+  }
 }

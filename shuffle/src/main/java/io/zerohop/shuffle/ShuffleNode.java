@@ -1,42 +1,282 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.device.Device;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.SegmentServer;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.host.HostDevice;
+import io.zerohop.shuffle.catalog.Catalog;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.FetchContext;
+import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.LandingBudget;
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.Reclaimer;
+import io.zerohop.shuffle.transport.LocalMemory;
+import io.zerohop.shuffle.transport.PathChooser;
+import io.zerohop.shuffle.transport.PeerDirectory;
+import io.zerohop.shuffle.transport.SharedMemory;
 import io.zerohop.shuffle.transport.StagedTransport;
+import java.security.SecureRandom;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** One executor's part of the shuffle. */
-public abstract class ShuffleNode implements AutoCloseable {
-  ShuffleNode() {}
+/**
+ * One executor's part of the shuffle: the map outputs that it holds in memory, the socket at which
+ * peers get at them, and the peers whose memory it reads. Thread safe. Owns everything it made;
+ * writers, leases and fetchers are closed by those who asked for them, before the node.
+ */
+public final class ShuffleNode implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ShuffleNode.class);
+  private static final int SOCKET_NAME_CHARS = 24;
+  private static final int APP_NAME_CHARS = 64;
 
-  public static ShuffleNode start(final NodeConfig config) {
-    throw new UnsupportedOperationException("not in this slice: " + config.executorId());
+  private final NodeConfig config;
+  private final Device device;
+  private final SocketFolder folder;
+  private final RootSegment root;
+  private final Pool pool;
+  private final Reclaimer reclaimer;
+  private final Catalog catalog;
+  private final SegmentServer server;
+  private final Location location;
+  private final LocalMemory local;
+  private final PeerDirectory peers;
+  private final LandingBudget landing;
+  private final FetchCounters counters = new FetchCounters();
+  private final FetchContext fetchContext;
+  private final Maintenance maintenance;
+  private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
+  private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
+  private boolean closed;
+
+  private ShuffleNode(final NodeConfig config, final Device device, final SocketFolder folder) {
+    this.config = config;
+    this.device = device;
+    this.folder = folder;
+    final long incarnation = new SecureRandom().nextLong();
+    final String name =
+        fileName(config.executorId(), SOCKET_NAME_CHARS)
+            + String.format("-%08x", (int) incarnation);
+    location = new Location(Location.currentBootId(), folder.identity(), incarnation, name);
+    root = new RootSegment(device, incarnation);
+    boolean done = false;
+    try {
+      pool = new Pool(device, root, config.poolBytes(), config.segmentBytes());
+      reclaimer = new Reclaimer(root.lanes());
+      pool.onShortage(reclaimer::poll);
+      catalog = new Catalog(device, root, pool, reclaimer);
+      local = new LocalMemory(root, pool, config.executorId());
+      peers = new PeerDirectory(device, folder, name, config);
+      landing = new LandingBudget(config.landingBytes());
+      final PathChooser paths = new PathChooser(location, config.paths(), local, peers);
+      fetchContext = new FetchContext(config, device, paths, landing, counters);
+      server =
+          new SegmentServer(
+              folder,
+              name,
+              config.secret(),
+              new SharedMemory(root, pool),
+              SegmentServer.Limits.DEFAULT);
+      server.start();
+      maintenance = new Maintenance(this::maintain);
+      done = true;
+    } finally {
+      if (!done) {
+        root.close();
+      }
+    }
   }
 
-  public abstract Location location();
+  /**
+   * Starts a node on shared host memory.
+   *
+   * @throws ZerohopException (FALLBACK) if the native library, the socket folder or the first
+   *     memory cannot be had; nothing stays behind
+   */
+  public static ShuffleNode start(final NodeConfig config) {
+    final Device device = new HostDevice();
+    final java.nio.file.Path base =
+        config.socketBase() == null ? SocketFolder.defaultBase() : config.socketBase();
+    final SocketFolder folder =
+        SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
+    boolean done = false;
+    try {
+      folder.sweep();
+      final ShuffleNode node = new ShuffleNode(config, device, folder);
+      done = true;
+      LOG.info(
+          "executor {} shares its memory at {} (pool of {} bytes)",
+          config.executorId(),
+          node.server.socket(),
+          config.poolBytes());
+      return node;
+    } finally {
+      if (!done) {
+        folder.close();
+        device.close();
+      }
+    }
+  }
 
-  public abstract MapOutputWriter newMapOutput(int shuffleId, long mapId, int partitions);
+  private static String fileName(final String text, final int chars) {
+    final String name = text.replaceAll("[^A-Za-z0-9_-]", "_");
+    return name.isEmpty() ? "_" : name.substring(0, Math.min(chars, name.length()));
+  }
 
-  public abstract boolean holds(int shuffleId, long mapId);
+  /** How others reach this node. */
+  public Location location() {
+    return location;
+  }
 
-  public abstract MapOutputLease lease(int shuffleId, long mapId);
+  /**
+   * Begins a map output.
+   *
+   * @param mapId the map task attempt; no two outputs of a shuffle share it
+   * @param partitions reduce partitions of the shuffle
+   */
+  public MapOutputWriter newMapOutput(
+      final int shuffleId, final long mapId, final int partitions) {
+    final MapOutputWriter writer =
+        new MapOutputWriter(
+            device, catalog, pool, config, shuffleId, mapId, partitions, writers::remove);
+    writers.add(writer);
+    return writer;
+  }
 
-  public abstract boolean remove(int shuffleId, long mapId);
+  /** Whether this node holds the map output in memory. */
+  public boolean holds(final int shuffleId, final long mapId) {
+    return catalog.find(shuffleId, mapId) != null;
+  }
 
-  public abstract List<StoredOutput> stored();
+  /** A hold on one of this node's own map outputs, for the caller to close; null if not held. */
+  public MapOutputLease lease(final int shuffleId, final long mapId) {
+    final OwnOutput output = catalog.retain(shuffleId, mapId);
+    if (output == null) {
+      return null;
+    }
+    final MapOutputLease lease = new MapOutputLease(output, leases::remove);
+    leases.add(lease);
+    return lease;
+  }
 
-  public abstract void unregisterShuffle(int shuffleId);
+  /**
+   * Forgets a map output; its memory is freed after its last reader.
+   *
+   * @return whether it was held
+   */
+  public boolean remove(final int shuffleId, final long mapId) {
+    return catalog.remove(shuffleId, mapId);
+  }
 
-  public abstract BlockFetcher fetch(
-      List<BlockSource> sources,
-      StagedTransport staged,
-      FetchListener listener,
-      BooleanSupplier cancelled);
+  /** Names of the map outputs that this node holds in memory. */
+  public List<StoredOutput> stored() {
+    return catalog.stored();
+  }
 
-  public abstract NodeStats stats();
+  /**
+   * Forgets a shuffle: frees what this node holds of it, after its last reader, refuses the commits
+   * of writers that began before, and drops what is remembered of peers' catalogs. Writers that
+   * begin afterwards are welcome: Spark may compute a shuffle again that it cleaned up.
+   */
+  public void unregisterShuffle(final int shuffleId) {
+    catalog.unregister(shuffleId);
+    reclaimer.poll();
+    peers.forget(shuffleId);
+    local.catalog().forget(shuffleId);
+    peers.sweep();
+  }
 
+  /**
+   * Begins to fetch blocks for one reader, which closes the fetcher.
+   *
+   * @param staged moves what cannot be read in place
+   * @param cancelled asked often; true ends any wait of this fetcher
+   */
+  public BlockFetcher fetch(
+      final List<BlockSource> sources,
+      final StagedTransport staged,
+      final FetchListener listener,
+      final BooleanSupplier cancelled) {
+    return new BlockFetcher(fetchContext, sources, staged, listener, cancelled);
+  }
+
+  /** What this node holds now. */
+  public NodeStats stats() {
+    return new NodeStats(
+        pool.limitBytes(),
+        pool.reservedBytes(),
+        pool.usedBytes(),
+        pool.segments(),
+        pool.regions(),
+        reclaimer.waitingRegions(),
+        catalog.outputs(),
+        writers.size(),
+        local.lanes().openLeases() + peers.openLeases() + leases.size(),
+        root.lanes().connected(),
+        peers.connected(),
+        peers.mappings(),
+        landing.reserved(),
+        counters.moved(Path.LOCAL),
+        counters.moved(Path.PEER),
+        counters.moved(Path.STAGED));
+  }
+
+  /** Small chores that no caller waits for. */
+  private void maintain() {
+    reclaimer.poll();
+    pool.trim();
+    peers.sweep();
+  }
+
+  /**
+   * Stops serving, disconnects and frees everything. Memory that is still being written or read is
+   * left mapped, so that no thread faults.
+   *
+   * @throws IllegalStateException if writers, leases or fetchers are still open; they are named
+   */
   @Override
-  public abstract void close();
+  public void close() {
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+    }
+    // First of all no byte may change any more: peers may go on reading what they have mapped.
+    pool.freeze();
+    server.close();
+    maintenance.close();
+    peers.close();
+    folder.sweep();
+    folder.close();
+    catalog.unregisterAll();
+    if (!writers.isEmpty() || !leases.isEmpty() || stats().openLeases() > 0) {
+      throw new IllegalStateException(
+          "executor "
+              + config.executorId()
+              + " ends while "
+              + writers
+              + ", "
+              + leases
+              + " and "
+              + (stats().openLeases() - leases.size())
+              + " fetch windows are still open; their memory stays mapped");
+    }
+    reclaimer.drop();
+    try {
+      pool.close();
+    } finally {
+      root.close();
+      device.close();
+    }
+  }
 }

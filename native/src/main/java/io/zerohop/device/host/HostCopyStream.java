@@ -173,9 +173,7 @@ final class HostCopyStream implements CopyStream {
   private ZerohopException report(final RuntimeException cause) {
     final String message = "host: copy stream " + name + " failed: " + cause.getMessage();
     if (cause instanceof WaitException) {
-      final WaitException wait = new WaitException(((WaitException) cause).reason(), message);
-      wait.initCause(cause);
-      return wait;
+      return new WaitException(((WaitException) cause).reason(), message, cause);
     }
     return new ZerohopException(ZerohopException.Category.RETRY, message, cause);
   }

@@ -4,6 +4,7 @@ import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.FdHandle;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.PosixException;
 import java.util.function.Consumer;

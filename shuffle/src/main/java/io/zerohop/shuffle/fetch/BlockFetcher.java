@@ -1,13 +1,247 @@
 package io.zerohop.shuffle.fetch;
 
-/** Fetches the blocks of one reader. */
-public abstract class BlockFetcher implements AutoCloseable {
-  BlockFetcher() {}
+import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.transport.OwnerGoneException;
+import io.zerohop.shuffle.transport.Route;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.function.BooleanSupplier;
 
-  public abstract boolean next();
+/**
+ * Fetches the blocks of one reader, owner by owner and window by window. Staged blocks are asked
+ * for first, so that they travel while blocks in place are read.
+ *
+ * <p>A block in place stays readable until the reader has asked for the second block of the next
+ * window, or to {@link #close}: rows that point into it may be in use while the reader looks ahead.
+ * So a fetcher holds two leases at most, each on a lane of its own; nobody waits for a lease to end
+ * but memory that waits to be freed. A staged block is released with the next call of {@link
+ * #next}.
+ *
+ * <p>Belongs to one thread, which closes it.
+ */
+public final class BlockFetcher implements AutoCloseable {
+  private final FetchContext context;
+  private final List<BlockSource> sources;
+  private final FetchListener listener;
+  private final BooleanSupplier cancelled;
+  private final StagedQueue staged;
+  private final Deque<InPlaceRequest> inPlace = new ArrayDeque<>();
+  private InPlaceWindow previous;
+  private InPlaceWindow window;
+  private FetchedBlock block;
+  private boolean planned;
+  private boolean closed;
 
-  public abstract FetchedBlock block();
+  /**
+   * @param sources what to fetch; blocks of one source come in order, sources in any
+   * @param transport moves what cannot be read in place
+   * @param cancelled asked often; true ends any wait
+   */
+  public BlockFetcher(
+      final FetchContext context,
+      final List<BlockSource> sources,
+      final StagedTransport transport,
+      final FetchListener listener,
+      final BooleanSupplier cancelled) {
+    this.context = context;
+    this.sources = List.copyOf(sources);
+    this.listener = listener;
+    this.cancelled = cancelled;
+    this.staged = new StagedQueue(context, transport);
+  }
 
+  /**
+   * Moves to the next block, and waits for it if need be.
+   *
+   * @return false when all blocks were handed out
+   * @throws BlockFetchException (FETCH_FAILED) if a block cannot be read
+   * @throws WaitException (RETRY) if cancelled
+   * @throws ZerohopException (RETRY) if the ways that are allowed do not suffice
+   */
+  public boolean next() {
+    if (closed) {
+      throw new IllegalStateException("the fetcher is closed");
+    }
+    block = null;
+    staged.releaseCurrent();
+    plan();
+    for (; ; ) {
+      if (cancelled.getAsBoolean()) {
+        throw new WaitException(WaitException.Reason.CANCELLED, "the fetch was cancelled");
+      }
+      staged.start();
+      if (pollStaged() || nextInPlace()) {
+        return true;
+      }
+      if (!inPlace.isEmpty()) {
+        timed(this::openWindow);
+      } else if (staged.isWaiting()) {
+        timed(() -> staged.await(cancelled));
+      } else if (staged.hasPending()) {
+        timed(() -> staged.startOne(cancelled));
+      } else {
+        checkIntact(previous);
+        checkIntact(window);
+        return false;
+      }
+    }
+  }
+
+  /** The current block. */
+  public FetchedBlock block() {
+    if (block == null) {
+      throw new IllegalStateException("there is no current block");
+    }
+    return block;
+  }
+
+  private void plan() {
+    if (planned) {
+      return;
+    }
+    planned = true;
+    for (final BlockSource source : sources) {
+      if (!source.blocks().isEmpty()) {
+        timed(() -> route(source));
+      }
+    }
+  }
+
+  private void route(final BlockSource source) {
+    final Route route = choose(source);
+    if (route.path() == Path.STAGED) {
+      staged.add(source, source.blocks());
+      return;
+    }
+    final int step = context.config().windowBlocks();
+    for (int from = 0; from < source.blocks().size(); from += step) {
+      final int end = Math.min(source.blocks().size(), from + step);
+      inPlace.add(new InPlaceRequest(source, route, source.blocks().subList(from, end)));
+    }
+  }
+
+  private Route choose(final BlockSource source) {
+    try {
+      return context.paths().choose(source.location(), source.executorId());
+    } catch (final OwnerGoneException e) {
+      final Block first = source.blocks().get(0);
+      throw new BlockFetchException(first, source, first + ": " + e.getMessage(), e);
+    }
+  }
+
+  private boolean pollStaged() {
+    block = staged.poll();
+    if (block != null) {
+      count(Path.STAGED, 1, block.bytes());
+    }
+    return block != null;
+  }
+
+  private boolean nextInPlace() {
+    if (window == null || !window.hasNext()) {
+      return false;
+    }
+    if (window.handedOut() > 0) {
+      release(previous);
+      previous = null;
+    }
+    block = window.next();
+    return true;
+  }
+
+  private void openWindow() {
+    final InPlaceRequest request = inPlace.poll();
+    final InPlaceWindow opened =
+        InPlaceWindow.open(
+            context, request.source, request.route.memory(), request.blocks, cancelled);
+    if (opened == null) {
+      reroute(request);
+      return;
+    }
+    if (opened.size() == 0) {
+      opened.close();
+    } else {
+      final InPlaceWindow oldest = previous;
+      previous = window;
+      window = opened;
+      release(oldest);
+      count(opened.path(), opened.size(), opened.bytes());
+    }
+    stage(request.source, opened.notHeld(), "it does not hold them in memory");
+  }
+
+  /** No lease was given: the connection was lost, or all lanes are taken. */
+  private void reroute(final InPlaceRequest request) {
+    final Route again = choose(request.source);
+    if (again.memory() != null && again.memory() != request.route.memory()) {
+      inPlace.addFirst(new InPlaceRequest(request.source, again, request.blocks));
+    } else {
+      stage(request.source, request.blocks, "it had no lane free for another reader");
+    }
+  }
+
+  private void stage(final BlockSource source, final List<Block> blocks, final String reason) {
+    if (!blocks.isEmpty()) {
+      context.paths().staged(source.executorId(), reason);
+      staged.add(source, blocks);
+    }
+  }
+
+  private void release(final InPlaceWindow old) {
+    if (old != null) {
+      try {
+        old.checkIntact();
+      } finally {
+        old.close();
+      }
+    }
+  }
+
+  private static void checkIntact(final InPlaceWindow open) {
+    if (open != null) {
+      open.checkIntact();
+    }
+  }
+
+  private void count(final Path path, final long blocks, final long bytes) {
+    context.counters().add(path, blocks, bytes);
+    listener.fetched(path, blocks, bytes);
+  }
+
+  private void timed(final Runnable step) {
+    final long begin = System.nanoTime();
+    try {
+      step.run();
+    } finally {
+      listener.waited(System.nanoTime() - begin);
+    }
+  }
+
+  /** Ends all leases and gives all landing memory back. Idempotent. */
   @Override
-  public abstract void close();
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    block = null;
+    inPlace.clear();
+    try {
+      staged.close();
+    } finally {
+      if (previous != null) {
+        previous.close();
+      }
+      if (window != null) {
+        window.close();
+      }
+    }
+  }
+
+  private record InPlaceRequest(BlockSource source, Route route, List<Block> blocks) {}
 }

@@ -1,7 +1,6 @@
-package io.zerohop.device.host;
+package io.zerohop.device.posix;
 
 import io.zerohop.device.SegmentHandle;
-import io.zerohop.device.posix.Descriptor;
 
 /** A segment exported as a file descriptor. Thread safe. */
 public final class FdHandle implements SegmentHandle {

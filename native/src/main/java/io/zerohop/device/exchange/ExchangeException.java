@@ -1,0 +1,48 @@
+package io.zerohop.device.exchange;
+
+import io.zerohop.device.ZerohopException;
+
+/** Peers could not exchange segments. The reason tells what that says about the peer. */
+public final class ExchangeException extends ZerohopException {
+  private static final long serialVersionUID = 1L;
+
+  /** What went wrong. REFUSED frames carry the ordinal: the order is part of the protocol. */
+  public enum Reason {
+    /** There is no such socket file: the peer ended in good order, or sees another folder. */
+    ABSENT(Category.FALLBACK),
+    /** Nobody listens on the socket any more: its owner is dead. */
+    REFUSED(Category.FALLBACK),
+    /** The peer has as many connections as it allows; later it may have fewer. */
+    BUSY(Category.RETRY),
+    /** The limit passed. */
+    TIMEOUT(Category.RETRY),
+    /** The peer is of another user, or of another application, or not who it was taken for. */
+    AUTHENTICATION(Category.FALLBACK),
+    /** The peer does not speak the protocol, or not this version of it. */
+    PROTOCOL(Category.FALLBACK),
+    /** The connection ended. */
+    CLOSED(Category.FALLBACK);
+
+    private final Category category;
+
+    Reason(final Category category) {
+      this.category = category;
+    }
+  }
+
+  private final Reason reason;
+
+  public ExchangeException(final Reason reason, final String message) {
+    this(reason, message, null);
+  }
+
+  public ExchangeException(final Reason reason, final String message, final Throwable cause) {
+    super(reason.category, message, cause);
+    this.reason = reason;
+  }
+
+  /** What went wrong. */
+  public Reason reason() {
+    return reason;
+  }
+}

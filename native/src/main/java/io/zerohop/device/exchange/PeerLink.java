@@ -1,0 +1,288 @@
+package io.zerohop.device.exchange;
+
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.FdHandle;
+import io.zerohop.device.posix.NativeLibrary;
+import io.zerohop.device.posix.PosixException;
+import io.zerohop.device.posix.Sockets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An open connection to a peer's {@link SegmentServer}. It is the peer's liveness as well: it stays
+ * open for life, and when the peer's end closes, the link closes. Thread safe.
+ */
+public final class PeerLink implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(PeerLink.class);
+  private static final long RETRY_NANOS = 1_000_000;
+
+  private final String peerName;
+  private final LinkSocket socket;
+  private final FrameChannel channel;
+  private final byte[] greeting;
+  private final int peerPid;
+  private final ReentrantLock fetchLock = new ReentrantLock();
+  private final List<Runnable> callbacks = new ArrayList<>();
+  private volatile boolean closed;
+
+  private PeerLink(
+      final String peerName,
+      final LinkSocket socket,
+      final FrameChannel channel,
+      final byte[] greeting) {
+    this.peerName = peerName;
+    this.socket = socket;
+    this.channel = channel;
+    this.greeting = greeting;
+    this.peerPid = (int) Sockets.peer(socket.fd());
+  }
+
+  /**
+   * Connects, and proves both sides to one another.
+   *
+   * @param socketPath socket of the peer
+   * @param selfName name of this process
+   * @param expectedPeerName name under which the peer serves
+   * @param secret the application's, at least 16 bytes
+   * @param limit longest time for all of it
+   * @throws ExchangeException if it cannot; the reason says why
+   */
+  public static PeerLink connect(
+      final Path socketPath,
+      final String selfName,
+      final String expectedPeerName,
+      final byte[] secret,
+      final Duration limit) {
+    NativeLibrary.require();
+    SocketFolder.checkName(selfName);
+    SocketFolder.checkName(expectedPeerName);
+    final Proofs proofs = new Proofs(secret);
+    final Deadline deadline = Deadline.in(limit);
+    final LinkSocket socket = new LinkSocket(open(socketPath, deadline));
+    boolean done = false;
+    try {
+      checkUser(socket, socketPath);
+      final FrameChannel channel = new FrameChannel(socket.fd(), "peer " + expectedPeerName);
+      final byte[] greeting = shakeHands(channel, proofs, selfName, expectedPeerName, deadline);
+      final PeerLink link = new PeerLink(expectedPeerName, socket, channel, greeting);
+      socket.hold(); // By the watch, which lets go of it when the link has ended.
+      try {
+        PeerWatch.shared().watch(link);
+      } catch (final RuntimeException e) {
+        socket.release();
+        throw e;
+      }
+      done = true;
+      return link;
+    } finally {
+      if (!done) {
+        socket.release();
+      }
+    }
+  }
+
+  private static int open(final Path path, final Deadline deadline) {
+    while (true) {
+      try {
+        return Sockets.connect(path.toString());
+      } catch (final PosixException e) {
+        if (e.errno() != PosixException.EAGAIN) {
+          throw new ExchangeException(
+              reasonOf(e.errno()), "cannot connect to " + path + ": " + e.getMessage(), e);
+        }
+        if (deadline.isOver()) {
+          throw new ExchangeException(Reason.TIMEOUT, "no connection to " + path + " in time", e);
+        }
+        LockSupport.parkNanos(RETRY_NANOS); // Its backlog is full.
+      }
+    }
+  }
+
+  private static Reason reasonOf(final int errno) {
+    switch (errno) {
+      case PosixException.ENOENT:
+      case PosixException.ENOTDIR:
+        return Reason.ABSENT;
+      case PosixException.ECONNREFUSED:
+        return Reason.REFUSED;
+      case PosixException.EACCES:
+        return Reason.AUTHENTICATION;
+      default:
+        return Reason.PROTOCOL;
+    }
+  }
+
+  private static void checkUser(final LinkSocket socket, final Path path) {
+    final int uid = (int) (Sockets.peer(socket.fd()) >>> 32);
+    if (uid != Descriptor.userId()) {
+      throw new ExchangeException(
+          Reason.AUTHENTICATION, "socket " + path + " is served by another user, " + uid);
+    }
+  }
+
+  private static byte[] shakeHands(
+      final FrameChannel channel,
+      final Proofs proofs,
+      final String selfName,
+      final String peerName,
+      final Deadline deadline) {
+    final Frame.Hello hello = new Frame.Hello(Proofs.newNonce(), selfName, peerName);
+    channel.send(Frame.hello(hello.nonce(), selfName, peerName), deadline);
+    final byte[] serverNonce = channel.receive(Frame.Type.CHALLENGE, deadline).payload();
+    final byte[] proof = proofs.ofClient(hello, serverNonce);
+    channel.send(new Frame(Frame.Type.ANSWER, proof), deadline);
+    final byte[] welcome = channel.receive(Frame.Type.WELCOME, deadline).payload();
+    final byte[] greeting = Arrays.copyOfRange(welcome, Frame.PROOF_BYTES, welcome.length);
+    final byte[] expected = proofs.ofServer(hello, serverNonce, greeting);
+    if (!Proofs.same(expected, Arrays.copyOf(welcome, Frame.PROOF_BYTES))) {
+      throw new ExchangeException(
+          Reason.AUTHENTICATION, "peer " + peerName + " does not know the application's secret");
+    }
+    return greeting;
+  }
+
+  /** What the peer's directory answered to this connection. A fresh array. */
+  public byte[] greeting() {
+    return greeting.clone();
+  }
+
+  /** Process id of the peer as this process sees it; 0 if it is in another PID namespace. */
+  public int peerPid() {
+    return peerPid;
+  }
+
+  /** Whether the connection is open; turns false promptly when the peer ends, however it ends. */
+  public boolean alive() {
+    return !closed;
+  }
+
+  /**
+   * Runs the callback once when the link ends, for whatever reason; at once if it has ended. It
+   * runs on the thread that ends the link, which may be the one that watches all links: it must not
+   * wait.
+   */
+  public void onClosed(final Runnable callback) {
+    synchronized (callbacks) {
+      if (!closed) {
+        callbacks.add(callback);
+        return;
+      }
+    }
+    callback.run();
+  }
+
+  /**
+   * Asks for a segment. The caller owns the handle.
+   *
+   * @param limit longest time; when it passes before the answer came, the link is closed
+   * @return null when the peer has no such segment any more
+   * @throws ExchangeException (TIMEOUT, CLOSED, PROTOCOL)
+   */
+  public SegmentHandle fetch(final long segmentId, final Duration limit) {
+    final Deadline deadline = Deadline.in(limit);
+    lockFetch(deadline);
+    try {
+      if (!socket.hold()) {
+        throw new ExchangeException(Reason.CLOSED, "the link to peer " + peerName + " is closed");
+      }
+      boolean done = false;
+      try {
+        final SegmentHandle handle = exchange(segmentId, deadline);
+        done = true;
+        return handle;
+      } finally {
+        if (!done) {
+          close(); // An answer that comes late would be taken for that to the next question.
+        }
+        socket.release();
+      }
+    } finally {
+      fetchLock.unlock();
+    }
+  }
+
+  private void lockFetch(final Deadline deadline) {
+    try {
+      if (!fetchLock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
+        throw new ExchangeException(
+            Reason.TIMEOUT, "others kept the link to peer " + peerName + " busy");
+      }
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ExchangeException(
+          Reason.TIMEOUT, "interrupted while others used the link to peer " + peerName, e);
+    }
+  }
+
+  private SegmentHandle exchange(final long segmentId, final Deadline deadline) {
+    channel.send(Frame.ofId(Frame.Type.FETCH, segmentId), deadline);
+    final Frame answer = channel.receive(deadline);
+    int fd = channel.takeDescriptor();
+    try {
+      if (answer.type() == Frame.Type.GONE && answer.asId() == segmentId && fd < 0) {
+        return null;
+      }
+      if (answer.type() == Frame.Type.SEGMENT) {
+        final Frame.SegmentInfo segment = answer.asSegment();
+        final boolean byFd = segment.kind() == SegmentHandle.Kind.POSIX_FD;
+        if (segment.id() == segmentId && byFd && fd >= 0) {
+          final SegmentHandle handle = new FdHandle(fd, segment.bytes());
+          fd = -1;
+          return handle;
+        }
+        if (segment.id() == segmentId && !byFd && fd < 0) {
+          return new OpaqueHandle(segment.kind(), segment.bytes(), segment.opaque());
+        }
+      }
+      throw new ExchangeException(
+          Reason.PROTOCOL, "peer " + peerName + " answered FETCH by " + answer.type());
+    } finally {
+      if (fd >= 0) {
+        Descriptor.close(fd);
+      }
+    }
+  }
+
+  LinkSocket socket() {
+    return socket;
+  }
+
+  /** Ends the connection; mapped memory stays. Idempotent. */
+  @Override
+  public void close() {
+    final List<Runnable> toRun;
+    synchronized (callbacks) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      toRun = List.copyOf(callbacks);
+      callbacks.clear();
+    }
+    socket.shutdown();
+    socket.release();
+    for (final Runnable callback : toRun) {
+      try {
+        callback.run();
+      } catch (final RuntimeException e) {
+        LOG.warn("a callback for the end of the link to peer {} failed", peerName, e);
+      }
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "link to peer " + peerName;
+  }
+}

@@ -1,0 +1,283 @@
+package io.zerohop.device.exchange;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.PosixException;
+import io.zerohop.device.posix.Sockets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Hands this process's segments to peers of the same user that know the secret. One daemon thread
+ * serves all connections; no peer, however it behaves, makes it wait or end.
+ *
+ * <p>{@link #start} and {@link #close} are thread safe. A server is used once.
+ */
+public final class SegmentServer implements AutoCloseable {
+  /** Longest greeting in bytes. */
+  public static final int MAX_GREETING_BYTES = Frame.MAX_GREETING_BYTES;
+
+  private static final Logger LOG = LoggerFactory.getLogger(SegmentServer.class);
+  private static final int BACKLOG = 256;
+  private static final int FIXED_ENTRIES = 2;
+  private static final Duration STALL_LIMIT = Duration.ofSeconds(10);
+  private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
+  private static final int LONGEST_POLL_MILLIS = 1_000;
+  private static final int ACCEPT_PAUSE_MILLIS = 100;
+
+  /**
+   * What peers may use up.
+   *
+   * @param maxConnections connections in all, at most 4,000
+   * @param maxHalfOpen connections that have not yet proved themselves
+   * @param handshake the longest that proving may take
+   */
+  public record Limits(int maxConnections, int maxHalfOpen, Duration handshake) {
+    /** 2,048 connections, 256 of them half open, 5 seconds. */
+    public static final Limits DEFAULT = new Limits(2_048, 256, Duration.ofSeconds(5));
+
+    public Limits {
+      if (maxConnections < 1 || maxConnections > 4_000 || maxHalfOpen < 1) {
+        throw new IllegalArgumentException(
+            "limits of " + maxConnections + " connections, " + maxHalfOpen + " half open");
+      }
+    }
+  }
+
+  private final SocketFolder folder;
+  private final String name;
+  private final Proofs proofs;
+  private final SegmentDirectory directory;
+  private final Limits limits;
+  private final RefusalLog refusals;
+  private final List<ServerConnection> connections = new ArrayList<>();
+  private final byte[] buffer = new byte[Sockets.MAX_MESSAGE_BYTES];
+  private final int[] fds;
+  private final int[] events;
+  private final int userId = Descriptor.userId();
+  private int listener = -1;
+  private int wakeup = -1;
+  private long nextConnectionId = 1;
+  private Deadline acceptPause = Deadline.in(Duration.ZERO);
+  private Thread thread;
+  private boolean closeCalled;
+  private volatile boolean stopping;
+
+  /**
+   * @param folder where the socket lies; must stay open as long as the server
+   * @param name name of this process and of its socket, as peers know it
+   * @param secret at least 16 bytes that all processes of the application share
+   */
+  public SegmentServer(
+      final SocketFolder folder,
+      final String name,
+      final byte[] secret,
+      final SegmentDirectory directory,
+      final Limits limits) {
+    this.folder = folder;
+    this.name = SocketFolder.checkName(name);
+    this.proofs = new Proofs(secret);
+    this.directory = directory;
+    this.limits = limits;
+    this.refusals = new RefusalLog(LOG, name);
+    this.fds = new int[limits.maxConnections() + FIXED_ENTRIES];
+    this.events = new int[fds.length];
+  }
+
+  /** Path of the socket that peers connect to. */
+  public Path socket() {
+    return folder.socket(name);
+  }
+
+  /**
+   * Listens and begins to serve.
+   *
+   * @throws ZerohopException (FALLBACK) if the socket cannot be made or its name is taken
+   */
+  public synchronized void start() {
+    if (thread != null || closeCalled) {
+      throw new IllegalStateException("segment server " + name + " was started before");
+    }
+    wakeup = Sockets.newWakeup();
+    try {
+      listener = folder.listen(name, BACKLOG);
+    } catch (final ZerohopException e) {
+      Descriptor.close(wakeup);
+      throw e;
+    }
+    thread = new Thread(this::serve, "zerohop-exchange-" + name);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private void serve() {
+    try {
+      while (!stopping) {
+        final int count = pollAll();
+        if ((events[1] & Sockets.READABLE) != 0) {
+          acceptAll();
+        }
+        for (int i = 0; i < count; i++) {
+          serve(connections.get(i), events[i + FIXED_ENTRIES]);
+        }
+        sweepClosed();
+      }
+    } catch (final RuntimeException e) {
+      LOG.error("segment server {} ends after a failure; peers fall back to staged reads", name, e);
+    } finally {
+      cleanUp();
+    }
+  }
+
+  /** Waits for events; returns how many connections took part. */
+  private int pollAll() {
+    fds[0] = wakeup;
+    events[0] = Sockets.READABLE;
+    fds[1] = acceptPause.isOver() ? listener : wakeup;
+    events[1] = acceptPause.isOver() ? Sockets.READABLE : 0;
+    int millis = acceptPause.isOver() ? LONGEST_POLL_MILLIS : ACCEPT_PAUSE_MILLIS;
+    final int count = connections.size();
+    for (int i = 0; i < count; i++) {
+      final ServerConnection connection = connections.get(i);
+      fds[i + FIXED_ENTRIES] = connection.fd();
+      events[i + FIXED_ENTRIES] = connection.wantedEvents();
+      if (connection.deadline() != null) {
+        millis = Math.min(millis, connection.deadline().remainingMillis());
+      }
+    }
+    Sockets.poll(fds, events, count + FIXED_ENTRIES, millis);
+    return count;
+  }
+
+  private void acceptAll() {
+    try {
+      int fd = Sockets.accept(listener);
+      while (fd >= 0) {
+        admit(fd);
+        fd = Sockets.accept(listener);
+      }
+    } catch (final PosixException e) {
+      // Out of descriptors, most likely: the listener would report that again at once.
+      refusals.log("accept", "a connection that could not be accepted: " + e.getMessage());
+      acceptPause = Deadline.in(Duration.ofMillis(ACCEPT_PAUSE_MILLIS));
+    }
+  }
+
+  private void admit(final int fd) {
+    final long peer;
+    try {
+      peer = Sockets.peer(fd);
+    } catch (final PosixException e) {
+      Descriptor.close(fd);
+      throw e;
+    }
+    final int uid = (int) (peer >>> 32);
+    final ServerSession session =
+        new ServerSession(proofs, name, directory, nextConnectionId++, (int) peer, uid);
+    final ServerConnection connection =
+        new ServerConnection(fd, session, limits.handshake(), STALL_LIMIT);
+    if (uid != userId) {
+      refuse(connection, new ExchangeException(Reason.AUTHENTICATION, "a peer of another user"));
+    } else if (connections.size() >= limits.maxConnections()
+        || halfOpen() >= limits.maxHalfOpen()) {
+      refuse(connection, new ExchangeException(Reason.BUSY, "a peer over the limit"));
+    } else {
+      connections.add(connection);
+    }
+  }
+
+  private int halfOpen() {
+    int count = 0;
+    for (final ServerConnection connection : connections) {
+      count += connection.session().isOpen() || connection.isClosed() ? 0 : 1;
+    }
+    return count;
+  }
+
+  private void serve(final ServerConnection connection, final int happened) {
+    try {
+      if (happened != 0 && !connection.progress(buffer)) {
+        connection.close();
+      } else if (connection.deadline() != null && connection.deadline().isOver()) {
+        throw new ExchangeException(Reason.TIMEOUT, "a peer that does not go on");
+      }
+    } catch (final ExchangeException e) {
+      refuse(connection, e);
+    } catch (final PosixException e) {
+      LOG.debug("segment server {}: connection of {} broke", name, connection.session(), e);
+      close(connection);
+    } catch (final RuntimeException e) {
+      LOG.warn("segment server {}: connection of {} failed", name, connection.session(), e);
+      close(connection);
+    }
+  }
+
+  private void refuse(final ServerConnection connection, final ExchangeException reason) {
+    refusals.log(
+        connection.session() + reason.getMessage(),
+        reason.getMessage() + ": " + connection.session());
+    connection.refuse(reason.reason());
+    close(connection);
+  }
+
+  private void close(final ServerConnection connection) {
+    try {
+      connection.close();
+    } catch (final RuntimeException e) {
+      LOG.warn("segment server {}: the end of {} was not taken", name, connection.session(), e);
+    }
+  }
+
+  private void sweepClosed() {
+    final Iterator<ServerConnection> all = connections.iterator();
+    while (all.hasNext()) {
+      if (all.next().isClosed()) {
+        all.remove();
+      }
+    }
+  }
+
+  private void cleanUp() {
+    connections.forEach(this::close);
+    connections.clear();
+    folder.unlink(name);
+    Descriptor.close(listener);
+  }
+
+  /** Unlinks the socket, ends all connections and tells the directory of each. Idempotent. */
+  @Override
+  public synchronized void close() {
+    if (closeCalled || thread == null) {
+      closeCalled = true;
+      return;
+    }
+    closeCalled = true;
+    stopping = true;
+    Sockets.wakeup(wakeup);
+    boolean interrupted = false;
+    final Deadline deadline = Deadline.in(STOP_LIMIT);
+    while (thread.isAlive() && !deadline.isOver()) {
+      try {
+        thread.join(Math.max(1, deadline.remainingMillis()));
+      } catch (final InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    if (thread.isAlive()) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY,
+          "segment server " + name + " did not stop within " + STOP_LIMIT);
+    }
+    Descriptor.close(wakeup);
+  }
+}

@@ -1,0 +1,161 @@
+package io.zerohop.device.exchange;
+
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+
+/**
+ * One connection as its server sees it, without the socket: bytes in, replies out. Used by one
+ * thread.
+ *
+ * <pre>
+ *   HELLO -> CHALLENGE      ANSWER -> WELCOME      FETCH -> SEGMENT | GONE, any number of times
+ * </pre>
+ */
+final class ServerSession {
+
+  /** A frame to send. Whoever takes it closes the handle, if there is one, once it was sent. */
+  record Reply(byte[] bytes, SegmentHandle handle) {}
+
+  private enum State {
+    NEW,
+    CHALLENGED,
+    OPEN,
+    ENDED
+  }
+
+  private final FrameDecoder decoder = new FrameDecoder();
+  private final Proofs proofs;
+  private final String serverName;
+  private final SegmentDirectory directory;
+  private final long connectionId;
+  private final int pid;
+  private final int uid;
+  private State state = State.NEW;
+  private Frame.Hello hello;
+  private byte[] serverNonce;
+  private PeerInfo peer;
+
+  ServerSession(
+      final Proofs proofs,
+      final String serverName,
+      final SegmentDirectory directory,
+      final long connectionId,
+      final int pid,
+      final int uid) {
+    this.proofs = proofs;
+    this.serverName = serverName;
+    this.directory = directory;
+    this.connectionId = connectionId;
+    this.pid = pid;
+    this.uid = uid;
+  }
+
+  /** Whether the peer has proved itself. */
+  boolean isOpen() {
+    return state == State.OPEN;
+  }
+
+  /** Whether the stream stops inside a frame or inside the handshake. */
+  boolean isIncomplete() {
+    return decoder.isPartial() || state == State.CHALLENGED;
+  }
+
+  int room() {
+    return decoder.room();
+  }
+
+  void receive(final byte[] bytes, final int offset, final int count) {
+    decoder.append(bytes, offset, count);
+  }
+
+  /**
+   * Handles the next frame, if a whole one was received.
+   *
+   * @return the reply, or null when more bytes are needed
+   * @throws ExchangeException if the connection must be refused
+   */
+  Reply next() {
+    final Frame frame = decoder.next();
+    if (frame == null) {
+      return null;
+    }
+    switch (state) {
+      case NEW:
+        expect(frame, Frame.Type.HELLO);
+        return challenge(frame);
+      case CHALLENGED:
+        expect(frame, Frame.Type.ANSWER);
+        return welcome(frame);
+      case OPEN:
+        expect(frame, Frame.Type.FETCH);
+        return export(frame.asId());
+      default:
+        throw new ExchangeException(Reason.CLOSED, "a frame after the end");
+    }
+  }
+
+  private static void expect(final Frame frame, final Frame.Type expected) {
+    if (frame.type() != expected) {
+      throw new ExchangeException(
+          Reason.PROTOCOL, "a " + frame.type() + " frame where " + expected + " was due");
+    }
+  }
+
+  private Reply challenge(final Frame frame) {
+    hello = frame.asHello();
+    if (!hello.server().equals(serverName)) {
+      throw new ExchangeException(Reason.AUTHENTICATION, "a peer that looks for somebody else");
+    }
+    serverNonce = Proofs.newNonce();
+    state = State.CHALLENGED;
+    return new Reply(new Frame(Frame.Type.CHALLENGE, serverNonce).encode(), null);
+  }
+
+  private Reply welcome(final Frame frame) {
+    if (!Proofs.same(proofs.ofClient(hello, serverNonce), frame.payload())) {
+      throw new ExchangeException(Reason.AUTHENTICATION, "a peer that does not know the secret");
+    }
+    final PeerInfo connecting = new PeerInfo(connectionId, hello.client(), pid, uid);
+    final byte[] greeting = directory.connected(connecting);
+    peer = connecting;
+    state = State.OPEN;
+    if (greeting.length > Frame.MAX_GREETING_BYTES) {
+      throw new IllegalStateException("a greeting of " + greeting.length + " bytes");
+    }
+    final byte[] proof = proofs.ofServer(hello, serverNonce, greeting);
+    return new Reply(Frame.welcome(proof, greeting).encode(), null);
+  }
+
+  private Reply export(final long segmentId) {
+    final SegmentHandle handle = directory.export(segmentId);
+    if (handle == null) {
+      return new Reply(Frame.ofId(Frame.Type.GONE, segmentId).encode(), null);
+    }
+    try {
+      return new Reply(Frame.segment(segmentId, handle).encode(), handle);
+    } catch (final RuntimeException e) {
+      handle.close();
+      throw e;
+    }
+  }
+
+  /** The connection ended; tells the directory if it knows of it. Idempotent. */
+  void end() {
+    state = State.ENDED;
+    final PeerInfo leaving = peer;
+    peer = null;
+    if (leaving != null) {
+      directory.disconnected(leaving);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return (peer == null ? "unknown peer" : "peer " + peer.name())
+        + " (uid "
+        + uid
+        + ", pid "
+        + pid
+        + ")";
+  }
+}

@@ -1,0 +1,68 @@
+package io.zerohop.device;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** Another JVM with the same class path, which says what it does line by line. */
+public final class ChildJvm implements AutoCloseable {
+  private final Process process;
+  private final BufferedReader output;
+
+  private ChildJvm(final Process process) {
+    this.process = process;
+    this.output =
+        new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+  }
+
+  /** Starts {@code main} with arguments; {@code prefix} goes before the java command. */
+  public static ChildJvm start(
+      final List<String> prefix, final Class<?> main, final String... arguments)
+      throws IOException {
+    final List<String> command = new ArrayList<>(prefix);
+    command.add(System.getProperty("java.home") + "/bin/java");
+    command.addAll(List.of("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of("-cp", classPath(), main.getName()));
+    command.addAll(List.of(arguments));
+    return new ChildJvm(
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start());
+  }
+
+  /** Surefire may hide the class path in a jar's manifest and keeps the real one here. */
+  private static String classPath() {
+    return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+  }
+
+  /** The next line it prints; null at its end. The test's watchdog is the limit. */
+  public String line() throws IOException {
+    return output.readLine();
+  }
+
+  public long pid() {
+    return process.pid();
+  }
+
+  /** Waits for its end. */
+  public int exitCode() throws InterruptedException {
+    if (!process.waitFor(60, TimeUnit.SECONDS)) {
+      throw new AssertionError("child " + process.pid() + " does not end");
+    }
+    return process.exitValue();
+  }
+
+  /** SIGKILL, and waits until it is dead. */
+  public void kill() throws InterruptedException {
+    process.destroyForcibly();
+    exitCode();
+  }
+
+  @Override
+  public void close() throws IOException {
+    process.destroyForcibly();
+    output.close();
+  }
+}

@@ -1,0 +1,51 @@
+package io.zerohop.device.exchange;
+
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+/** A directory of segments that counts its peers. Also used by tests of other modules. */
+public final class SegmentTable implements SegmentDirectory {
+  /** The secret that tests share. */
+  public static final byte[] SECRET =
+      "a secret for tests of 32 bytes!!".getBytes(StandardCharsets.US_ASCII);
+
+  public final AtomicInteger connected = new AtomicInteger();
+  public final AtomicInteger disconnected = new AtomicInteger();
+  private final Map<Long, Supplier<SegmentHandle>> segments = new ConcurrentHashMap<>();
+
+  public SegmentTable add(final long id, final Segment segment) {
+    return add(id, segment::export);
+  }
+
+  public SegmentTable add(final long id, final Supplier<SegmentHandle> export) {
+    segments.put(id, export);
+    return this;
+  }
+
+  /** The greeting that {@link #connected} gives. */
+  public static byte[] greetingFor(final String name) {
+    return ("hello " + name).getBytes(StandardCharsets.US_ASCII);
+  }
+
+  @Override
+  public byte[] connected(final PeerInfo peer) {
+    connected.incrementAndGet();
+    return greetingFor(peer.name());
+  }
+
+  @Override
+  public SegmentHandle export(final long segmentId) {
+    final Supplier<SegmentHandle> export = segments.get(segmentId);
+    return export == null ? null : export.get();
+  }
+
+  @Override
+  public void disconnected(final PeerInfo peer) {
+    disconnected.incrementAndGet();
+  }
+}

@@ -1,0 +1,58 @@
+package io.zerohop.shuffle;
+
+import java.time.Duration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Runs a short chore again and again on a daemon thread of its own, until closed. */
+final class Maintenance implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
+  private static final long PERIOD_MILLIS = 100;
+  private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
+
+  private final Runnable chore;
+  private final Thread thread;
+  private boolean closed;
+
+  Maintenance(final Runnable chore) {
+    this.chore = chore;
+    thread = new Thread(this::run, "zerohop-maintenance");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  private void run() {
+    while (pause()) {
+      try {
+        chore.run();
+      } catch (final RuntimeException e) {
+        LOG.warn("a chore failed and will be tried again", e);
+      }
+    }
+  }
+
+  private synchronized boolean pause() {
+    if (!closed) {
+      try {
+        wait(PERIOD_MILLIS);
+      } catch (final InterruptedException e) {
+        LOG.debug("maintenance was interrupted, and goes on until it is closed", e);
+      }
+    }
+    return !closed;
+  }
+
+  /** Ends the thread after its present chore. Idempotent. */
+  @Override
+  public void close() {
+    synchronized (this) {
+      closed = true;
+      notifyAll();
+    }
+    try {
+      thread.join(STOP_LIMIT.toMillis());
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,81 @@
+package io.zerohop.shuffle.catalog;
+
+import io.zerohop.shuffle.pool.Region;
+
+/**
+ * What the catalog will say of one batch: its region and, partition by partition, where each block
+ * ends and its checksum. Filled in partition order by one thread; does not own the region.
+ */
+public final class BatchImage {
+  private final int partitions;
+  private final int[] ends;
+  private final int[] checksums;
+  private int filled;
+  private int end;
+  private int blocks;
+  private Region region;
+
+  public BatchImage(final int partitions) {
+    this.partitions = partitions;
+    this.ends = new int[partitions];
+    this.checksums = new int[partitions];
+  }
+
+  /** Adds the next partition's block; a length of 0 says that it is empty. */
+  public void add(final int length, final int checksum) {
+    end = Math.addExact(end, length);
+    ends[filled] = end;
+    checksums[filled] = checksum;
+    filled++;
+    if (length > 0) {
+      blocks++;
+    }
+  }
+
+  /** Says where the batch was packed. */
+  public void place(final Region where) {
+    region = where;
+  }
+
+  public Region region() {
+    return region;
+  }
+
+  /** Partitions added so far. */
+  public int filled() {
+    return filled;
+  }
+
+  /** Partitions in all. */
+  public int partitions() {
+    return partitions;
+  }
+
+  /** Bytes of all blocks. */
+  public int bytes() {
+    return end;
+  }
+
+  /** Blocks that are not empty. */
+  public int blocks() {
+    return blocks;
+  }
+
+  /** Where a block begins, from the batch's begin. */
+  public int start(final int partition) {
+    return partition == 0 ? 0 : ends[partition - 1];
+  }
+
+  /** Length of a block; 0 if it is empty. */
+  public int length(final int partition) {
+    return ends[partition] - start(partition);
+  }
+
+  int end(final int partition) {
+    return ends[partition];
+  }
+
+  int checksum(final int partition) {
+    return checksums[partition];
+  }
+}

@@ -1,0 +1,200 @@
+package io.zerohop.shuffle.catalog;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.StoredOutput;
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.pool.Reclaimer;
+import io.zerohop.shuffle.pool.Region;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What this node holds, and the one writer of the memory in which peers look it up. Thread safe: a
+ * lock orders writers of this process; readers take no lock, see {@link CatalogView}.
+ *
+ * <p>Owns one reference of each region that it was given and of its chunks, until they are retired.
+ */
+public final class Catalog {
+  private static final int FIRST_CHUNK_ENTRIES = 32;
+  private static final int LARGEST_CHUNK_ENTRIES = 1 << 16;
+  private static final long CHUNK_BYTES = 64 << 10;
+  private static final long GROWTH_BYTES = 32 << 20;
+
+  private final Device device;
+  private final RootSegment root;
+  private final Pool pool;
+  private final Reclaimer reclaimer;
+  private final Map<Integer, OwnShuffle> shuffles = new HashMap<>();
+  private final Map<Integer, Integer> registrations = new HashMap<>();
+
+  public Catalog(
+      final Device device, final RootSegment root, final Pool pool, final Reclaimer reclaimer) {
+    this.device = device;
+    this.root = root;
+    this.pool = pool;
+    this.reclaimer = reclaimer;
+  }
+
+  /** How often the shuffle was unregistered so far; a writer's ticket for {@link #publish}. */
+  public synchronized int registration(final int shuffleId) {
+    return registrations.getOrDefault(shuffleId, 0);
+  }
+
+  /**
+   * Takes over the batches' regions and makes the map output visible. An output of the same key is
+   * replaced.
+   *
+   * @param registration what {@link #registration} said when the writer began
+   * @throws PoolFullException if the entry finds no room; nothing was taken over
+   * @throws ZerohopException (RETRY) if the shuffle was unregistered since; nothing was taken over
+   */
+  public OwnOutput publish(
+      final int shuffleId,
+      final long mapId,
+      final int registration,
+      final int partitions,
+      final boolean checksums,
+      final List<BatchImage> batches) {
+    return publish(shuffleId, mapId, registration, partitions, checksums, batches, true);
+  }
+
+  synchronized OwnOutput publish(
+      final int shuffleId,
+      final long mapId,
+      final int registration,
+      final int partitions,
+      final boolean checksums,
+      final List<BatchImage> batches,
+      final boolean ready) {
+    if (registration(shuffleId) != registration) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY,
+          "shuffle " + shuffleId + " was unregistered while map " + mapId + " was being written");
+    }
+    final long entryBytes = EntryImage.bytes(partitions, batches);
+    final OwnShuffle shuffle = shuffleWithRoom(shuffleId, entryBytes);
+    final ShuffleChunk chunk = shuffle.last();
+    final int offset = chunk.append(mapId, partitions, checksums, batches);
+    if (ready) {
+      chunk.signal(device, offset).raise(ShuffleChunk.READY_EPOCH);
+    }
+    remove(shuffleId, mapId);
+    final OwnOutput output = new OwnOutput(shuffleId, mapId, partitions, batches, chunk);
+    shuffle.outputs.put(mapId, output);
+    chunk.publish(mapId, offset);
+    return output;
+  }
+
+  private OwnShuffle shuffleWithRoom(final int shuffleId, final long entryBytes) {
+    final OwnShuffle shuffle = shuffles.get(shuffleId);
+    if (shuffle == null) {
+      final OwnShuffle added = new OwnShuffle();
+      final ShuffleChunk chunk = newChunk(shuffleId, 0, added.nextEntries(entryBytes), entryBytes);
+      if (!root.list(shuffleId, chunk.region().memory().id(), chunk.region().offset())) {
+        chunk.region().release();
+        throw new PoolFullException(
+            "the directory of this executor lists as many shuffles as it can", entryBytes, null);
+      }
+      added.add(chunk);
+      shuffles.put(shuffleId, added);
+      return added;
+    }
+    if (!shuffle.last().hasRoom(entryBytes)) {
+      final ShuffleChunk chunk =
+          newChunk(shuffleId, shuffle.chunks.size(), shuffle.nextEntries(entryBytes), entryBytes);
+      shuffle.last().link(chunk);
+      shuffle.add(chunk);
+    }
+    return shuffle;
+  }
+
+  private ShuffleChunk newChunk(
+      final int shuffleId, final int position, final int entries, final long entryBytes) {
+    final long bytes = Math.max(CHUNK_BYTES, ShuffleChunk.bytes(entries, entryBytes));
+    final Region region = pool.allocate(bytes);
+    return new ShuffleChunk(region, shuffleId, position, root.incarnation(), entries);
+  }
+
+  /** The map output of this key; null if it is not held. */
+  public synchronized OwnOutput find(final int shuffleId, final long mapId) {
+    final OwnShuffle shuffle = shuffles.get(shuffleId);
+    return shuffle == null ? null : shuffle.outputs.get(mapId);
+  }
+
+  /** The map output with a reference taken of each of its regions; null if it is not held. */
+  public synchronized OwnOutput retain(final int shuffleId, final long mapId) {
+    final OwnOutput output = find(shuffleId, mapId);
+    return output != null && output.retain() ? output : null;
+  }
+
+  /** Forgets a map output; its memory is freed after its last reader. */
+  public synchronized boolean remove(final int shuffleId, final long mapId) {
+    final OwnShuffle shuffle = shuffles.get(shuffleId);
+    final OwnOutput output = shuffle == null ? null : shuffle.outputs.remove(mapId);
+    if (output == null) {
+      return false;
+    }
+    output.chunk().unpublish(mapId);
+    reclaimer.retire(output.regions());
+    return true;
+  }
+
+  /** Forgets a shuffle, refuses the writers that began before, frees memory after its readers. */
+  public synchronized void unregister(final int shuffleId) {
+    registrations.merge(shuffleId, 1, Integer::sum);
+    final OwnShuffle shuffle = shuffles.remove(shuffleId);
+    if (shuffle != null) {
+      root.unlist(shuffleId);
+      final List<Region> regions = new ArrayList<>();
+      shuffle.outputs.values().forEach(output -> regions.addAll(output.regions()));
+      shuffle.chunks.forEach(chunk -> regions.add(chunk.region()));
+      reclaimer.retire(regions);
+    }
+  }
+
+  /** Forgets everything. */
+  public synchronized void unregisterAll() {
+    List.copyOf(shuffles.keySet()).forEach(this::unregister);
+  }
+
+  /** Names of all map outputs that are held. */
+  public synchronized List<StoredOutput> stored() {
+    final List<StoredOutput> stored = new ArrayList<>();
+    shuffles.forEach(
+        (shuffleId, shuffle) ->
+            shuffle
+                .outputs
+                .keySet()
+                .forEach(mapId -> stored.add(new StoredOutput(shuffleId, mapId))));
+    return stored;
+  }
+
+  /** How many map outputs are held. */
+  public synchronized int outputs() {
+    return shuffles.values().stream().mapToInt(shuffle -> shuffle.outputs.size()).sum();
+  }
+
+  private static final class OwnShuffle {
+    private final List<ShuffleChunk> chunks = new ArrayList<>();
+    private final Map<Long, OwnOutput> outputs = new HashMap<>();
+
+    private void add(final ShuffleChunk chunk) {
+      chunks.add(chunk);
+    }
+
+    private ShuffleChunk last() {
+      return chunks.get(chunks.size() - 1);
+    }
+
+    /** Twice the entries of the chunk before, unless that would take very much memory. */
+    private int nextEntries(final long entryBytes) {
+      final int doubled =
+          Math.min(LARGEST_CHUNK_ENTRIES, FIRST_CHUNK_ENTRIES << Math.min(chunks.size(), 16));
+      return (int) Math.max(1, Math.min(doubled, GROWTH_BYTES / entryBytes));
+    }
+  }
+}

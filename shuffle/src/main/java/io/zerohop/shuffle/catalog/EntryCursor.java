@@ -1,0 +1,155 @@
+package io.zerohop.shuffle.catalog;
+
+import io.zerohop.shuffle.pool.SegmentMemory;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Points at one entry and, in it, at one extent of a block. Reused for many look-ups; does not
+ * allocate. Belongs to one thread and is valid under the lease under which it was filled.
+ *
+ * <p>Every number that is read from shared memory is checked against the bounds of what it points
+ * into before it is used, each time, so damage ends in a {@link CatalogException} and never in a
+ * fault.
+ */
+public final class EntryCursor {
+  private ChunkView chunk;
+  private UnsafeBuffer buffer;
+  private long begin;
+  private long bytes;
+  private int partitions;
+  private int batches;
+  private boolean checksums;
+
+  private long segmentId;
+  private long extentOffset;
+  private int extentLength;
+  private int extentChecksum;
+
+  /** Points the cursor at an entry whose bytes all lie in the chunk. */
+  void wrap(final ChunkView view, final long offset, final int length) {
+    chunk = view;
+    buffer = view.buffer();
+    begin = offset;
+    bytes = length;
+    partitions = getInt(EntryLayout.PARTITIONS_OFFSET);
+    batches = getInt(EntryLayout.BATCHES_OFFSET);
+    checksums = (getInt(EntryLayout.FLAGS_OFFSET) & EntryLayout.FLAG_CHECKSUMS) != 0;
+  }
+
+  /** Partitions of the map output. */
+  public int partitions() {
+    return partitions;
+  }
+
+  /** Batches of the map output; a block has at most one extent in each. */
+  public int batches() {
+    return batches;
+  }
+
+  /** Whether extents carry a checksum. */
+  public boolean checksums() {
+    return checksums;
+  }
+
+  /** Index of the ready signal in its chunk. */
+  int readySignal() {
+    return getInt(EntryLayout.READY_SIGNAL_OFFSET);
+  }
+
+  int readyEpoch() {
+    return getInt(EntryLayout.READY_EPOCH_OFFSET);
+  }
+
+  ChunkView chunk() {
+    return chunk;
+  }
+
+  /**
+   * Moves to the extent that a block has in a batch.
+   *
+   * @return false if it has none there
+   * @throws CatalogException if the entry is damaged or has no such partition
+   */
+  public boolean extent(final int batch, final int partition) {
+    if (partition < 0 || partition >= partitions || batch < 0 || batch >= batches) {
+      throw damaged("has no partition " + partition + " in batch " + batch);
+    }
+    final long head = EntryLayout.HEADER_BYTES + (long) batch * EntryLayout.BATCH_BYTES;
+    final long bitmap = getInt(head + EntryLayout.BATCH_BITMAP) & 0xffffffffL;
+    final int words = EntryLayout.words(partitions);
+    final int word = partition >>> 6;
+    final long bits = getLong(bitmap + 8L * word);
+    final long bit = 1L << partition;
+    if ((bits & bit) == 0) {
+      return false;
+    }
+    final int rank =
+        getInt(bitmap + EntryLayout.ranks(words) + 4L * word) + Long.bitCount(bits & (bit - 1));
+    if (rank < 0 || rank >= getInt(head + EntryLayout.BATCH_BLOCKS)) {
+      throw damaged("has a rank out of bounds");
+    }
+    final long block = bitmap + EntryLayout.blocks(words) + (long) rank * EntryLayout.BLOCK_BYTES;
+    final int start = rank == 0 ? 0 : getInt(block - EntryLayout.BLOCK_BYTES);
+    final int end = getInt(block + EntryLayout.BLOCK_END);
+    if (start < 0 || end <= start || end > getInt(head + EntryLayout.BATCH_LENGTH)) {
+      throw damaged("has a block that ends before it begins");
+    }
+    segmentId = getLong(head + EntryLayout.BATCH_SEGMENT);
+    extentOffset = getLong(head + EntryLayout.BATCH_BASE) + start;
+    extentLength = end - start;
+    extentChecksum = getInt(block + EntryLayout.BLOCK_CRC);
+    return true;
+  }
+
+  /** Segment of the current extent. */
+  public long segmentId() {
+    return segmentId;
+  }
+
+  /** Offset of the current extent in its segment. */
+  public long offset() {
+    return extentOffset;
+  }
+
+  /** Length of the current extent in bytes, positive. */
+  public int length() {
+    return extentLength;
+  }
+
+  /** CRC32C of the current extent; meaningless unless {@link #checksums}. */
+  public int checksum() {
+    return extentChecksum;
+  }
+
+  /**
+   * Address of the current extent in this process.
+   *
+   * @param memory the segment of {@link #segmentId}
+   * @throws CatalogException if the extent does not lie within it
+   */
+  public long address(final SegmentMemory memory) {
+    if (extentOffset < 0 || extentOffset > memory.bytes() - (long) extentLength) {
+      throw damaged("points out of segment " + segmentId);
+    }
+    return memory.address() + extentOffset;
+  }
+
+  private int getInt(final long offset) {
+    return buffer.getInt(checked(offset, 4));
+  }
+
+  private long getLong(final long offset) {
+    return buffer.getLong(checked(offset, 8));
+  }
+
+  private int checked(final long offset, final int length) {
+    if (offset < 0 || offset > bytes - length) {
+      throw damaged("points out of itself");
+    }
+    return (int) (begin + offset);
+  }
+
+  private CatalogException damaged(final String what) {
+    return new CatalogException("an entry of " + chunk.describe() + " " + what);
+  }
+}

@@ -1,0 +1,88 @@
+package io.zerohop.shuffle.catalog;
+
+import java.util.List;
+import org.agrona.MutableDirectBuffer;
+
+/** Writes an entry, as {@link EntryLayout} draws it, into memory that nobody reads yet. */
+final class EntryImage {
+  private EntryImage() {}
+
+  /** Bytes that the entry of these batches takes; may be more than an int can say. */
+  static long bytes(final int partitions, final List<BatchImage> batches) {
+    long bytes = EntryLayout.HEADER_BYTES;
+    for (final BatchImage batch : batches) {
+      bytes += EntryLayout.BATCH_BYTES + tableBytes(partitions, batch);
+    }
+    return bytes;
+  }
+
+  private static long tableBytes(final int partitions, final BatchImage batch) {
+    return EntryLayout.blocks(EntryLayout.words(partitions))
+        + (long) batch.blocks() * EntryLayout.BLOCK_BYTES;
+  }
+
+  /** Writes the entry at an address-aligned offset; its bytes must have been reserved. */
+  static void write(
+      final MutableDirectBuffer buffer,
+      final int offset,
+      final int shuffleId,
+      final long mapId,
+      final int partitions,
+      final int readySignal,
+      final int readyEpoch,
+      final boolean checksums,
+      final List<BatchImage> batches) {
+    final int bytes = Math.toIntExact(bytes(partitions, batches));
+    buffer.setMemory(offset, bytes, (byte) 0);
+    buffer.putInt(offset + EntryLayout.BYTES_OFFSET, bytes);
+    buffer.putInt(offset + EntryLayout.SHUFFLE_OFFSET, shuffleId);
+    buffer.putInt(offset + EntryLayout.PARTITIONS_OFFSET, partitions);
+    buffer.putLong(offset + EntryLayout.MAP_OFFSET, mapId);
+    buffer.putInt(offset + EntryLayout.READY_SIGNAL_OFFSET, readySignal);
+    buffer.putInt(offset + EntryLayout.READY_EPOCH_OFFSET, readyEpoch);
+    buffer.putInt(offset + EntryLayout.BATCHES_OFFSET, batches.size());
+    buffer.putInt(offset + EntryLayout.FLAGS_OFFSET, checksums ? EntryLayout.FLAG_CHECKSUMS : 0);
+    int head = offset + EntryLayout.HEADER_BYTES;
+    int table = EntryLayout.HEADER_BYTES + batches.size() * EntryLayout.BATCH_BYTES;
+    for (final BatchImage batch : batches) {
+      buffer.putLong(head + EntryLayout.BATCH_SEGMENT, batch.region().memory().id());
+      buffer.putLong(head + EntryLayout.BATCH_BASE, batch.region().offset());
+      buffer.putInt(head + EntryLayout.BATCH_LENGTH, batch.bytes());
+      buffer.putInt(head + EntryLayout.BATCH_BLOCKS, batch.blocks());
+      buffer.putInt(head + EntryLayout.BATCH_BITMAP, table);
+      writeTable(buffer, offset + table, partitions, batch);
+      head += EntryLayout.BATCH_BYTES;
+      table += (int) tableBytes(partitions, batch);
+    }
+    buffer.putInt(
+        offset + EntryLayout.CRC_OFFSET,
+        Crc32c.of(
+            buffer.addressOffset() + offset + EntryLayout.CRC_FROM, bytes - EntryLayout.CRC_FROM));
+  }
+
+  private static void writeTable(
+      final MutableDirectBuffer buffer,
+      final int bitmap,
+      final int partitions,
+      final BatchImage batch) {
+    final int words = EntryLayout.words(partitions);
+    final int ranks = bitmap + (int) EntryLayout.ranks(words);
+    int block = bitmap + (int) EntryLayout.blocks(words);
+    int rank = 0;
+    for (int word = 0; word < words; word++) {
+      long bits = 0;
+      buffer.putInt(ranks + 4 * word, rank);
+      final int last = Math.min(partitions, (word + 1) << 6);
+      for (int partition = word << 6; partition < last; partition++) {
+        if (batch.length(partition) > 0) {
+          bits |= 1L << partition;
+          buffer.putInt(block + EntryLayout.BLOCK_END, batch.end(partition));
+          buffer.putInt(block + EntryLayout.BLOCK_CRC, batch.checksum(partition));
+          block += EntryLayout.BLOCK_BYTES;
+          rank++;
+        }
+      }
+      buffer.putLong(bitmap + 8 * word, bits);
+    }
+  }
+}

@@ -1,0 +1,162 @@
+package io.zerohop.shuffle.catalog;
+
+import io.zerohop.device.WaitException;
+import io.zerohop.shuffle.pool.LeaseBarrier;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import java.lang.invoke.VarHandle;
+import java.time.Duration;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.function.BooleanSupplier;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * The reader's side of one block of lanes: takes and ends leases on one owner's memory. Thread
+ * safe. What it stores is drawn in {@link LaneLayout}; a mirror of it on the heap serves {@link
+ * #snapshot}, so that nothing that happens to the owner's memory can make this process unmap what
+ * it reads.
+ */
+public final class LanePool implements LeaseBarrier {
+  private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+  private final UnsafeBuffer buffer;
+  private final int firstLane;
+  private final BooleanSupplier connected;
+  private final ArrayBlockingQueue<Integer> free;
+  private final AtomicIntegerArray taken;
+  private final AtomicIntegerArray done;
+  private final AtomicInteger open = new AtomicInteger();
+
+  /**
+   * @param root the owner's root segment, mapped
+   * @param block the block of lanes that the owner gave us; 0 for the owner itself
+   * @param connected whether the block is still ours to write
+   */
+  public LanePool(final SegmentMemory root, final int block, final BooleanSupplier connected) {
+    if (block < 0 || block > LaneLayout.PEER_BLOCKS) {
+      throw new CatalogException("there is no block of lanes " + block);
+    }
+    this.buffer = root.buffer();
+    this.firstLane = LaneLayout.firstLane(block);
+    this.connected = connected;
+    final int lanes = LaneLayout.lanes(block);
+    free = new ArrayBlockingQueue<>(lanes);
+    taken = new AtomicIntegerArray(lanes);
+    done = new AtomicIntegerArray(lanes);
+    for (int lane = 0; lane < lanes; lane++) {
+      final int epoch = buffer.getIntVolatile(offset(lane) + LaneLayout.DONE);
+      taken.set(lane, epoch);
+      done.set(lane, epoch);
+      free.add(lane);
+    }
+  }
+
+  /**
+   * Takes a lease: what is looked up afterwards stays in place until it is released.
+   *
+   * @return null if no lane became free within the limit, or the owner dropped this block of lanes
+   * @throws WaitException if cancelled
+   */
+  public Lease take(final Duration limit, final BooleanSupplier cancelled) {
+    Integer lane = free.poll();
+    if (lane == null) {
+      lane = await(limit, cancelled);
+      if (lane == null) {
+        return null;
+      }
+    }
+    // Counted before the look at the connection: whoever sees it closed and then counts no lease
+    // may unmap the owner's memory.
+    open.incrementAndGet();
+    if (!connected.getAsBoolean()) {
+      open.decrementAndGet();
+      free.add(lane);
+      return null;
+    }
+    final int epoch = taken.incrementAndGet(lane);
+    buffer.putIntVolatile(offset(lane) + LaneLayout.TAKEN, epoch);
+    VarHandle.fullFence();
+    return new Lease(lane, epoch);
+  }
+
+  private Integer await(final Duration limit, final BooleanSupplier cancelled) {
+    final long deadline = System.nanoTime() + limit.toNanos();
+    for (; ; ) {
+      final long left = deadline - System.nanoTime();
+      if (left <= 0) {
+        return null;
+      }
+      if (cancelled.getAsBoolean()) {
+        throw new WaitException(WaitException.Reason.CANCELLED, "cancelled while awaiting a lease");
+      }
+      try {
+        final Integer lane = free.poll(Math.min(left, SLICE_NANOS), TimeUnit.NANOSECONDS);
+        if (lane != null) {
+          return lane;
+        }
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new WaitException(
+            WaitException.Reason.CANCELLED, "interrupted while awaiting a lease");
+      }
+    }
+  }
+
+  /** Leases that are open now. */
+  public int openLeases() {
+    return open.get();
+  }
+
+  /** The leases of this process alone. */
+  @Override
+  public Snapshot snapshot() {
+    VarHandle.fullFence();
+    final int[] epochs = new int[taken.length()];
+    final boolean[] isOpen = new boolean[taken.length()];
+    for (int lane = 0; lane < epochs.length; lane++) {
+      epochs[lane] = taken.get(lane);
+      isOpen[lane] = epochs[lane] != done.get(lane);
+    }
+    return () -> {
+      for (int lane = 0; lane < epochs.length; lane++) {
+        if (isOpen[lane] && done.get(lane) - epochs[lane] < 0) {
+          return false;
+        }
+      }
+      return true;
+    };
+  }
+
+  private int offset(final int lane) {
+    return RootLayout.LANES + (firstLane + lane) * LaneLayout.LANE_BYTES;
+  }
+
+  /** A hold on everything that was looked up after it was taken. Belongs to one thread. */
+  public final class Lease implements AutoCloseable {
+    private final int lane;
+    private final int epoch;
+    private boolean released;
+
+    private Lease(final int lane, final int epoch) {
+      this.lane = lane;
+      this.epoch = epoch;
+    }
+
+    /** Ends the lease; nothing that was looked up under it may be read any more. Idempotent. */
+    @Override
+    public void close() {
+      if (released) {
+        return;
+      }
+      released = true;
+      if (connected.getAsBoolean()) {
+        buffer.putIntOrdered(offset(lane) + LaneLayout.DONE, epoch);
+      }
+      done.set(lane, epoch);
+      open.decrementAndGet();
+      free.add(lane);
+    }
+  }
+}

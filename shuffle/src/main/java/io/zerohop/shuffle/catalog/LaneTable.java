@@ -1,0 +1,126 @@
+package io.zerohop.shuffle.catalog;
+
+import io.zerohop.shuffle.pool.LeaseBarrier;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * The owner's side of the lanes: hands blocks of lanes to peers, and tells which leases are open.
+ * Thread safe. Does not own the memory.
+ *
+ * <p>A block that a peer gave up goes to the end of the line: should a peer that only lost its
+ * connection still store into its old lanes, nobody else uses them for long.
+ */
+public final class LaneTable implements LeaseBarrier {
+  private static final int BLOCKS = LaneLayout.PEER_BLOCKS + 1;
+
+  private final UnsafeBuffer buffer;
+  private final Deque<Integer> free = new ArrayDeque<>();
+  private final boolean[] active = new boolean[BLOCKS];
+  private final long[] generations = new long[BLOCKS];
+  private int connected;
+
+  LaneTable(final UnsafeBuffer buffer) {
+    this.buffer = buffer;
+    active[0] = true;
+    for (int block = 1; block < BLOCKS; block++) {
+      free.add(block);
+    }
+  }
+
+  /** Gives a peer a block of lanes; -1 if there is none left. */
+  public synchronized int connect() {
+    final Integer block = free.poll();
+    if (block == null) {
+      return -1;
+    }
+    final int first = LaneLayout.firstLane(block);
+    for (int lane = first; lane < first + LaneLayout.lanes(block); lane++) {
+      final int offset = offset(lane);
+      buffer.putIntVolatile(
+          offset + LaneLayout.DONE, buffer.getIntVolatile(offset + LaneLayout.TAKEN));
+    }
+    active[block] = true;
+    connected++;
+    return block;
+  }
+
+  /** Drops all leases of a block whose peer is gone. */
+  public synchronized void disconnect(final int block) {
+    if (block > 0 && active[block]) {
+      active[block] = false;
+      generations[block]++;
+      free.add(block);
+      connected--;
+    }
+  }
+
+  /** Peers that hold a block. */
+  public synchronized int connected() {
+    return connected;
+  }
+
+  @Override
+  public synchronized Snapshot snapshot() {
+    VarHandle.fullFence();
+    final OpenLanes open = new OpenLanes();
+    for (int block = 0; block < BLOCKS; block++) {
+      if (active[block]) {
+        final int first = LaneLayout.firstLane(block);
+        for (int lane = first; lane < first + LaneLayout.lanes(block); lane++) {
+          final int taken = buffer.getIntVolatile(offset(lane) + LaneLayout.TAKEN);
+          if (taken != buffer.getIntVolatile(offset(lane) + LaneLayout.DONE)) {
+            open.add(block, generations[block], lane, taken);
+          }
+        }
+      }
+    }
+    return open;
+  }
+
+  private synchronized long generation(final int block) {
+    return generations[block];
+  }
+
+  private static int offset(final int lane) {
+    return RootLayout.LANES + lane * LaneLayout.LANE_BYTES;
+  }
+
+  private final class OpenLanes implements Snapshot {
+    private int count;
+    private int[] blocks = new int[4];
+    private long[] generation = new long[4];
+    private int[] lanes = new int[4];
+    private int[] taken = new int[4];
+
+    private void add(final int block, final long gen, final int lane, final int epoch) {
+      if (count == lanes.length) {
+        blocks = Arrays.copyOf(blocks, 2 * count);
+        generation = Arrays.copyOf(generation, 2 * count);
+        lanes = Arrays.copyOf(lanes, 2 * count);
+        taken = Arrays.copyOf(taken, 2 * count);
+      }
+      blocks[count] = block;
+      generation[count] = gen;
+      lanes[count] = lane;
+      taken[count] = epoch;
+      count++;
+    }
+
+    @Override
+    public synchronized boolean passed() {
+      while (count > 0) {
+        final int last = count - 1;
+        final int done = buffer.getIntVolatile(offset(lanes[last]) + LaneLayout.DONE);
+        if (done - taken[last] < 0 && generation(blocks[last]) == generation[last]) {
+          return false;
+        }
+        count--;
+      }
+      return true;
+    }
+  }
+}

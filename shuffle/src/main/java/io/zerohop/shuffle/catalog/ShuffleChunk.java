@@ -1,0 +1,146 @@
+package io.zerohop.shuffle.catalog;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.Signal;
+import io.zerohop.shuffle.pool.Region;
+import java.util.List;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * The owner's side of one chunk: appends entries and sets slots. Guarded by the catalog's lock.
+ * Layout: {@link ChunkLayout}.
+ */
+final class ShuffleChunk {
+  /** The epoch at which a map output is ready; its signal starts at 0 with the chunk. */
+  static final int READY_EPOCH = 1;
+
+  private final Region region;
+  private final UnsafeBuffer buffer;
+  private final int shuffleId;
+  private final int slots;
+  private final int slotsOffset;
+  private final int signalsOffset;
+  private final int signals;
+  private final int bytes;
+  private int heapEnd;
+  private int usedSignals;
+  private int usedSlots;
+
+  /** Initialises a chunk for so many entries; nobody may read the region yet. */
+  ShuffleChunk(
+      final Region region,
+      final int shuffleId,
+      final int position,
+      final long incarnation,
+      final int entries) {
+    this.region = region;
+    this.shuffleId = shuffleId;
+    this.slots = slots(entries);
+    this.signals = entries;
+    this.slotsOffset = ChunkLayout.HEADER_BYTES;
+    this.signalsOffset = slotsOffset + slots * ChunkLayout.SLOT_BYTES;
+    this.heapEnd = signalsOffset + signals * Signal.BYTES;
+    this.bytes = (int) region.bytes();
+    this.buffer = new UnsafeBuffer(region.address(), bytes);
+    buffer.setMemory(0, bytes, (byte) 0);
+    buffer.putLong(ChunkLayout.MAGIC_OFFSET, ChunkLayout.MAGIC);
+    buffer.putInt(ChunkLayout.VERSION_OFFSET, ChunkLayout.VERSION);
+    buffer.putInt(ChunkLayout.SHUFFLE_OFFSET, shuffleId);
+    buffer.putInt(ChunkLayout.POSITION_OFFSET, position);
+    buffer.putLong(ChunkLayout.INCARNATION_OFFSET, incarnation);
+    buffer.putInt(ChunkLayout.BYTES_OFFSET, bytes);
+    buffer.putInt(ChunkLayout.SLOT_COUNT_OFFSET, slots);
+    buffer.putInt(ChunkLayout.SLOTS_OFFSET, slotsOffset);
+    buffer.putInt(ChunkLayout.SIGNALS_OFFSET, signalsOffset);
+    buffer.putInt(ChunkLayout.SIGNAL_COUNT_OFFSET, signals);
+    buffer.putInt(ChunkLayout.HEAP_OFFSET, heapEnd);
+    buffer.putInt(
+        ChunkLayout.CRC_OFFSET,
+        Crc32c.of(
+            region.address() + ChunkLayout.CRC_FROM, ChunkLayout.CRC_TO - ChunkLayout.CRC_FROM));
+  }
+
+  /** Bytes of a chunk with room for so many entries of this size. */
+  static long bytes(final int entries, final long entryBytes) {
+    return ChunkLayout.HEADER_BYTES
+        + (long) slots(entries) * ChunkLayout.SLOT_BYTES
+        + (long) entries * Signal.BYTES
+        + entries * entryBytes;
+  }
+
+  /** At most half of the slots are ever used, so that searches stay short. */
+  private static int slots(final int entries) {
+    return Integer.highestOneBit(2 * entries - 1) << 1;
+  }
+
+  Region region() {
+    return region;
+  }
+
+  boolean hasRoom(final long entryBytes) {
+    return usedSignals < signals && 2 * usedSlots < slots && bytes - heapEnd >= entryBytes;
+  }
+
+  /** Writes an entry that nobody can find yet; returns its offset. */
+  int append(
+      final long mapId,
+      final int partitions,
+      final boolean checksums,
+      final List<BatchImage> batches) {
+    final int offset = heapEnd;
+    final int signal = usedSignals++;
+    EntryImage.write(
+        buffer, offset, shuffleId, mapId, partitions, signal, READY_EPOCH, checksums, batches);
+    heapEnd += (int) EntryImage.bytes(partitions, batches);
+    return offset;
+  }
+
+  /** The signal of the entry at this offset. */
+  Signal signal(final Device device, final int entryOffset) {
+    final int signal = buffer.getInt(entryOffset + EntryLayout.READY_SIGNAL_OFFSET);
+    return device.signal(
+        region.memory().segment(), region.offset() + signalsOffset + signal * Signal.BYTES);
+  }
+
+  /** Makes the entry findable (release). */
+  void publish(final long mapId, final int entryOffset) {
+    final int slot = slotOf(mapId);
+    final long before = buffer.getLong(slot + ChunkLayout.SLOT_WORD);
+    if (before == 0) {
+      usedSlots++;
+      buffer.putLong(slot + ChunkLayout.SLOT_MAP, mapId);
+    }
+    buffer.putLongVolatile(
+        slot + ChunkLayout.SLOT_WORD,
+        ChunkLayout.word(ChunkLayout.version(before) + 1, entryOffset));
+  }
+
+  /** Makes a map output unfindable; who found it before goes on reading it. */
+  void unpublish(final long mapId) {
+    final int slot = slotOf(mapId);
+    final long before = buffer.getLong(slot + ChunkLayout.SLOT_WORD);
+    if (before != 0) {
+      buffer.putLongVolatile(
+          slot + ChunkLayout.SLOT_WORD, ChunkLayout.word(ChunkLayout.version(before) + 1, 0));
+    }
+  }
+
+  /** Links the next chunk behind this one (release). */
+  void link(final ShuffleChunk next) {
+    buffer.putLong(ChunkLayout.NEXT_SEGMENT_OFFSET, next.region.memory().id());
+    buffer.putLongVolatile(
+        ChunkLayout.NEXT_CHUNK_OFFSET, next.region.offset() + ChunkLayout.NEXT_BIAS);
+  }
+
+  private int slotOf(final long mapId) {
+    int slot = ChunkLayout.firstSlot(mapId, slots);
+    for (; ; ) {
+      final int offset = slotsOffset + slot * ChunkLayout.SLOT_BYTES;
+      if (buffer.getLong(offset + ChunkLayout.SLOT_WORD) == 0
+          || buffer.getLong(offset + ChunkLayout.SLOT_MAP) == mapId) {
+        return offset;
+      }
+      slot = (slot + 1) & (slots - 1);
+    }
+  }
+}

@@ -1,0 +1,29 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.shuffle.NodeStats;
+import io.zerohop.shuffle.Path;
+import java.util.concurrent.atomic.LongAdder;
+
+/** What all fetchers of a node have handed out, by path. Thread safe. */
+public final class FetchCounters {
+  private final LongAdder[] blocks = adders();
+  private final LongAdder[] bytes = adders();
+
+  void add(final Path path, final long moreBlocks, final long moreBytes) {
+    blocks[path.ordinal()].add(moreBlocks);
+    bytes[path.ordinal()].add(moreBytes);
+  }
+
+  /** What went one way so far. */
+  public NodeStats.Moved moved(final Path path) {
+    return new NodeStats.Moved(blocks[path.ordinal()].sum(), bytes[path.ordinal()].sum());
+  }
+
+  private static LongAdder[] adders() {
+    final LongAdder[] adders = new LongAdder[Path.values().length];
+    for (int i = 0; i < adders.length; i++) {
+      adders[i] = new LongAdder();
+    }
+    return adders;
+  }
+}

@@ -1,0 +1,258 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.catalog.Crc32c;
+import io.zerohop.shuffle.catalog.EntryCursor;
+import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.ShuffleView;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.transport.BlockMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Blocks of one owner that are read in place under one lease. All of them are looked up, and the
+ * segments they lie in mapped, before the first is handed out; so a window that was opened can be
+ * read to its end even if its owner dies. Belongs to one thread.
+ */
+final class InPlaceWindow implements AutoCloseable {
+  private final FetchContext context;
+  private final BlockSource source;
+  private final BlockMemory memory;
+  private final LanePool.Lease lease;
+  private final List<Block> blocks = new ArrayList<>();
+  private final List<Block> notHeld = new ArrayList<>();
+  private final ExtentList extents = new ExtentList();
+  private int[] ends = new int[16];
+  private boolean checksums = true;
+  private int next;
+  private volatile boolean held = true;
+
+  private InPlaceWindow(
+      final FetchContext context,
+      final BlockSource source,
+      final BlockMemory memory,
+      final LanePool.Lease lease) {
+    this.context = context;
+    this.source = source;
+    this.memory = memory;
+    this.lease = lease;
+  }
+
+  /**
+   * Takes a lease and looks the blocks up.
+   *
+   * @return null if no lease could be had in time
+   * @throws BlockFetchException if a block should be there but cannot be read
+   * @throws WaitException if cancelled
+   */
+  static InPlaceWindow open(
+      final FetchContext context,
+      final BlockSource source,
+      final BlockMemory memory,
+      final List<Block> wanted,
+      final BooleanSupplier cancelled) {
+    final LanePool.Lease lease =
+        memory.lanes().take(context.config().connectLimit(), cancelled);
+    if (lease == null) {
+      return null;
+    }
+    final InPlaceWindow window = new InPlaceWindow(context, source, memory, lease);
+    boolean done = false;
+    try {
+      window.lookUp(wanted, cancelled);
+      done = true;
+      return window;
+    } finally {
+      if (!done) {
+        window.close();
+      }
+    }
+  }
+
+  private void lookUp(final List<Block> wanted, final BooleanSupplier cancelled) {
+    final EntryCursor cursor = new EntryCursor();
+    ShuffleView shuffle = null;
+    Block before = null;
+    boolean found = false;
+    for (final Block block : wanted) {
+      try {
+        if (before == null || before.shuffleId() != block.shuffleId()) {
+          shuffle = memory.catalog().shuffle(block.shuffleId());
+          before = null;
+        }
+        if (before == null || before.mapId() != block.mapId()) {
+          found = shuffle != null && shuffle.find(block.mapId(), cursor);
+          if (found) {
+            shuffle.awaitReady(
+                context.device(), cursor, context.config().requestLimit(), cancelled);
+          }
+        }
+        before = block;
+        if (found) {
+          add(block, cursor);
+        } else {
+          notHeld.add(block);
+        }
+      } catch (final WaitException e) {
+        if (e.reason() == WaitException.Reason.CANCELLED) {
+          throw e;
+        }
+        throw failed(block, "its map output did not become ready", e);
+      } catch (final BlockFetchException e) {
+        throw e;
+      } catch (final ZerohopException e) {
+        throw failed(block, e.getMessage(), e);
+      }
+    }
+  }
+
+  private void add(final Block block, final EntryCursor cursor) {
+    final int from = extents.size();
+    for (int batch = 0; batch < cursor.batches(); batch++) {
+      if (cursor.extent(batch, block.partition())) {
+        final SegmentMemory segment = memory.segment(cursor.segmentId());
+        if (segment == null) {
+          throw failed(block, "its segment " + cursor.segmentId() + " is not there", null);
+        }
+        extents.add(cursor.address(segment), cursor.length(), cursor.checksum());
+      }
+    }
+    if (extents.size() == from) {
+      throw failed(
+          block,
+          "its map status says that it has about " + block.bytes() + " bytes, its owner has none",
+          null);
+    }
+    checksums &= cursor.checksums();
+    if (blocks.size() == ends.length) {
+      ends = java.util.Arrays.copyOf(ends, 2 * blocks.size());
+    }
+    ends[blocks.size()] = extents.size();
+    blocks.add(block);
+  }
+
+  /** Blocks that the owner's catalog does not list: they may be in files. */
+  List<Block> notHeld() {
+    return notHeld;
+  }
+
+  Path path() {
+    return memory.path();
+  }
+
+  ExtentList extents() {
+    return extents;
+  }
+
+  /** Blocks in the window. */
+  int size() {
+    return blocks.size();
+  }
+
+  /** Bytes of all blocks in the window. */
+  long bytes() {
+    long bytes = 0;
+    for (int i = 0; i < extents.size(); i++) {
+      bytes += extents.length(i);
+    }
+    return bytes;
+  }
+
+  boolean hasNext() {
+    return next < blocks.size();
+  }
+
+  /** How many blocks were handed out. */
+  int handedOut() {
+    return next;
+  }
+
+  /**
+   * Hands out the next block, its checksums verified.
+   *
+   * @throws BlockFetchException if its bytes are not what was written
+   */
+  FetchedBlock next() {
+    final int index = next++;
+    final int from = index == 0 ? 0 : ends[index - 1];
+    if (checksums && context.config().checksum()) {
+      for (int i = from; i < ends[index]; i++) {
+        verify(blocks.get(index), i);
+      }
+    }
+    return new MappedBlock(this, blocks.get(index), from, ends[index]);
+  }
+
+  private void verify(final Block block, final int extent) {
+    final int expected = extents.checksum(extent);
+    final int actual = Crc32c.of(extents.address(extent), extents.length(extent));
+    if (expected != actual) {
+      throw failed(
+          block,
+          String.format(
+              "its bytes are damaged: %s, CRC32C is %08x instead of %08x",
+              where(block, extents.address(extent)), actual, expected),
+          null);
+    }
+  }
+
+  /** Names the segment and offset of an address by looking the block up again. */
+  private String where(final Block block, final long address) {
+    final EntryCursor cursor = new EntryCursor();
+    final ShuffleView shuffle = memory.catalog().shuffle(block.shuffleId());
+    if (shuffle != null && shuffle.find(block.mapId(), cursor)) {
+      for (int batch = 0; batch < cursor.batches(); batch++) {
+        if (cursor.extent(batch, block.partition())) {
+          final SegmentMemory segment = memory.segment(cursor.segmentId());
+          if (segment != null && cursor.address(segment) == address) {
+            return "segment "
+                + cursor.segmentId()
+                + ", offset "
+                + cursor.offset()
+                + ", length "
+                + cursor.length();
+          }
+        }
+      }
+    }
+    return "a segment that is gone";
+  }
+
+  /** Whether the lease is open, and so the blocks may be read. */
+  boolean held() {
+    return held;
+  }
+
+  /**
+   * Makes sure that what was handed out was what the owner had written.
+   *
+   * @throws BlockFetchException if the owner may have freed it while it was being read
+   */
+  void checkIntact() {
+    if (next > 0 && !memory.intact()) {
+      throw failed(
+          blocks.get(next - 1), "the connection to its owner was lost while it was being read", null);
+    }
+  }
+
+  private BlockFetchException failed(
+      final Block block, final String what, final Throwable cause) {
+    return new BlockFetchException(
+        block,
+        source,
+        block + " of executor " + source.executorId() + " (" + path().label() + "): " + what,
+        cause);
+  }
+
+  /** Ends the lease. Idempotent. */
+  @Override
+  public void close() {
+    held = false;
+    lease.close();
+  }
+}

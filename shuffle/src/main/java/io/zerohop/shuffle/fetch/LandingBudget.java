@@ -1,0 +1,76 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.device.WaitException;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Memory for staged blocks that all fetchers of an executor share. Reservations are all or nothing.
+ * Thread safe.
+ *
+ * <p>A fetcher waits here only while it holds no reservation, and for a limited time; then it gets
+ * what it asked for even if that exceeds the budget. So tasks that read two shuffles at once, each
+ * holding memory that the other waits for, get on, and the excess is at most one block a fetcher.
+ */
+public final class LandingBudget {
+  private static final long SLICE_MILLIS = 10;
+
+  private final long limit;
+  private long reserved;
+
+  /**
+   * @param limit most bytes that may be reserved without waiting
+   */
+  public LandingBudget(final long limit) {
+    this.limit = limit;
+  }
+
+  /** Reserves if there is room; a request larger than the budget fits when nothing is reserved. */
+  synchronized boolean tryReserve(final long bytes) {
+    if (reserved != 0 && reserved + bytes > limit) {
+      return false;
+    }
+    reserved += bytes;
+    return true;
+  }
+
+  /**
+   * Reserves as soon as there is room, and when the patience is over in any case.
+   *
+   * @throws WaitException if cancelled; nothing is reserved then
+   */
+  synchronized void reserve(
+      final long bytes, final Duration patience, final BooleanSupplier cancelled) {
+    final long deadline = System.nanoTime() + patience.toNanos();
+    while (!tryReserve(bytes)) {
+      final long left = deadline - System.nanoTime();
+      if (left <= 0) {
+        reserved += bytes;
+        return;
+      }
+      if (cancelled.getAsBoolean()) {
+        throw new WaitException(
+            WaitException.Reason.CANCELLED, "cancelled while waiting for landing memory");
+      }
+      try {
+        wait(Math.max(1, Math.min(SLICE_MILLIS, TimeUnit.NANOSECONDS.toMillis(left))));
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new WaitException(
+            WaitException.Reason.CANCELLED, "interrupted while waiting for landing memory");
+      }
+    }
+  }
+
+  /** Gives a reservation back. */
+  synchronized void release(final long bytes) {
+    reserved -= bytes;
+    notifyAll();
+  }
+
+  /** Bytes that are reserved. */
+  public synchronized long reserved() {
+    return reserved;
+  }
+}

@@ -1,0 +1,71 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.io.IOException;
+import java.io.InputStream;
+
+/** A block that was transferred. */
+final class StagedBlock implements FetchedBlock {
+  private final BlockSource source;
+  private final Block block;
+  private final StagedTransport.StagedPayload payload;
+
+  StagedBlock(
+      final BlockSource source,
+      final Block block,
+      final StagedTransport.StagedPayload payload) {
+    this.source = source;
+    this.block = block;
+    this.payload = payload;
+  }
+
+  @Override
+  public Block block() {
+    return block;
+  }
+
+  @Override
+  public Path path() {
+    return Path.STAGED;
+  }
+
+  @Override
+  public long bytes() {
+    return payload.bytes();
+  }
+
+  @Override
+  public int extentCount() {
+    return 0;
+  }
+
+  @Override
+  public long extentAddress(final int index) {
+    throw new IndexOutOfBoundsException("a staged block has no extents");
+  }
+
+  @Override
+  public int extentLength(final int index) {
+    throw new IndexOutOfBoundsException("a staged block has no extents");
+  }
+
+  @Override
+  public InputStream stream() {
+    try {
+      return payload.open();
+    } catch (final IOException e) {
+      throw new BlockFetchException(
+          block,
+          source,
+          block + " of executor " + source.executorId() + " (staged): cannot be opened",
+          e);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return block + " (staged)";
+  }
+}

@@ -1,0 +1,290 @@
+package io.zerohop.shuffle.pool;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.ZerohopException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Exportable memory of one device, cut into regions. Grows segment by segment up to a limit; a
+ * region larger than an ordinary segment gets one of its own, which goes away with it. Ordinary
+ * segments that stay empty are closed after a while, all but a few.
+ *
+ * <p>Thread safe. Owns its segments; {@link #close} fails if regions are still out.
+ */
+public final class Pool implements AutoCloseable, SegmentResolver {
+  private static final Logger LOG = LoggerFactory.getLogger(Pool.class);
+
+  /** Largest segment: buffers over it are indexed by int. */
+  static final long MAX_SEGMENT_BYTES = (1L << 31) - (1L << 21);
+
+  private static final int KEPT_EMPTY = 2;
+  private static final long KEPT_EMPTY_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private final Device device;
+  private final SegmentRegistry registry;
+  private final long limit;
+  private final long segmentBytes;
+  private final Object lock = new Object();
+  private final List<PoolSegment> segments = new ArrayList<>();
+  private final AtomicReferenceArray<PoolSegment> bySlot =
+      new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
+  private long reserved;
+  private long used;
+  private int regions;
+  private boolean closed;
+  private volatile Runnable reclaim = () -> {};
+
+  /**
+   * @param limit most bytes of all segments together
+   * @param segmentBytes size of an ordinary segment, at most {@code limit}
+   */
+  public Pool(
+      final Device device,
+      final SegmentRegistry registry,
+      final long limit,
+      final long segmentBytes) {
+    this.device = device;
+    this.registry = registry;
+    this.limit = limit;
+    this.segmentBytes = Math.min(segmentBytes, MAX_SEGMENT_BYTES);
+  }
+
+  /** What to try once before an allocation is refused; called without the pool's lock. */
+  public void onShortage(final Runnable action) {
+    reclaim = action;
+  }
+
+  /**
+   * Takes a region with one reference, owned by the caller.
+   *
+   * @throws PoolFullException if the limit, or the device, leaves no room
+   */
+  public Region allocate(final long bytes) {
+    final long wanted = FreeMap.align(Math.max(bytes, 1));
+    if (wanted > MAX_SEGMENT_BYTES) {
+      throw new PoolFullException(
+          "a region of " + bytes + " bytes is larger than a segment can be", bytes, null);
+    }
+    Region region = tryAllocate(wanted, null);
+    if (region == null) {
+      reclaim.run();
+      final DeviceMemoryException[] cause = new DeviceMemoryException[1];
+      region = tryAllocate(wanted, cause);
+      if (region == null) {
+        throw full(bytes, cause[0]);
+      }
+    }
+    return region;
+  }
+
+  private Region tryAllocate(final long wanted, final DeviceMemoryException[] cause) {
+    synchronized (lock) {
+      if (closed) {
+        throw new ZerohopException(
+            ZerohopException.Category.RETRY, "the pool is closed: this executor is shutting down");
+      }
+      PoolSegment best = null;
+      long bestFree = Long.MAX_VALUE;
+      for (final PoolSegment segment : segments) {
+        final long largest = segment.free().largestFree();
+        if (!segment.dedicated() && largest >= wanted && segment.free().freeBytes() < bestFree) {
+          best = segment;
+          bestFree = segment.free().freeBytes();
+        }
+      }
+      if (best == null) {
+        best = grow(wanted, cause);
+      }
+      if (best == null) {
+        return null;
+      }
+      final long offset = best.free().allocate(wanted);
+      used += wanted;
+      regions++;
+      return new Region(this, best, offset, wanted);
+    }
+  }
+
+  private PoolSegment grow(final long wanted, final DeviceMemoryException[] cause) {
+    final long granularity = device.granularity();
+    final long least = (wanted + granularity - 1) / granularity * granularity;
+    final boolean dedicated = wanted > segmentBytes;
+    if (reserved + least > limit) {
+      closeEmpty(reserved + least - limit);
+    }
+    final long room = (limit - reserved) / granularity * granularity;
+    if (room < least) {
+      return null;
+    }
+    final long bytes = dedicated ? least : Math.max(least, Math.min(segmentBytes, room));
+    final Segment segment;
+    try {
+      segment = device.allocate(bytes);
+    } catch (final DeviceMemoryException e) {
+      if (cause != null) {
+        cause[0] = e;
+      }
+      return null;
+    }
+    final long id = registry.register(segment.bytes());
+    if (id < 0) {
+      segment.close();
+      return null;
+    }
+    final PoolSegment added = new PoolSegment(new SegmentMemory(id, segment), dedicated);
+    segments.add(added);
+    bySlot.set(SegmentIds.slot(id), added);
+    reserved += segment.bytes();
+    LOG.debug("pool grew by segment {} of {} bytes to {}", id, segment.bytes(), reserved);
+    return added;
+  }
+
+  void free(final Region region) {
+    synchronized (lock) {
+      final PoolSegment segment = region.segment();
+      segment.free().free(region.offset(), region.bytes());
+      used -= region.bytes();
+      regions--;
+      if (segment.free().isEmpty()) {
+        segment.becameEmpty(System.nanoTime());
+        if (segment.dedicated()) {
+          close(segment);
+        }
+      }
+    }
+  }
+
+  /** Closes segments that have been empty for long, but keeps a few: fresh pages cost time. */
+  public void trim() {
+    synchronized (lock) {
+      int empty = 0;
+      final long now = System.nanoTime();
+      for (final PoolSegment segment : List.copyOf(segments)) {
+        if (segment.free().isEmpty()
+            && ++empty > KEPT_EMPTY
+            && now - segment.emptySince() > KEPT_EMPTY_NANOS) {
+          close(segment);
+        }
+      }
+    }
+  }
+
+  private void closeEmpty(final long wanted) {
+    long got = 0;
+    for (final PoolSegment segment : List.copyOf(segments)) {
+      if (got < wanted && segment.free().isEmpty()) {
+        got += segment.memory().segment().bytes();
+        close(segment);
+      }
+    }
+  }
+
+  private void close(final PoolSegment segment) {
+    final SegmentMemory memory = segment.memory();
+    if (!segments.remove(segment)) {
+      return;
+    }
+    bySlot.set(SegmentIds.slot(memory.id()), null);
+    registry.retire(memory.id());
+    reserved -= memory.segment().bytes();
+    memory.segment().close();
+  }
+
+  /** A segment of this pool; null if there is none of this id (any more). */
+  @Override
+  public SegmentMemory resolve(final long segmentId) {
+    final PoolSegment segment = bySlot.get(SegmentIds.slot(segmentId));
+    return segment != null && segment.memory().id() == segmentId ? segment.memory() : null;
+  }
+
+  /** A new handle to a segment that the caller closes; null if it is gone. Does not wait. */
+  public SegmentHandle export(final long segmentId) {
+    final SegmentMemory memory = resolve(segmentId);
+    try {
+      return memory == null ? null : memory.segment().export();
+    } catch (final IllegalStateException e) {
+      return null; // Closed just now.
+    }
+  }
+
+  /** Refuses allocations from now on, so that no byte of the pool changes any more. */
+  public void freeze() {
+    synchronized (lock) {
+      closed = true;
+    }
+  }
+
+  public long limitBytes() {
+    return limit;
+  }
+
+  /** Bytes of all segments. */
+  public long reservedBytes() {
+    synchronized (lock) {
+      return reserved;
+    }
+  }
+
+  /** Bytes of all regions that are out. */
+  public long usedBytes() {
+    synchronized (lock) {
+      return used;
+    }
+  }
+
+  public int segments() {
+    synchronized (lock) {
+      return segments.size();
+    }
+  }
+
+  /** Regions that are out. */
+  public int regions() {
+    synchronized (lock) {
+      return regions;
+    }
+  }
+
+  /**
+   * Closes all segments.
+   *
+   * @throws IllegalStateException if regions were never released; the segments are closed even so
+   */
+  @Override
+  public void close() {
+    synchronized (lock) {
+      closed = true;
+      for (final PoolSegment segment : List.copyOf(segments)) {
+        close(segment);
+      }
+      if (regions != 0) {
+        throw new IllegalStateException(
+            regions + " regions (" + used + " bytes) were never released");
+      }
+    }
+  }
+
+  private PoolFullException full(final long bytes, final DeviceMemoryException cause) {
+    final String state;
+    synchronized (lock) {
+      state = used + " of " + limit + " bytes are used, " + reserved + " are reserved";
+    }
+    return new PoolFullException(
+        "no room for "
+            + bytes
+            + " bytes in the pool: "
+            + state
+            + (cause == null ? "" : ", and the device is out of memory")
+            + "; raise spark.zerohop.pool.size",
+        bytes,
+        cause);
+  }
+}

@@ -1,0 +1,29 @@
+package io.zerohop.shuffle.transport;
+
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.catalog.CatalogView;
+import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.pool.SegmentMemory;
+
+/** One owner's memory as this process reads it: its own, or a peer's. Thread safe. */
+public interface BlockMemory {
+
+  /** {@link Path#LOCAL} or {@link Path#PEER}. */
+  Path path();
+
+  /** Leases are taken here, before anything is looked up. */
+  LanePool lanes();
+
+  /** What the owner holds; to be used under a lease. */
+  CatalogView catalog();
+
+  /** A segment of the owner, mapped now if it was not yet; null if the owner has none of this id. */
+  SegmentMemory segment(long segmentId);
+
+  /**
+   * Whether what was read under a lease that is still open was what the owner had put there. False
+   * if the owner may have dropped the lease, because the connection to it was lost while it lives
+   * on. May wait, for a limited time, to find out.
+   */
+  boolean intact();
+}

@@ -1,0 +1,49 @@
+package io.zerohop.shuffle.transport;
+
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.catalog.CatalogView;
+import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.catalog.RootView;
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.SegmentMemory;
+
+/** This process's own memory, read the same way as a peer's. */
+public final class LocalMemory implements BlockMemory {
+  private final Pool pool;
+  private final LanePool lanes;
+  private final CatalogView catalog;
+
+  public LocalMemory(final RootSegment root, final Pool pool, final String self) {
+    this.pool = pool;
+    this.lanes = new LanePool(root.memory(), 0, () -> true);
+    this.catalog =
+        new CatalogView(
+            new RootView(root.memory(), root.incarnation(), self), pool, self, root.incarnation());
+  }
+
+  @Override
+  public Path path() {
+    return Path.LOCAL;
+  }
+
+  @Override
+  public LanePool lanes() {
+    return lanes;
+  }
+
+  @Override
+  public CatalogView catalog() {
+    return catalog;
+  }
+
+  @Override
+  public SegmentMemory segment(final long segmentId) {
+    return pool.resolve(segmentId);
+  }
+
+  @Override
+  public boolean intact() {
+    return true;
+  }
+}

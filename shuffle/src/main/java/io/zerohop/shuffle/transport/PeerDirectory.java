@@ -1,0 +1,202 @@
+package io.zerohop.shuffle.transport;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.shuffle.Location;
+import io.zerohop.shuffle.NodeConfig;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Connections to peers, one for each owner's incarnation, made at first contact and kept. Thread
+ * safe; owns the peers.
+ */
+public final class PeerDirectory implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(PeerDirectory.class);
+  private static final Duration RETRY_AFTER = Duration.ofSeconds(10);
+  private static final Duration GONE_LIMIT = Duration.ofSeconds(2);
+
+  private final Device device;
+  private final SocketFolder folder;
+  private final String self;
+  private final byte[] secret;
+  private final Duration connectLimit;
+  private final Duration requestLimit;
+  private final ConcurrentHashMap<Location, Contact> contacts = new ConcurrentHashMap<>();
+  private final List<Peer> peers = new CopyOnWriteArrayList<>();
+  private volatile boolean closed;
+
+  /**
+   * @param folder where the peers' sockets are; stays the caller's
+   * @param self this process's name in handshakes
+   */
+  public PeerDirectory(
+      final Device device, final SocketFolder folder, final String self, final NodeConfig config) {
+    this.device = device;
+    this.folder = folder;
+    this.self = self;
+    this.secret = config.secret();
+    this.connectLimit = config.connectLimit();
+    this.requestLimit = config.requestLimit();
+  }
+
+  /**
+   * The connected peer; connects first if need be, while others that want the same one wait.
+   *
+   * @throws ExchangeException if it cannot be reached; after some reasons the next attempt is made
+   *     only after a while
+   */
+  Peer connect(final Location location, final String executorId) {
+    final Contact contact = contacts.computeIfAbsent(location, ignored -> new Contact());
+    final Peer known = contact.peer;
+    if (known != null && known.connected()) {
+      return known;
+    }
+    lock(contact, executorId);
+    try {
+      if (contact.peer != null && contact.peer.connected()) {
+        return contact.peer;
+      }
+      if (contact.failure != null && System.nanoTime() - contact.retryAt < 0) {
+        throw contact.failure;
+      }
+      final Peer peer = open(location, executorId, contact);
+      contact.peer = peer;
+      contact.failure = null;
+      peers.add(peer);
+      if (closed) {
+        peer.disconnect();
+        peer.sweep();
+      }
+      return peer;
+    } catch (final ExchangeException e) {
+      if (e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED) {
+        contact.failure = e;
+        contact.retryAt = System.nanoTime() + RETRY_AFTER.toNanos();
+      }
+      throw e;
+    } finally {
+      contact.lock.unlock();
+    }
+  }
+
+  private void lock(final Contact contact, final String executorId) {
+    try {
+      // The one that connects may use its whole limit, and then fetch the root.
+      final long limit = connectLimit.plus(requestLimit).toNanos();
+      if (contact.lock.tryLock(limit, TimeUnit.NANOSECONDS)) {
+        return;
+      }
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    throw new ExchangeException(
+        Reason.TIMEOUT, "another thread is still connecting to executor " + executorId);
+  }
+
+  private Peer open(final Location location, final String executorId, final Contact contact) {
+    if (closed) {
+      throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
+    }
+    final PeerLink link = link(location, connectLimit);
+    boolean done = false;
+    try {
+      final Greeting greeting = Greeting.decode(link.greeting());
+      if (greeting == null || greeting.incarnation() != location.incarnation()) {
+        throw new ExchangeException(
+            Reason.PROTOCOL, "executor " + executorId + " greets in a way that is not known here");
+      }
+      if (greeting.laneBlock() < 0) {
+        throw new ExchangeException(
+            Reason.PROTOCOL, "executor " + executorId + " has no lanes left for another peer");
+      }
+      final Peer peer =
+          new Peer(executorId, link, greeting, device, requestLimit, () -> isGone(location));
+      link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
+      LOG.info("reading the memory of executor {} in place ({})", executorId, location);
+      done = true;
+      return peer;
+    } finally {
+      if (!done) {
+        link.close();
+      }
+    }
+  }
+
+  private PeerLink link(final Location location, final Duration limit) {
+    return PeerLink.connect(
+        folder.socket(location.socket()), self, location.socket(), secret, limit);
+  }
+
+  /** Whether the owner is dead: its socket is gone, or nobody listens on it. */
+  private boolean isGone(final Location location) {
+    final long deadline = System.nanoTime() + GONE_LIMIT.toNanos();
+    do {
+      try {
+        link(location, GONE_LIMIT).close();
+        return false;
+      } catch (final ExchangeException e) {
+        if (e.reason() == Reason.ABSENT || e.reason() == Reason.REFUSED) {
+          return true;
+        }
+      }
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20)); // It may be ending right now.
+    } while (System.nanoTime() - deadline < 0);
+    return false;
+  }
+
+  /** Drops what is remembered of a shuffle's catalog at all peers. */
+  public void forget(final int shuffleId) {
+    peers.forEach(peer -> peer.forget(shuffleId));
+  }
+
+  /** Unmaps what nobody reads any more and drops lost peers. */
+  public void sweep() {
+    for (final Peer peer : peers) {
+      if (peer.sweep()) {
+        peers.remove(peer);
+        contacts.values().removeIf(contact -> contact.peer == peer);
+      }
+    }
+  }
+
+  /** Peers that are connected. */
+  public int connected() {
+    return (int) peers.stream().filter(Peer::connected).count();
+  }
+
+  /** Segments of peers that are mapped. */
+  public int mappings() {
+    return peers.stream().mapToInt(Peer::mappings).sum();
+  }
+
+  /** Leases that readers of this process hold on peers' memory. */
+  public int openLeases() {
+    return peers.stream().mapToInt(peer -> peer.lanes().openLeases()).sum();
+  }
+
+  /** Disconnects from all peers and unmaps their memory, but for what is still being read. */
+  @Override
+  public void close() {
+    closed = true;
+    peers.forEach(Peer::disconnect);
+    sweep();
+  }
+
+  private static final class Contact {
+    private final ReentrantLock lock = new ReentrantLock();
+    private volatile Peer peer;
+    private ExchangeException failure;
+    private long retryAt;
+  }
+}

@@ -1,0 +1,21 @@
+package io.zerohop.shuffle.transport;
+
+import io.zerohop.shuffle.Path;
+
+/**
+ * The way chosen for one owner's blocks.
+ *
+ * @param path the way
+ * @param memory where to read in place; null if {@link Path#STAGED}
+ * @param reason why it is no better way, for messages
+ */
+public record Route(Path path, BlockMemory memory, String reason) {
+
+  static Route inPlace(final BlockMemory memory) {
+    return new Route(memory.path(), memory, "");
+  }
+
+  static Route staged(final String reason) {
+    return new Route(Path.STAGED, null, reason);
+  }
+}

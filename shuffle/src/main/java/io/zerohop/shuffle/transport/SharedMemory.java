@@ -1,0 +1,47 @@
+package io.zerohop.shuffle.transport;
+
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.exchange.PeerInfo;
+import io.zerohop.device.exchange.SegmentDirectory;
+import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.pool.Pool;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * What this node's segment server serves: lanes and segments to those who connect. A peer's lanes
+ * last as long as its connection.
+ */
+public final class SharedMemory implements SegmentDirectory {
+  private final RootSegment root;
+  private final Pool pool;
+  private final ConcurrentHashMap<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
+
+  public SharedMemory(final RootSegment root, final Pool pool) {
+    this.root = root;
+    this.pool = pool;
+  }
+
+  @Override
+  public byte[] connected(final PeerInfo peer) {
+    final int block = root.lanes().connect();
+    if (block >= 0) {
+      laneBlocks.put(peer.connectionId(), block);
+    }
+    return new Greeting(block, root.memory().id(), root.incarnation()).encode();
+  }
+
+  @Override
+  public SegmentHandle export(final long segmentId) {
+    return segmentId == root.memory().id()
+        ? root.memory().segment().export()
+        : pool.export(segmentId);
+  }
+
+  @Override
+  public void disconnected(final PeerInfo peer) {
+    final Integer block = laneBlocks.remove(peer.connectionId());
+    if (block != null) {
+      root.lanes().disconnect(block);
+    }
+  }
+}
