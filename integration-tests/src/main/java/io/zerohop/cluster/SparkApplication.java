@@ -9,12 +9,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
@@ -30,17 +32,22 @@ public final class SparkApplication implements AutoCloseable {
   public static final String ANSWER = "@zerohop ";
 
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
-  private static final int LOG_LINES_SHOWN = 30;
+  private static final int LOG_LINES_SHOWN = 12;
+  private static final int EXECUTOR_LOGS_SHOWN = 2;
+  private static final Pattern NOISE = Pattern.compile("\\tat |Spark Executor Command:|=+$|$");
   private static final String GONE = "";
 
   private final String name;
+  private final Path home;
   private final Path log;
   private final Process process;
   private final Writer questions;
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
 
-  private SparkApplication(final String name, final Path log, final Process process) {
+  private SparkApplication(
+      final String name, final Path home, final Path log, final Process process) {
     this.name = name;
+    this.home = home;
     this.log = log;
     this.process = process;
     this.questions = process.outputWriter(StandardCharsets.UTF_8);
@@ -62,7 +69,7 @@ public final class SparkApplication implements AutoCloseable {
     builder.environment().putAll(home.environment());
     builder.directory(home.root().toFile());
     builder.redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
-    return new SparkApplication(name, log, builder.start());
+    return new SparkApplication(name, home.root(), log, builder.start());
   }
 
   /** What messages call it. */
@@ -187,14 +194,32 @@ public final class SparkApplication implements AutoCloseable {
   }
 
   private ClusterException failure(final String what, final Throwable cause) {
-    return new ClusterException(
-        "the Spark application '" + name + "' " + what + "; its log " + log + " ends:\n" + logEnd(),
-        cause);
+    final StringBuilder message =
+        new StringBuilder("the Spark application '" + name + "' " + what + "; its logs end:");
+    for (final Path file : logs()) {
+      message.append("\n").append(file).append(":\n").append(logEnd(file));
+    }
+    return new ClusterException(message.toString(), cause);
   }
 
-  private String logEnd() {
-    try (Stream<String> lines = Files.lines(log)) {
-      final List<String> all = lines.toList();
+  /** The driver's log and the executors' first failures, which are where a cause is found. */
+  private List<Path> logs() {
+    final List<Path> logs = new ArrayList<>(List.of(log));
+    try (Stream<Path> files = Files.walk(home.resolve("work"))) {
+      files
+          .filter(file -> file.endsWith("stderr"))
+          .sorted()
+          .limit(EXECUTOR_LOGS_SHOWN)
+          .forEach(logs::add);
+    } catch (final IOException | UncheckedIOException e) {
+      // No executor was started, so there is nothing of it to show.
+    }
+    return logs;
+  }
+
+  private static String logEnd(final Path file) {
+    try (Stream<String> lines = Files.lines(file)) {
+      final List<String> all = lines.filter(line -> !NOISE.matcher(line).lookingAt()).toList();
       return String.join("\n", all.subList(Math.max(0, all.size() - LOG_LINES_SHOWN), all.size()));
     } catch (final IOException | UncheckedIOException e) {
       return "(not readable: " + e.getMessage() + ")";

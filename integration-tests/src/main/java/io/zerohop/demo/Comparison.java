@@ -17,8 +17,9 @@ final class Comparison {
   private static final int QUESTIONED = 1;
   private static final int DIFFERENCES_SHOWN = 5;
   private static final double MB = 1e6;
-  private static final String HEADING = "%-8s %-12s %8s %9s %9s %7s %10s %10s %10s  %s%n";
-  private static final String LINE = "%-8s %-12s %8d %9.2f %9.2f %7.2f %10.2f %10.2f %10.2f  %s%n";
+  private static final String HEADING = "%-8s %-12s %8s %10s %10s %7s %10s %10s %10s  %s%n";
+  private static final String LINE =
+      "%-8s %-12s %8d %10.2f %10.2f %7.2f %10.2f %10.2f %10.2f  %s%n";
 
   private final List<Contender> contenders;
   private final List<String> queries;

@@ -15,6 +15,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
  * Starts one Spark application per contender, each on a cluster of its own and all alike but for
@@ -35,6 +36,7 @@ public final class Testbed implements AutoCloseable {
   private final ClusterShape shape;
   private final Path run;
   private final Map<Integer, SparkApplication> applications = new TreeMap<>();
+  private final List<SparkApplication> started = new CopyOnWriteArrayList<>();
   private final ObjectMapper json = new ObjectMapper();
 
   /**
@@ -62,9 +64,7 @@ public final class Testbed implements AutoCloseable {
             GENERATOR_MEMORY,
             conf,
             List.of(data().toString(), Double.toString(scale)));
-    try (SparkApplication generator = start("generator", submission)) {
-      generator.await(GENERATE_LIMIT);
-    }
+    start("generator", submission).await(GENERATE_LIMIT);
   }
 
   /** Where TPC-H's tables lie. */
@@ -91,9 +91,7 @@ public final class Testbed implements AutoCloseable {
             DRIVER_MEMORY,
             conf,
             Files.isDirectory(data()) ? List.of(data().toString()) : List.of());
-    synchronized (applications) {
-      applications.put(lane, start(lane + "-" + contender.label(), submission));
-    }
+    applications.put(lane, start(lane + "-" + contender.label(), submission));
   }
 
   /** Waits until every started contender has its executors and has run a first small job. */
@@ -132,18 +130,18 @@ public final class Testbed implements AutoCloseable {
     return applications.get(lane).driver();
   }
 
-  /** Stops every application. */
+  /** Stops every application that still runs. */
   @Override
   public void close() {
-    synchronized (applications) {
-      applications.values().parallelStream().forEach(SparkApplication::close);
-      applications.clear();
-    }
+    started.parallelStream().forEach(SparkApplication::close);
   }
 
   private SparkApplication start(final String name, final Submission submission)
       throws IOException {
     final SparkHome home = installation.sparkHome().linkedAt(run.resolve("spark-" + name));
-    return SparkApplication.start(name, home, submission, run.resolve(name + ".log"));
+    final SparkApplication application =
+        SparkApplication.start(name, home, submission, run.resolve(name + ".log"));
+    started.add(application);
+    return application;
   }
 }

@@ -62,7 +62,11 @@ public final class MapOutputLease implements AutoCloseable {
   private void checkOpen() {
     if (closed.get()) {
       throw new IllegalStateException(
-          "the lease on map " + output.mapId() + " of shuffle " + output.shuffleId() + " is closed");
+          "the lease on map "
+              + output.mapId()
+              + " of shuffle "
+              + output.shuffleId()
+              + " is closed");
     }
   }
 

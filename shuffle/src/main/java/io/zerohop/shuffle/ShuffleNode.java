@@ -57,6 +57,7 @@ public final class ShuffleNode implements AutoCloseable {
   private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
   private boolean closed;
+  private boolean freed;
 
   private ShuffleNode(final NodeConfig config, final Device device, final SocketFolder folder) {
     this.config = config;
@@ -106,8 +107,7 @@ public final class ShuffleNode implements AutoCloseable {
     final Device device = new HostDevice();
     final java.nio.file.Path base =
         config.socketBase() == null ? SocketFolder.defaultBase() : config.socketBase();
-    final SocketFolder folder =
-        SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
+    final SocketFolder folder = SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
     boolean done = false;
     try {
       folder.sweep();
@@ -143,8 +143,7 @@ public final class ShuffleNode implements AutoCloseable {
    * @param mapId the map task attempt; no two outputs of a shuffle share it
    * @param partitions reduce partitions of the shuffle
    */
-  public MapOutputWriter newMapOutput(
-      final int shuffleId, final long mapId, final int partitions) {
+  public MapOutputWriter newMapOutput(final int shuffleId, final long mapId, final int partitions) {
     final MapOutputWriter writer =
         new MapOutputWriter(
             device, catalog, pool, config, shuffleId, mapId, partitions, writers::remove);
@@ -239,18 +238,39 @@ public final class ShuffleNode implements AutoCloseable {
 
   /**
    * Stops serving, disconnects and frees everything. Memory that is still being written or read is
-   * left mapped, so that no thread faults.
+   * left mapped, so that no thread faults; a later call frees it. Idempotent.
    *
    * @throws IllegalStateException if writers, leases or fetchers are still open; they are named
    */
   @Override
-  public void close() {
-    synchronized (this) {
-      if (closed) {
-        return;
-      }
+  public synchronized void close() {
+    if (!closed) {
       closed = true;
+      stop();
     }
+    if (freed) {
+      return;
+    }
+    peers.sweep();
+    final int windows = local.lanes().openLeases() + peers.openLeases();
+    if (!writers.isEmpty() || !leases.isEmpty() || windows > 0) {
+      throw new IllegalStateException(
+          String.format(
+              "executor %s ends while writers %s, leases %s and %d fetch windows are still open;"
+                  + " their memory stays mapped",
+              config.executorId(), writers, leases, windows));
+    }
+    freed = true;
+    reclaimer.drop();
+    try {
+      pool.close();
+    } finally {
+      root.close();
+      device.close();
+    }
+  }
+
+  private void stop() {
     // First of all no byte may change any more: peers may go on reading what they have mapped.
     pool.freeze();
     server.close();
@@ -259,24 +279,5 @@ public final class ShuffleNode implements AutoCloseable {
     folder.sweep();
     folder.close();
     catalog.unregisterAll();
-    if (!writers.isEmpty() || !leases.isEmpty() || stats().openLeases() > 0) {
-      throw new IllegalStateException(
-          "executor "
-              + config.executorId()
-              + " ends while "
-              + writers
-              + ", "
-              + leases
-              + " and "
-              + (stats().openLeases() - leases.size())
-              + " fetch windows are still open; their memory stays mapped");
-    }
-    reclaimer.drop();
-    try {
-      pool.close();
-    } finally {
-      root.close();
-      device.close();
-    }
   }
 }

@@ -56,8 +56,7 @@ final class InPlaceWindow implements AutoCloseable {
       final BlockMemory memory,
       final List<Block> wanted,
       final BooleanSupplier cancelled) {
-    final LanePool.Lease lease =
-        memory.lanes().take(context.config().connectLimit(), cancelled);
+    final LanePool.Lease lease = memory.lanes().take(context.config().connectLimit(), cancelled);
     if (lease == null) {
       return null;
     }
@@ -236,12 +235,13 @@ final class InPlaceWindow implements AutoCloseable {
   void checkIntact() {
     if (next > 0 && !memory.intact()) {
       throw failed(
-          blocks.get(next - 1), "the connection to its owner was lost while it was being read", null);
+          blocks.get(next - 1),
+          "the connection to its owner was lost while it was being read",
+          null);
     }
   }
 
-  private BlockFetchException failed(
-      final Block block, final String what, final Throwable cause) {
+  private BlockFetchException failed(final Block block, final String what, final Throwable cause) {
     return new BlockFetchException(
         block,
         source,

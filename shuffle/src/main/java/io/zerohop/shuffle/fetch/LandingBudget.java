@@ -69,6 +69,11 @@ public final class LandingBudget {
     notifyAll();
   }
 
+  /** Most bytes that may be reserved without waiting. */
+  long limit() {
+    return limit;
+  }
+
   /** Bytes that are reserved. */
   public synchronized long reserved() {
     return reserved;

@@ -13,9 +13,7 @@ final class StagedBlock implements FetchedBlock {
   private final StagedTransport.StagedPayload payload;
 
   StagedBlock(
-      final BlockSource source,
-      final Block block,
-      final StagedTransport.StagedPayload payload) {
+      final BlockSource source, final Block block, final StagedTransport.StagedPayload payload) {
     this.source = source;
     this.block = block;
     this.payload = payload;

@@ -61,7 +61,7 @@ final class StagedQueue implements AutoCloseable {
   /** Asks for as many windows as there is landing memory for; does not wait. */
   void start() {
     while (!pending.isEmpty()) {
-      final long cap = context.config().windowBytes();
+      final long cap = Math.min(context.config().windowBytes(), context.landing().limit());
       // Half of the cap must be free, so that windows do not shrink to single blocks.
       if (reserved > cap / 2) {
         return;
@@ -76,8 +76,8 @@ final class StagedQueue implements AutoCloseable {
   }
 
   /**
-   * Waits for landing memory for one block and asks for it. Called only when nothing is reserved
-   * by this fetcher, so nobody waits for what the waiting one holds.
+   * Waits for landing memory for one block and asks for it. Called only when nothing is reserved by
+   * this fetcher, so nobody waits for what the waiting one holds.
    */
   void startOne(final BooleanSupplier cancelled) {
     final List<Block> window = List.of(pending.peek().blocks.peek());
@@ -259,10 +259,7 @@ final class StagedQueue implements AutoCloseable {
   private record Request(BlockSource source, Deque<Block> blocks) {}
 
   private record Arrival(
-      BlockSource source,
-      Block block,
-      StagedTransport.StagedPayload payload,
-      Throwable cause) {}
+      BlockSource source, Block block, StagedTransport.StagedPayload payload, Throwable cause) {}
 
   private final class WindowSink implements StagedTransport.Sink {
     @Override

@@ -17,7 +17,9 @@ public interface BlockMemory {
   /** What the owner holds; to be used under a lease. */
   CatalogView catalog();
 
-  /** A segment of the owner, mapped now if it was not yet; null if the owner has none of this id. */
+  /**
+   * A segment of the owner, mapped now if it was not yet; null if the owner has none of this id.
+   */
   SegmentMemory segment(long segmentId);
 
   /**

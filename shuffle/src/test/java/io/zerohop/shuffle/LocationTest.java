@@ -1,0 +1,49 @@
+package io.zerohop.shuffle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class LocationTest {
+  private static final String LONGEST = "a".repeat(48);
+
+  @Test
+  void whatIsEncodedIsParsed() {
+    for (final long incarnation : new long[] {0, 1, -1, Long.MIN_VALUE, 0x123456789abcdefL}) {
+      final Location location =
+          new Location(Location.currentBootId(), "0123456789abcdef", incarnation, LONGEST);
+      assertThat(location.encode()).hasSizeLessThanOrEqualTo(Location.MAX_ENCODED_BYTES).isASCII();
+      assertThat(Location.parse(location.encode())).isEqualTo(location);
+    }
+  }
+
+  @Test
+  void othersTextsAreNotLocations() {
+    assertThat(Location.parse(null)).isNull();
+    final String good = new Location("01234567", "0123456789abcdef", 5, "1-00000005").encode();
+    final Random random = new Random(11);
+    assertThat(Location.parse("")).isNull();
+    assertThat(Location.parse("rapids=8080")).isNull();
+    assertThat(Location.parse("/default-rack")).isNull();
+    assertThat(Location.parse(good + "x".repeat(100))).isNull();
+    assertThat(Location.parse(good.replace("zh1", "zh2"))).isNull();
+    for (int i = 0; i < 10_000; i++) {
+      final StringBuilder text = new StringBuilder(good);
+      text.setCharAt(random.nextInt(text.length()), (char) random.nextInt(256));
+      final Location parsed = Location.parse(text.toString());
+      if (parsed != null) {
+        assertThat(parsed.encode()).isEqualTo(text.toString());
+      }
+    }
+  }
+
+  @Test
+  void partsThatCannotTravelAreRefused() {
+    assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, "a/b"))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, LONGEST + "a"))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+}

@@ -1,0 +1,190 @@
+package io.zerohop.shuffle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.transport.FakeStaging;
+import java.io.BufferedReader;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A node in a process of its own. It takes commands, one a line, and answers each with one line:
+ *
+ * <pre>
+ *  write SHUFFLE MAPS            writes and commits map outputs 0..MAPS-1
+ *  read OWNER LOCATION SHUFFLE MAPS   fetches all blocks and checks every byte
+ *  hold OWNER LOCATION SHUFFLE MAPS   fetches the first block and keeps the window
+ *  finish                        reads the rest of the window that is held
+ *  unregister SHUFFLE
+ *  used                          bytes of the pool in use
+ * </pre>
+ */
+final class NodeProcess implements AutoCloseable {
+  static final int PARTITIONS = 60;
+  static final int MOST = 500;
+  static final int BATCHES = 2;
+
+  private final String executorId;
+  private final Process process;
+  private final BufferedReader answers;
+  private final BufferedWriter commands;
+  private final Location location;
+
+  NodeProcess(final java.nio.file.Path base, final String executorId) throws IOException {
+    this.executorId = executorId;
+    // Surefire may hide the class path in a jar's manifest and keeps the real one here.
+    final String classPath =
+        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+    process =
+        new ProcessBuilder(
+                System.getProperty("java.home") + "/bin/java",
+                "-Xmx128m",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                classPath,
+                NodeProcess.class.getName(),
+                base.toString(),
+                executorId)
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    answers = process.inputReader(StandardCharsets.UTF_8);
+    commands = process.outputWriter(StandardCharsets.UTF_8);
+    location = Location.parse(answers.readLine());
+    assertThat(location).isNotNull();
+  }
+
+  String executorId() {
+    return executorId;
+  }
+
+  Location location() {
+    return location;
+  }
+
+  BlockSource source(final int shuffleId, final int maps) {
+    return source(executorId, location, shuffleId, maps);
+  }
+
+  private static BlockSource source(
+      final String executorId, final Location location, final int shuffleId, final int maps) {
+    return TestBlocks.source(executorId, location, shuffleId, 0, maps, BATCHES, PARTITIONS, MOST);
+  }
+
+  /** Sends a command and returns the answer. */
+  String ask(final Object... words) throws IOException {
+    for (final Object word : words) {
+      commands.append(word.toString()).append(' ');
+    }
+    commands.append('\n').flush();
+    return answers.readLine();
+  }
+
+  /** SIGKILL, and waits until it is dead. */
+  void kill() throws InterruptedException {
+    process.destroyForcibly();
+    assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+  }
+
+  /** Lets it end in good order, unless it was killed. */
+  @Override
+  public void close() throws IOException {
+    if (process.isAlive()) {
+      commands.close();
+      try {
+        assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isZero();
+      } catch (final InterruptedException e) {
+        process.destroyForcibly();
+        Thread.currentThread().interrupt();
+        throw new IOException("interrupted", e);
+      }
+    }
+    answers.close();
+  }
+
+  public static void main(final String[] arguments) throws IOException {
+    try (ShuffleNode node = TestNodes.start(java.nio.file.Path.of(arguments[0]), arguments[1])) {
+      System.out.println(node.location().encode());
+      final BufferedReader commands =
+          new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+      final Commands session = new Commands(node);
+      for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+        String answer;
+        try {
+          answer = session.run(line.split(" "));
+        } catch (final RuntimeException | AssertionError e) {
+          answer = "failed: " + e.toString().replace('\n', ' ');
+        }
+        System.out.println(answer);
+      }
+    }
+  }
+
+  private static final class Commands {
+    private final ShuffleNode node;
+    private BlockFetcher held;
+
+    private Commands(final ShuffleNode node) {
+      this.node = node;
+    }
+
+    private String run(final String[] words) {
+      switch (words[0]) {
+        case "write":
+          for (int map = 0; map < Integer.parseInt(words[2]); map++) {
+            TestBlocks.write(node, Integer.parseInt(words[1]), map, BATCHES, PARTITIONS, MOST);
+          }
+          return "ok";
+        case "read":
+          return TestNodes.fetchAndCheck(
+                  node, new FakeStaging(BATCHES, MOST), BATCHES, MOST, source(words))
+              .keySet()
+              .toString();
+        case "hold":
+          held =
+              node.fetch(
+                  List.of(source(words)), TestNodes.noStaging(), TestNodes.quiet(), () -> false);
+          return Boolean.toString(held.next());
+        case "finish":
+          return finish();
+        case "unregister":
+          node.unregisterShuffle(Integer.parseInt(words[1]));
+          return "ok";
+        case "used":
+          return Long.toString(node.stats().poolUsedBytes());
+        default:
+          return "failed: what is " + words[0];
+      }
+    }
+
+    private String finish() {
+      try (BlockFetcher fetcher = held) {
+        int blocks = 0;
+        do {
+          final Block block = fetcher.block().block();
+          assertThat(TestNodes.read(fetcher.block()))
+              .isEqualTo(
+                  TestBlocks.block(
+                      block.shuffleId(), block.mapId(), BATCHES, block.partition(), MOST));
+          blocks++;
+        } while (fetcher.next());
+        return Integer.toString(blocks);
+      }
+    }
+
+    private static BlockSource source(final String[] words) {
+      return NodeProcess.source(
+          words[1],
+          Location.parse(words[2]),
+          Integer.parseInt(words[3]),
+          Integer.parseInt(words[4]));
+    }
+  }
+}

@@ -1,0 +1,117 @@
+package io.zerohop.shuffle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.io.IOException;
+import java.io.InputStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/** Nodes, fetches and checks that tests share. */
+public final class TestNodes {
+  public static final byte[] SECRET = "an application's secret, of any length".getBytes();
+  private static final long EVENTUALLY_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private TestNodes() {}
+
+  public static NodeConfig.Builder config(final java.nio.file.Path base, final String executorId) {
+    return NodeConfig.builder()
+        .appId("app-test")
+        .executorId(executorId)
+        .socketBase(base)
+        .secret(SECRET)
+        .poolBytes(16L << 20)
+        .segmentBytes(2L << 20)
+        .connectLimit(Duration.ofSeconds(5))
+        .requestLimit(Duration.ofSeconds(20));
+  }
+
+  public static ShuffleNode start(final java.nio.file.Path base, final String executorId) {
+    return ShuffleNode.start(config(base, executorId).build());
+  }
+
+  /** Waits for something that another thread or process brings about. */
+  public static void eventually(final String what, final BooleanSupplier condition) {
+    final long deadline = System.nanoTime() + EVENTUALLY_NANOS;
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime() - deadline).as(what).isNegative();
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+    }
+  }
+
+  /** A node that holds nothing for anybody. */
+  public static void assertNothingHeld(final ShuffleNode node) {
+    eventually("all regions are freed", () -> node.stats().poolUsedBytes() == 0);
+    final NodeStats stats = node.stats();
+    assertThat(stats.regions()).isZero();
+    assertThat(stats.retiredRegions()).isZero();
+    assertThat(stats.mapOutputs()).isZero();
+    assertThat(stats.openWriters()).isZero();
+    assertThat(stats.openLeases()).isZero();
+    assertThat(stats.landingBytes()).isZero();
+  }
+
+  /** Fetches everything and checks every byte; returns blocks by path. */
+  public static Map<Path, Integer> fetchAndCheck(
+      final ShuffleNode node,
+      final StagedTransport staged,
+      final int batches,
+      final int most,
+      final BlockSource... sources) {
+    final Map<Path, Integer> counts = new EnumMap<>(Path.class);
+    final List<Block> left = new ArrayList<>();
+    for (final BlockSource source : sources) {
+      left.addAll(source.blocks());
+    }
+    try (BlockFetcher fetcher = node.fetch(List.of(sources), staged, quiet(), () -> false)) {
+      while (fetcher.next()) {
+        final FetchedBlock fetched = fetcher.block();
+        final Block block = fetched.block();
+        assertThat(left.remove(block)).as("%s is wanted, once", block).isTrue();
+        final byte[] expected =
+            TestBlocks.block(block.shuffleId(), block.mapId(), batches, block.partition(), most);
+        assertThat(fetched.bytes()).isEqualTo(expected.length);
+        assertThat(read(fetched)).as("%s", block).isEqualTo(expected);
+        counts.merge(fetched.path(), 1, Integer::sum);
+      }
+    }
+    assertThat(left).isEmpty();
+    return counts;
+  }
+
+  public static byte[] read(final FetchedBlock block) {
+    try (InputStream in = block.stream()) {
+      return in.readAllBytes();
+    } catch (final IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  public static FetchListener quiet() {
+    return new FetchListener() {
+      @Override
+      public void fetched(final Path path, final long blocks, final long bytes) {}
+
+      @Override
+      public void waited(final long nanos) {}
+    };
+  }
+
+  /** A staged transport that must not be asked. */
+  public static StagedTransport noStaging() {
+    return (source, blocks, sink) -> {
+      throw new AssertionError("staged: " + blocks);
+    };
+  }
+}

@@ -1,0 +1,284 @@
+package io.zerohop.shuffle.catalog;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.device.WaitException;
+import io.zerohop.device.host.HostDevice;
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.Reclaimer;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class CatalogTest {
+  private static final long INCARNATION = 0x1234_5678_9abcL;
+  private static final int SHUFFLE = 7;
+
+  private final Leaks leaks = new Leaks();
+  private final HostDevice device = new HostDevice();
+  private final RootSegment root = new RootSegment(device, INCARNATION);
+  private final Pool pool = new Pool(device, root, 64 << 20, 4 << 20);
+  private final Reclaimer reclaimer = new Reclaimer(root.lanes());
+  private final Catalog catalog = new Catalog(device, root, pool, reclaimer);
+  private final List<long[]> wrong = new ArrayList<>();
+
+  @AfterEach
+  void noLeaks() {
+    catalog.unregisterAll();
+    reclaimer.poll();
+    pool.close();
+    root.close();
+    device.close();
+    leaks.check();
+  }
+
+  private CatalogView view() {
+    return new CatalogView(
+        new RootView(root.memory(), INCARNATION, "test"), pool, "test", INCARNATION);
+  }
+
+  private static BatchImage image(final Random random, final int partitions) {
+    final BatchImage image = new BatchImage(partitions);
+    for (int partition = 0; partition < partitions; partition++) {
+      image.add(random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(200), random.nextInt());
+    }
+    return image;
+  }
+
+  private OwnOutput publish(final long mapId, final int partitions, final int batches) {
+    return publish(mapId, partitions, batches, true);
+  }
+
+  private OwnOutput publish(
+      final long mapId, final int partitions, final int batches, final boolean ready) {
+    final Random random = new Random(mapId);
+    final List<BatchImage> images = new ArrayList<>();
+    for (int i = 0; i < batches; i++) {
+      final BatchImage image = image(random, partitions);
+      image.place(pool.allocate(Math.max(1, image.bytes())));
+      images.add(image);
+    }
+    return catalog.publish(
+        SHUFFLE, mapId, catalog.registration(SHUFFLE), partitions, true, images, ready);
+  }
+
+  private void check(final CatalogView view, final OwnOutput output) {
+    final EntryCursor cursor = new EntryCursor();
+    assertThat(view.shuffle(SHUFFLE).find(output.mapId(), cursor)).isTrue();
+    assertSame(cursor, output);
+  }
+
+  private static void assertSame(final EntryCursor cursor, final OwnOutput output) {
+    assertThat(cursor.partitions()).isEqualTo(output.partitions());
+    assertThat(cursor.batches()).isEqualTo(output.batches().size());
+    assertThat(cursor.checksums()).isTrue();
+    for (int batch = 0; batch < cursor.batches(); batch++) {
+      for (int partition = 0; partition < output.partitions(); partition++) {
+        assertThat(matches(cursor, output, batch, partition)).isTrue();
+      }
+    }
+  }
+
+  private static boolean matches(
+      final EntryCursor cursor, final OwnOutput output, final int batch, final int partition) {
+    final BatchImage image = output.batches().get(batch);
+    if (!cursor.extent(batch, partition)) {
+      return image.length(partition) == 0;
+    }
+    return cursor.segmentId() == image.region().memory().id()
+        && cursor.offset() == image.region().offset() + image.start(partition)
+        && cursor.length() == image.length(partition)
+        && cursor.checksum() == image.checksum(partition);
+  }
+
+  @Test
+  void entriesOfAnyShapeAreFound() {
+    final List<OwnOutput> outputs = new ArrayList<>();
+    final int[] partitions = {1, 2, 63, 64, 65, 127, 128, 129, 1000, 5000};
+    final CatalogView early = view();
+    for (int i = 0; i < 400; i++) {
+      outputs.add(publish(31L * i - 4000, partitions[i % partitions.length], i % 4));
+      check(early, outputs.get(i));
+    }
+    final CatalogView late = view();
+    for (final OwnOutput output : outputs) {
+      check(early, output);
+      check(late, output);
+    }
+    assertThat(early.shuffle(SHUFFLE).find(12, new EntryCursor())).isFalse();
+    assertThat(early.shuffle(SHUFFLE + 1)).isNull();
+  }
+
+  @Test
+  void removedAndReplacedEntriesAreNotFound() {
+    final CatalogView view = view();
+    final EntryCursor cursor = new EntryCursor();
+    for (int i = 0; i < 100; i++) {
+      publish(i, 10, 1);
+    }
+    for (int i = 0; i < 100; i += 2) {
+      assertThat(catalog.remove(SHUFFLE, i)).isTrue();
+    }
+    for (int i = 0; i < 100; i++) {
+      assertThat(view.shuffle(SHUFFLE).find(i, cursor)).isEqualTo(i % 2 == 1);
+    }
+    for (int i = 0; i < 100; i++) {
+      check(view, publish(i, 20, 2));
+    }
+    catalog.unregister(SHUFFLE);
+    assertThat(view.shuffle(SHUFFLE)).isNull();
+  }
+
+  @Test
+  void aNonEmptyBlockTakesAtMost64Bytes() {
+    final long before = pool.usedBytes();
+    final int maps = 200;
+    final int partitions = 1000;
+    long blocks = 0;
+    long regions = 0;
+    for (int map = 0; map < maps; map++) {
+      final OwnOutput output = publish(map, partitions, 1);
+      blocks += output.batches().get(0).blocks();
+      regions += output.batches().get(0).region().bytes();
+    }
+    final long catalogBytes = pool.usedBytes() - before - regions;
+    assertThat(catalogBytes).isLessThan(64 * blocks);
+  }
+
+  @Test
+  void whatIsNotReadyIsAwaited() {
+    final OwnOutput output = publish(1, 10, 1, false);
+    final EntryCursor cursor = new EntryCursor();
+    final ShuffleView shuffle = view().shuffle(SHUFFLE);
+    assertThat(shuffle.find(1, cursor)).isTrue();
+    assertThat(shuffle.isReady(cursor)).isFalse();
+    assertThatThrownBy(() -> shuffle.awaitReady(device, cursor, Duration.ofMillis(20), () -> false))
+        .isInstanceOfSatisfying(
+            WaitException.class,
+            e -> assertThat(e.reason()).isEqualTo(WaitException.Reason.TIMEOUT));
+    assertThatThrownBy(() -> shuffle.awaitReady(device, cursor, Duration.ofMinutes(5), () -> true))
+        .isInstanceOfSatisfying(
+            WaitException.class,
+            e -> assertThat(e.reason()).isEqualTo(WaitException.Reason.CANCELLED));
+    final CompletableFuture<Void> waiter =
+        CompletableFuture.runAsync(
+            () -> shuffle.awaitReady(device, cursor, Duration.ofMinutes(1), () -> false));
+    cursor.chunk().signal(device, cursor).raise(ShuffleChunk.READY_EPOCH);
+    waiter.join();
+    assertThat(shuffle.isReady(cursor)).isTrue();
+    assertThat(output.partitions()).isEqualTo(10);
+  }
+
+  /** Every bit of the chunk, one at a time: the right answer, none, or a typed failure. */
+  @Test
+  void aFlippedBitOfAChunkNeverGivesAWrongAnswer() {
+    final List<OwnOutput> outputs = new ArrayList<>();
+    for (int map = 0; map < 3; map++) {
+      outputs.add(publish(map, 70, 2));
+    }
+    final RootView.Listing listing = new RootView(root.memory(), INCARNATION, "test").find(SHUFFLE);
+    final SegmentMemory memory = pool.resolve(listing.segmentId());
+    final CatalogView warm = view();
+    outputs.forEach(output -> check(warm, output));
+    final int begin = (int) listing.chunkOffset();
+    final int end = begin + usedBytes(memory, begin, outputs.size());
+    int damaged = 0;
+    for (int at = begin; at < end; at++) {
+      for (int bit = 0; bit < 8; bit++) {
+        damaged += flip(memory.buffer(), at, bit, outputs, warm);
+      }
+    }
+    assertThat(wrong).isEmpty();
+    assertThat(damaged).as("flips that were noticed").isGreaterThan(8 * (end - begin) / 4);
+    outputs.forEach(output -> check(view(), output));
+  }
+
+  /** The same for the root: its header, the cell of the shuffle and those around it. */
+  @Test
+  void aFlippedBitOfTheRootNeverGivesAWrongAnswer() {
+    final List<OwnOutput> outputs = List.of(publish(0, 70, 2));
+    final UnsafeBuffer buffer = root.memory().buffer();
+    final CatalogView warm = view();
+    final int cell = RootLayout.DIRECTORY + SHUFFLE * RootLayout.CELL_BYTES;
+    int damaged = 0;
+    for (int at = 0; at < RootLayout.HEADER_BYTES; at++) {
+      for (int bit = 0; bit < 8; bit++) {
+        damaged += flip(buffer, at, bit, outputs, warm);
+      }
+    }
+    for (int at = cell - RootLayout.CELL_BYTES; at < cell + 2 * RootLayout.CELL_BYTES; at++) {
+      for (int bit = 0; bit < 8; bit++) {
+        damaged += flip(buffer, at, bit, outputs, view());
+      }
+    }
+    assertThat(wrong).isEmpty();
+    assertThat(damaged).isGreaterThan(8 * 32);
+  }
+
+  private static int usedBytes(final SegmentMemory memory, final int chunk, final int entries) {
+    int offset = memory.buffer().getInt(chunk + ChunkLayout.HEAP_OFFSET);
+    for (int i = 0; i < entries; i++) {
+      offset += memory.buffer().getInt(chunk + offset + EntryLayout.BYTES_OFFSET);
+    }
+    return offset;
+  }
+
+  private int flip(
+      final UnsafeBuffer buffer,
+      final int at,
+      final int bit,
+      final List<OwnOutput> outputs,
+      final CatalogView warm) {
+    final byte right = buffer.getByte(at);
+    buffer.putByte(at, (byte) (right ^ (1 << bit)));
+    int damaged = 0;
+    for (final OwnOutput output : outputs) {
+      damaged += lookUp(null, output, at, bit) ? 1 : 0;
+      // Verified before: a flip may go unnoticed here, but must not reach out of the memory.
+      lookUp(warm, output, at, bit);
+    }
+    buffer.putByte(at, right);
+    return Math.min(1, damaged);
+  }
+
+  /** Whether the damage was noticed; a wrong answer of a fresh view is remembered. */
+  private boolean lookUp(
+      final CatalogView warm, final OwnOutput output, final int at, final int bit) {
+    try {
+      final CatalogView view = warm == null ? view() : warm;
+      final ShuffleView shuffle = view.shuffle(SHUFFLE);
+      final EntryCursor cursor = new EntryCursor();
+      if (shuffle == null || !shuffle.find(output.mapId(), cursor)) {
+        return true;
+      }
+      shuffle.isReady(cursor);
+      final int batches = Math.min(cursor.batches(), 8);
+      for (int batch = 0; batch < batches; batch++) {
+        for (int partition = 0; partition < Math.min(cursor.partitions(), 80); partition++) {
+          if (warm == null && !matches(cursor, output, batch, partition)) {
+            wrong.add(new long[] {at, bit, output.mapId(), batch, partition});
+          } else if (cursor.extent(batch, partition)) {
+            final SegmentMemory segment = pool.resolve(cursor.segmentId());
+            if (segment != null) {
+              final long address = cursor.address(segment);
+              assertThat(address).isGreaterThanOrEqualTo(segment.address());
+              assertThat(address + cursor.length())
+                  .isLessThanOrEqualTo(segment.address() + segment.bytes());
+            }
+          }
+        }
+      }
+      return false;
+    } catch (final CatalogException e) {
+      return true;
+    }
+  }
+}

@@ -1,0 +1,138 @@
+package io.zerohop.shuffle.catalog;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.WaitException;
+import io.zerohop.device.host.HostDevice;
+import io.zerohop.shuffle.pool.LeaseBarrier;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class LaneTest {
+  private static final Duration SHORT = Duration.ofMillis(15);
+
+  private final HostDevice device = new HostDevice();
+  private final RootSegment root = new RootSegment(device, 5);
+  private final LaneTable table = root.lanes();
+  private boolean connected = true;
+
+  @AfterEach
+  void noLeaks() {
+    root.close();
+    device.close();
+  }
+
+  private LanePool lanes(final int block) {
+    return new LanePool(root.memory(), block, () -> connected);
+  }
+
+  private static LanePool.Lease take(final LanePool lanes) {
+    return lanes.take(SHORT, () -> false);
+  }
+
+  @Test
+  void aSnapshotPassesWhenTheLeasesOpenThenHaveEnded() {
+    final LanePool local = lanes(0);
+    final LanePool peer = lanes(table.connect());
+    assertThat(table.snapshot().passed()).isTrue();
+    final LanePool.Lease first = take(local);
+    final LeaseBarrier.Snapshot snapshot = table.snapshot();
+    final LanePool.Lease second = take(peer);
+    assertThat(snapshot.passed()).isFalse();
+    first.close();
+    first.close();
+    assertThat(snapshot.passed()).as("a later lease does not matter").isTrue();
+    assertThat(table.snapshot().passed()).isFalse();
+    second.close();
+    assertThat(table.snapshot().passed()).isTrue();
+    assertThat(local.openLeases() + peer.openLeases()).isZero();
+  }
+
+  @Test
+  void aLaneThatIsTakenAgainStillPasses() {
+    final LanePool peer = lanes(table.connect());
+    final List<LanePool.Lease> all = new ArrayList<>();
+    for (int i = 0; i < LaneLayout.PEER_LANES; i++) {
+      all.add(take(peer));
+    }
+    final LeaseBarrier.Snapshot snapshot = table.snapshot();
+    all.forEach(LanePool.Lease::close);
+    for (int i = 0; i < LaneLayout.PEER_LANES; i++) {
+      all.set(i, take(peer));
+    }
+    assertThat(snapshot.passed()).isTrue();
+    all.forEach(LanePool.Lease::close);
+  }
+
+  @Test
+  void epochsMayWrapAround() {
+    final int block = table.connect();
+    for (int lane = 0; lane < LaneLayout.PEER_LANES; lane++) {
+      final int at =
+          RootLayout.LANES + (LaneLayout.firstLane(block) + lane) * LaneLayout.LANE_BYTES;
+      root.memory().buffer().putInt(at + LaneLayout.TAKEN, Integer.MAX_VALUE);
+      root.memory().buffer().putInt(at + LaneLayout.DONE, Integer.MAX_VALUE);
+    }
+    final LanePool peer = lanes(block);
+    final LanePool.Lease lease = take(peer);
+    final LeaseBarrier.Snapshot snapshot = table.snapshot();
+    final LeaseBarrier.Snapshot own = peer.snapshot();
+    assertThat(snapshot.passed()).isFalse();
+    assertThat(own.passed()).isFalse();
+    lease.close();
+    assertThat(snapshot.passed()).isTrue();
+    assertThat(own.passed()).isTrue();
+  }
+
+  @Test
+  void aPeerThatIsGoneHoldsNothingUp() {
+    final int block = table.connect();
+    final LanePool peer = lanes(block);
+    final LanePool.Lease lease = take(peer);
+    final LeaseBarrier.Snapshot snapshot = table.snapshot();
+    assertThat(snapshot.passed()).isFalse();
+    connected = false;
+    table.disconnect(block);
+    assertThat(snapshot.passed()).isTrue();
+    assertThat(table.snapshot().passed()).isTrue();
+    assertThat(take(peer)).as("no lease without a connection").isNull();
+    lease.close();
+    assertThat(peer.openLeases()).isZero();
+    assertThat(table.connected()).isZero();
+  }
+
+  @Test
+  void aBlockThatIsGivenAgainStartsWithNoLeaseOpen() {
+    for (int i = 0; i < 3 * LaneLayout.PEER_BLOCKS; i++) {
+      final int block = table.connect();
+      take(lanes(block));
+      table.disconnect(block);
+      assertThat(table.snapshot().passed()).isTrue();
+    }
+    final List<Integer> blocks = new ArrayList<>();
+    for (int block = table.connect(); block >= 0; block = table.connect()) {
+      assertThat(blocks).doesNotContain(block);
+      blocks.add(block);
+    }
+    assertThat(blocks).hasSize(LaneLayout.PEER_BLOCKS);
+    assertThat(table.snapshot().passed()).isTrue();
+  }
+
+  @Test
+  void whenNoLaneIsFreeTheWaitEnds() {
+    final LanePool peer = lanes(table.connect());
+    final List<LanePool.Lease> all = new ArrayList<>();
+    for (int i = 0; i < LaneLayout.PEER_LANES; i++) {
+      all.add(take(peer));
+    }
+    assertThat(take(peer)).isNull();
+    assertThatThrownBy(() -> peer.take(Duration.ofMinutes(5), () -> true))
+        .isInstanceOf(WaitException.class);
+    all.forEach(LanePool.Lease::close);
+    assertThat(take(peer)).isNotNull();
+  }
+}

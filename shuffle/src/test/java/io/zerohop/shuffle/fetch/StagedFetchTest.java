@@ -1,0 +1,262 @@
+package io.zerohop.shuffle.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.device.WaitException;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestBlocks;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.transport.FakeStaging;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Staged blocks: landing memory, order, failures and what comes too late. */
+class StagedFetchTest {
+  private static final int PARTITIONS = 50;
+  private static final int MOST = 1000;
+  private static final long WINDOW = 8_000;
+  private static final long LANDING = 20_000;
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final FakeStaging staging = new FakeStaging(1, MOST);
+  private ShuffleNode node;
+
+  @BeforeEach
+  void start() {
+    node = ShuffleNode.start(config().build());
+  }
+
+  private NodeConfig.Builder config() {
+    return TestNodes.config(base.resolve("s"), "1").windowBytes(WINDOW).landingBytes(LANDING);
+  }
+
+  @AfterEach
+  void noLeaks() {
+    node.unregisterShuffle(1);
+    TestNodes.assertNothingHeld(node);
+    staging.assertAllReleased();
+    node.close();
+    leaks.check();
+  }
+
+  private static BlockSource elsewhere(final int firstMap, final int maps) {
+    return TestBlocks.source("other", null, 1, firstMap, maps, 1, PARTITIONS, MOST);
+  }
+
+  private BlockFetcher fetch(
+      final StagedTransport transport,
+      final BooleanSupplier cancelled,
+      final BlockSource... sources) {
+    return node.fetch(List.of(sources), transport, TestNodes.quiet(), cancelled);
+  }
+
+  private void restart(final NodeConfig config) {
+    node.close();
+    node = ShuffleNode.start(config);
+  }
+
+  @Test
+  void aWindowNeverLandsMoreThanItsShare() {
+    assertThat(TestNodes.fetchAndCheck(node, staging, 1, MOST, elsewhere(0, 8)))
+        .containsOnlyKeys(Path.STAGED);
+    assertThat(staging.mostOpenBytes()).isBetween(1L, WINDOW);
+    assertThat(staging.requests()).isGreaterThan(10);
+    assertThat(node.stats().staged().bytes()).isPositive();
+  }
+
+  @Test
+  void windowsAreLimitedByBlocksToo() {
+    restart(config().windowBlocks(3).windowBytes(1 << 20).landingBytes(1 << 20).build());
+    final BlockSource source = elsewhere(0, 2);
+    TestNodes.fetchAndCheck(
+        node,
+        (from, blocks, sink) -> {
+          assertThat(blocks.size()).isLessThanOrEqualTo(3);
+          staging.fetch(from, blocks, sink);
+        },
+        1,
+        MOST,
+        source);
+    assertThat(staging.requests()).isEqualTo((source.blocks().size() + 2) / 3);
+  }
+
+  @Test
+  void stagedBlocksTravelWhileOthersAreReadInPlace() {
+    for (int map = 100; map < 104; map++) {
+      TestBlocks.write(node, 1, map, 1, PARTITIONS, MOST);
+    }
+    final BlockSource here =
+        TestBlocks.source("1", node.location(), 1, 100, 4, 1, PARTITIONS, MOST);
+    final ExecutorService network = Executors.newFixedThreadPool(3);
+    try {
+      final StagedTransport shuffled =
+          (source, blocks, sink) -> {
+            final List<Block> order = new ArrayList<>(blocks);
+            Collections.shuffle(order);
+            for (final Block block : order) {
+              network.execute(() -> sink.arrived(block, staging.payload(block)));
+            }
+          };
+      final Map<Path, Integer> counts =
+          TestNodes.fetchAndCheck(node, shuffled, 1, MOST, here, elsewhere(0, 20));
+      assertThat(counts).containsOnlyKeys(Path.LOCAL, Path.STAGED);
+      assertThat(counts.get(Path.LOCAL)).isEqualTo(here.blocks().size());
+    } finally {
+      network.shutdown();
+    }
+    final List<Path> order = new ArrayList<>();
+    final List<Object[]> held = new ArrayList<>();
+    final StagedTransport late =
+        (source, blocks, sink) -> blocks.forEach(b -> held.add(new Object[] {b, sink}));
+    try (BlockFetcher fetcher = fetch(late, () -> false, here, elsewhere(0, 1))) {
+      assertThat(fetcher.next()).isTrue();
+      order.add(fetcher.block().path());
+      assertThat(held).as("asked for before the first block in place").isNotEmpty();
+      final Block first = (Block) held.get(0)[0];
+      ((StagedTransport.Sink) held.get(0)[1]).arrived(first, staging.payload(first));
+      assertThat(fetcher.next()).isTrue();
+      order.add(fetcher.block().path());
+    }
+    assertThat(order).containsExactly(Path.LOCAL, Path.STAGED);
+  }
+
+  @Test
+  void whatArrivesTooLateOrTwiceIsReleased() {
+    final List<Block> asked = new ArrayList<>();
+    final StagedTransport.Sink[] sinks = new StagedTransport.Sink[1];
+    final StagedTransport slow =
+        (source, blocks, sink) -> {
+          asked.addAll(blocks);
+          sinks[0] = sink;
+        };
+    final AtomicBoolean cancelled = new AtomicBoolean();
+    try (BlockFetcher fetcher = fetch(slow, cancelled::get, elsewhere(0, 1))) {
+      final Thread canceller =
+          new Thread(
+              () -> {
+                TestNodes.eventually("asked", () -> sinks[0] != null);
+                cancelled.set(true);
+              });
+      canceller.start();
+      assertThatThrownBy(fetcher::next)
+          .isInstanceOfSatisfying(
+              WaitException.class,
+              e -> assertThat(e.reason()).isEqualTo(WaitException.Reason.CANCELLED));
+      sinks[0].arrived(asked.get(0), staging.payload(asked.get(0)));
+      sinks[0].arrived(asked.get(0), staging.payload(asked.get(0)));
+      sinks[0].failed(asked.get(0), new IOException("after it had arrived"));
+    }
+    assertThat(node.stats().landingBytes()).isZero();
+    for (final Block block : asked) {
+      sinks[0].arrived(block, staging.payload(block));
+    }
+    staging.assertAllReleased();
+  }
+
+  @Test
+  void aFailedBlockIsNamed() {
+    final BlockSource source = elsewhere(0, 1);
+    final IOException cause = new IOException("connection reset");
+    final StagedTransport failing =
+        (from, blocks, sink) -> {
+          sink.arrived(blocks.get(0), staging.payload(blocks.get(0)));
+          blocks.subList(1, blocks.size()).forEach(block -> sink.failed(block, cause));
+        };
+    try (BlockFetcher fetcher = fetch(failing, () -> false, source)) {
+      assertThat(fetcher.next()).isTrue();
+      assertThatThrownBy(fetcher::next)
+          .isInstanceOfSatisfying(
+              BlockFetchException.class,
+              e -> {
+                assertThat(e.block()).isEqualTo(source.blocks().get(1));
+                assertThat(e.source()).isSameAs(source);
+                assertThat(e).hasCause(cause).hasMessageContaining("connection reset");
+              });
+    }
+  }
+
+  @Test
+  void aTransportThatThrowsIsAFailureOfItsBlocks() {
+    final StagedTransport broken =
+        (source, blocks, sink) -> {
+          throw new IllegalStateException("not connected");
+        };
+    try (BlockFetcher fetcher = fetch(broken, () -> false, elsewhere(0, 1))) {
+      assertThatThrownBy(fetcher::next)
+          .isInstanceOf(BlockFetchException.class)
+          .hasMessageContaining("not connected");
+    }
+  }
+
+  @Test
+  void aBlockThatNeverComesIsAFailureInTheEnd() {
+    restart(config().requestLimit(Duration.ofMillis(50)).build());
+    try (BlockFetcher fetcher = fetch((source, blocks, sink) -> {}, () -> false, elsewhere(0, 1))) {
+      assertThatThrownBy(fetcher::next)
+          .isInstanceOf(BlockFetchException.class)
+          .hasMessageContaining("did not arrive");
+    }
+  }
+
+  @Test
+  void aBlockLargerThanAllBudgetsTravelsAlone() {
+    restart(config().windowBytes(10).landingBytes(5).build());
+    final BlockSource source = elsewhere(0, 1);
+    assertThat(TestNodes.fetchAndCheck(node, staging, 1, MOST, source))
+        .containsOnlyKeys(Path.STAGED);
+    assertThat(staging.requests()).isEqualTo(source.blocks().size());
+    assertThat(staging.mostOpenBytes()).isLessThanOrEqualTo(MOST);
+  }
+
+  /** One task reads two shuffles at once, and its first reader holds all landing memory. */
+  @Test
+  void fetchersThatWaitForOneAnothersMemoryGetOn() {
+    restart(config().landingBytes(1).build());
+    try (BlockFetcher one = fetch(staging, () -> false, elsewhere(0, 1));
+        BlockFetcher two = fetch(staging, () -> false, elsewhere(1, 1))) {
+      assertThat(one.next()).isTrue();
+      assertThat(two.next()).isTrue();
+      assertThat(node.stats().landingBytes()).isBetween(2L, 2L * MOST);
+    }
+  }
+
+  @Test
+  void aReservationThatIsGivenBackIsTakenByTheOneWhoWaits() throws Exception {
+    restart(config().landingBytes(1).build());
+    final BlockFetcher one = fetch(staging, () -> false, elsewhere(0, 1));
+    assertThat(one.next()).isTrue();
+    final Thread closer =
+        new Thread(
+            () -> {
+              try {
+                TimeUnit.MILLISECONDS.sleep(30);
+              } catch (final InterruptedException e) {
+                Thread.currentThread().interrupt();
+              }
+              one.close();
+            });
+    closer.start();
+    TestNodes.fetchAndCheck(node, staging, 1, MOST, elsewhere(1, 1));
+    closer.join();
+  }
+}

@@ -1,0 +1,76 @@
+package io.zerohop.shuffle.transport;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.TestBlocks;
+import io.zerohop.shuffle.fetch.BlockSource;
+import java.io.ByteArrayInputStream;
+import java.io.InputStream;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** A staged transport that makes up the right bytes, in the calling thread, and counts payloads. */
+public class FakeStaging implements StagedTransport {
+  private final int batches;
+  private final int most;
+  private final AtomicInteger open = new AtomicInteger();
+  private final AtomicLong openBytes = new AtomicLong();
+  private final AtomicLong mostOpenBytes = new AtomicLong();
+  private final AtomicInteger requests = new AtomicInteger();
+
+  public FakeStaging(final int batches, final int most) {
+    this.batches = batches;
+    this.most = most;
+  }
+
+  @Override
+  public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
+    requests.incrementAndGet();
+    assertThat(blocks).isNotEmpty();
+    blocks.forEach(block -> sink.arrived(block, payload(block)));
+  }
+
+  /** The payload of a block, counted until it is released. */
+  public StagedPayload payload(final Block block) {
+    final byte[] bytes =
+        TestBlocks.block(block.shuffleId(), block.mapId(), batches, block.partition(), most);
+    open.incrementAndGet();
+    mostOpenBytes.accumulateAndGet(openBytes.addAndGet(bytes.length), Math::max);
+    return new StagedPayload() {
+      private boolean released;
+
+      @Override
+      public long bytes() {
+        return bytes.length;
+      }
+
+      @Override
+      public InputStream open() {
+        return new ByteArrayInputStream(bytes);
+      }
+
+      @Override
+      public synchronized void release() {
+        assertThat(released).as("released once").isFalse();
+        released = true;
+        open.decrementAndGet();
+        openBytes.addAndGet(-bytes.length);
+      }
+    };
+  }
+
+  public int requests() {
+    return requests.get();
+  }
+
+  /** Most bytes that were landed and not released at any time. */
+  public long mostOpenBytes() {
+    return mostOpenBytes.get();
+  }
+
+  public void assertAllReleased() {
+    assertThat(open).hasValue(0);
+  }
+}
