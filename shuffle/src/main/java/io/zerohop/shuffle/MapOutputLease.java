@@ -1,6 +1,5 @@
 package io.zerohop.shuffle;
 
-import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.fetch.ExtentInputStream;
 import io.zerohop.shuffle.fetch.ExtentList;
@@ -30,17 +29,16 @@ public final class MapOutputLease implements AutoCloseable {
 
   /** Bytes of a block; 0 if it is empty. */
   public long bytes(final int partition) {
-    long bytes = 0;
-    for (final BatchImage batch : output.batches()) {
-      bytes += batch.length(partition);
-    }
-    return bytes;
+    checkOpen();
+    final long[] bytes = {0};
+    output.forEachExtent(partition, (address, length) -> bytes[0] += length);
+    return bytes[0];
   }
 
   /** Gives the extents of a block, in order; their memory is valid until the lease is closed. */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
     checkOpen();
-    MapOutputWriter.forEachExtent(output.batches(), partition, consumer);
+    output.forEachExtent(partition, consumer);
   }
 
   /** A stream over a block that reads straight from memory; fails once the lease is closed. */

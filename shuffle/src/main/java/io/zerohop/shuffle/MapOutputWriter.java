@@ -124,11 +124,6 @@ public final class MapOutputWriter implements AutoCloseable {
   /** Gives the extents that a block has in the batches so far, in order. */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
     checkOpen();
-    forEachExtent(batches, partition, consumer);
-  }
-
-  static void forEachExtent(
-      final List<BatchImage> batches, final int partition, final ExtentConsumer consumer) {
     for (final BatchImage batch : batches) {
       final int length = batch.length(partition);
       if (length > 0) {

@@ -273,6 +273,7 @@ public final class ShuffleNode implements AutoCloseable {
   private void stop() {
     // First of all no byte may change any more: peers may go on reading what they have mapped.
     pool.freeze();
+    local.close();
     server.close();
     maintenance.close();
     peers.close();

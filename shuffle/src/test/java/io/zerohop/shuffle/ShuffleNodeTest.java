@@ -311,4 +311,33 @@ class ShuffleNodeTest {
       assertThat(fetcher.next()).isFalse();
     }
   }
+
+  @Test
+  void aClosedNodeTouchesNoMemoryThatIsGone() {
+    final ShuffleNode other = TestNodes.start(base.resolve("s"), "2");
+    TestBlocks.write(other, 1, 0, 1, PARTITIONS, MOST);
+    final MapOutputLease lease = other.lease(1, 0);
+    final BlockFetcher late =
+        other.fetch(
+            List.of(TestBlocks.source("2", other.location(), 1, 0, 1, 1, PARTITIONS, MOST)),
+            (source, blocks, sink) ->
+                blocks.forEach(block -> sink.failed(block, new IOException("shutting down"))),
+            TestNodes.quiet(),
+            () -> false);
+    assertThatThrownBy(other::close)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("lease on map 0 of shuffle 1");
+    assertThat(lease.bytes(1)).isEqualTo(TestBlocks.block(1, 0, 1, 1, MOST).length);
+    lease.close();
+    other.close();
+    other.close();
+    assertThatThrownBy(late::next)
+        .isInstanceOf(BlockFetchException.class)
+        .hasMessageContaining("shutting down");
+    late.close();
+    assertThat(other.lease(1, 0)).isNull();
+    assertThat(other.remove(1, 0)).isFalse();
+    other.unregisterShuffle(1);
+    assertThat(other.stats().poolUsedBytes()).isZero();
+  }
 }

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
+import io.zerohop.device.Signal;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.StoredOutput;
 import io.zerohop.shuffle.pool.Pool;
@@ -22,6 +23,7 @@ public final class Catalog {
   private static final int FIRST_CHUNK_ENTRIES = 32;
   private static final int LARGEST_CHUNK_ENTRIES = 1 << 16;
   private static final long CHUNK_BYTES = 64 << 10;
+  private static final long ENTRY_OVERHEAD = 4L * ChunkLayout.SLOT_BYTES + Signal.BYTES;
   private static final long GROWTH_BYTES = 32 << 20;
 
   private final Device device;
@@ -83,7 +85,7 @@ public final class Catalog {
       chunk.signal(device, offset).raise(ShuffleChunk.READY_EPOCH);
     }
     remove(shuffleId, mapId);
-    final OwnOutput output = new OwnOutput(shuffleId, mapId, partitions, batches, chunk);
+    final OwnOutput output = new OwnOutput(shuffleId, mapId, partitions, batches, chunk, offset);
     shuffle.outputs.put(mapId, output);
     chunk.publish(mapId, offset);
     return output;
@@ -190,11 +192,12 @@ public final class Catalog {
       return chunks.get(chunks.size() - 1);
     }
 
-    /** Twice the entries of the chunk before, unless that would take very much memory. */
+    /** Twice the entries of the chunk before, or as many as fill a small one; within reason. */
     private int nextEntries(final long entryBytes) {
       final int doubled =
           Math.min(LARGEST_CHUNK_ENTRIES, FIRST_CHUNK_ENTRIES << Math.min(chunks.size(), 16));
-      return (int) Math.max(1, Math.min(doubled, GROWTH_BYTES / entryBytes));
+      final long filling = Math.max(doubled, CHUNK_BYTES / (entryBytes + ENTRY_OVERHEAD));
+      return (int) Math.max(1, Math.min(filling, GROWTH_BYTES / entryBytes));
     }
   }
 }

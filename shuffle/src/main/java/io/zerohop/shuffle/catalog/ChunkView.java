@@ -80,10 +80,6 @@ final class ChunkView {
     verified = new AtomicLongArray(slots);
   }
 
-  UnsafeBuffer buffer() {
-    return buffer;
-  }
-
   /**
    * Finds a map output.
    *
@@ -135,7 +131,7 @@ final class ChunkView {
         || buffer.getInt(at + EntryLayout.SHUFFLE_OFFSET) != shuffleId) {
       throw damaged();
     }
-    cursor.wrap(this, entry, length);
+    cursor.wrap(this, buffer, entry, length);
     return true;
   }
 

@@ -25,10 +25,11 @@ public final class EntryCursor {
   private int extentLength;
   private int extentChecksum;
 
-  /** Points the cursor at an entry whose bytes all lie in the chunk. */
-  void wrap(final ChunkView view, final long offset, final int length) {
+  /** Points the cursor at an entry whose bytes all lie in the chunk; the owner needs no view. */
+  void wrap(
+      final ChunkView view, final UnsafeBuffer bytesOfChunk, final long offset, final int length) {
     chunk = view;
-    buffer = view.buffer();
+    buffer = bytesOfChunk;
     begin = offset;
     bytes = length;
     partitions = getInt(EntryLayout.PARTITIONS_OFFSET);
@@ -150,6 +151,7 @@ public final class EntryCursor {
   }
 
   private CatalogException damaged(final String what) {
-    return new CatalogException("an entry of " + chunk.describe() + " " + what);
+    return new CatalogException(
+        "an entry of " + (chunk == null ? "this executor" : chunk.describe()) + " " + what);
   }
 }

@@ -32,7 +32,8 @@ public final class LanePool implements LeaseBarrier {
   /**
    * @param root the owner's root segment, mapped
    * @param block the block of lanes that the owner gave us; 0 for the owner itself
-   * @param connected whether the block is still ours to write
+   * @param connected whether leases may be taken and the block is ours to write; once false, always
+   *     false
    */
   public LanePool(final SegmentMemory root, final int block, final BooleanSupplier connected) {
     if (block < 0 || block > LaneLayout.PEER_BLOCKS) {

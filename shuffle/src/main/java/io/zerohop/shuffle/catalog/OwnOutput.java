@@ -1,31 +1,37 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.shuffle.ExtentConsumer;
 import io.zerohop.shuffle.pool.Region;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A map output that the catalog holds. The batches say what its entry says, for readers in this
- * process that hold it by reference count. Immutable.
+ * A map output that the catalog holds. Where its blocks lie is not kept twice: it is read from the
+ * entry, as peers do. Thread safe.
  */
 public final class OwnOutput {
   private final int shuffleId;
   private final long mapId;
   private final int partitions;
-  private final List<BatchImage> batches;
+  private final List<Region> regions;
   private final ShuffleChunk chunk;
+  private final int entryOffset;
 
   OwnOutput(
       final int shuffleId,
       final long mapId,
       final int partitions,
       final List<BatchImage> batches,
-      final ShuffleChunk chunk) {
+      final ShuffleChunk chunk,
+      final int entryOffset) {
     this.shuffleId = shuffleId;
     this.mapId = mapId;
     this.partitions = partitions;
-    this.batches = List.copyOf(batches);
     this.chunk = chunk;
+    this.entryOffset = entryOffset;
+    final List<Region> placed = new ArrayList<>(batches.size());
+    batches.forEach(batch -> placed.add(batch.region()));
+    this.regions = List.copyOf(placed);
   }
 
   public int shuffleId() {
@@ -40,35 +46,43 @@ public final class OwnOutput {
     return partitions;
   }
 
-  public List<BatchImage> batches() {
-    return batches;
+  /** Gives the extents of a block, in order. Callers hold the output, see {@link #retain}. */
+  public void forEachExtent(final int partition, final ExtentConsumer consumer) {
+    final EntryCursor cursor = new EntryCursor();
+    chunk.open(entryOffset, cursor);
+    for (int batch = 0; batch < regions.size(); batch++) {
+      if (cursor.extent(batch, partition)) {
+        consumer.extent(cursor.address(regions.get(batch).memory()), cursor.length());
+      }
+    }
   }
 
   /**
-   * Takes a reference of each of its regions.
+   * Takes a reference of each of its regions, and of the one that its entry lies in.
    *
    * @return false, with nothing taken, if the output was freed already
    */
   public boolean retain() {
-    for (int i = 0; i < batches.size(); i++) {
-      if (!batches.get(i).region().retain()) {
-        for (int k = 0; k < i; k++) {
-          batches.get(k).region().release();
-        }
+    if (!chunk.region().retain()) {
+      return false;
+    }
+    for (int i = 0; i < regions.size(); i++) {
+      if (!regions.get(i).retain()) {
+        regions.subList(0, i).forEach(Region::release);
+        chunk.region().release();
         return false;
       }
     }
     return true;
   }
 
-  /** Drops a reference of each of its regions. */
+  /** Drops what {@link #retain} took. */
   public void release() {
-    batches.forEach(batch -> batch.region().release());
+    regions.forEach(Region::release);
+    chunk.region().release();
   }
 
   List<Region> regions() {
-    final List<Region> regions = new ArrayList<>(batches.size());
-    batches.forEach(batch -> regions.add(batch.region()));
     return regions;
   }
 

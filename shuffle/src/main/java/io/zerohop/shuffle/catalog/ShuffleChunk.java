@@ -95,6 +95,11 @@ final class ShuffleChunk {
     return offset;
   }
 
+  /** Points a cursor at the entry at this offset. */
+  void open(final int entryOffset, final EntryCursor cursor) {
+    cursor.wrap(null, buffer, entryOffset, buffer.getInt(entryOffset + EntryLayout.BYTES_OFFSET));
+  }
+
   /** The signal of the entry at this offset. */
   Signal signal(final Device device, final int entryOffset) {
     final int signal = buffer.getInt(entryOffset + EntryLayout.READY_SIGNAL_OFFSET);

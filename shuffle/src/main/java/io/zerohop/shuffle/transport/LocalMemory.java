@@ -13,10 +13,11 @@ public final class LocalMemory implements BlockMemory {
   private final Pool pool;
   private final LanePool lanes;
   private final CatalogView catalog;
+  private volatile boolean closed;
 
   public LocalMemory(final RootSegment root, final Pool pool, final String self) {
     this.pool = pool;
-    this.lanes = new LanePool(root.memory(), 0, () -> true);
+    this.lanes = new LanePool(root.memory(), 0, () -> !closed);
     this.catalog =
         new CatalogView(
             new RootView(root.memory(), root.incarnation(), self), pool, self, root.incarnation());
@@ -45,5 +46,10 @@ public final class LocalMemory implements BlockMemory {
   @Override
   public boolean intact() {
     return true;
+  }
+
+  /** No lease can be taken any more. Once none is open either, the memory may be unmapped. */
+  public void close() {
+    closed = true;
   }
 }

@@ -15,7 +15,9 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -35,8 +37,12 @@ final class Peer implements BlockMemory {
   private final CatalogView catalog;
   private final AtomicReferenceArray<SegmentMemory> mapped =
       new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
+  private final AtomicInteger mappings = new AtomicInteger();
+
+  /** Held while a segment is mapped, which may take as long as the peer lets it. */
+  private final ReentrantLock mapping = new ReentrantLock();
+
   private final List<Retired> retired = new ArrayList<>();
-  private int mappings;
   private boolean unmapped;
   private volatile boolean brokenHere;
 
@@ -73,7 +79,7 @@ final class Peer implements BlockMemory {
         rootMemory.segment().close();
       }
     }
-    mappings = 1;
+    mappings.set(1);
   }
 
   @Override
@@ -98,21 +104,26 @@ final class Peer implements BlockMemory {
   }
 
   /** Callers hold a lease, so nothing of this peer is unmapped meanwhile. */
-  private synchronized SegmentMemory map(final long segmentId) {
-    final int slot = SegmentIds.slot(segmentId);
-    final SegmentMemory known = mapped.get(slot);
-    if (known != null && known.id() == segmentId) {
-      return known;
-    }
-    final SegmentMemory memory = fetch(segmentId);
-    if (memory != null) {
-      if (known != null) {
-        retired.add(new Retired(known, lanes.snapshot()));
+  private SegmentMemory map(final long segmentId) {
+    mapping.lock(); // Those in front are bounded by the link, which a time-out closes.
+    try {
+      final int slot = SegmentIds.slot(segmentId);
+      final SegmentMemory known = mapped.get(slot);
+      if (known != null && known.id() == segmentId) {
+        return known;
       }
-      mapped.set(slot, memory);
-      mappings++;
+      final SegmentMemory memory = fetch(segmentId);
+      if (memory != null) {
+        if (known != null) {
+          retired.add(new Retired(known, lanes.snapshot()));
+        }
+        mapped.set(slot, memory);
+        mappings.incrementAndGet();
+      }
+      return memory;
+    } finally {
+      mapping.unlock();
     }
-    return memory;
   }
 
   private SegmentMemory fetch(final long segmentId) {
@@ -144,19 +155,29 @@ final class Peer implements BlockMemory {
   }
 
   /**
-   * Unmaps what nobody here can read any more.
+   * Unmaps what nobody here can read any more. Does not wait: while a segment is being mapped it
+   * leaves the work to the next call.
    *
    * @return true when the peer is lost and nothing of it is mapped any more
    */
-  synchronized boolean sweep() {
-    if (unmapped) {
-      return true;
+  boolean sweep() {
+    if (!mapping.tryLock()) {
+      return false;
     }
-    if (!link.alive() && lanes.openLeases() == 0) {
-      // No lease can begin any more, see LanePool.take.
-      unmapAll();
-      return true;
+    try {
+      if (!unmapped && !link.alive() && lanes.openLeases() == 0) {
+        unmapAll(); // No lease can begin any more, see LanePool.take.
+      }
+      if (!unmapped) {
+        unmapRetired();
+      }
+      return unmapped;
+    } finally {
+      mapping.unlock();
     }
+  }
+
+  private void unmapRetired() {
     for (int slot = 0; slot < mapped.length(); slot++) {
       final SegmentMemory memory = mapped.get(slot);
       if (memory != null && !root.inUse(memory.id())) {
@@ -172,7 +193,6 @@ final class Peer implements BlockMemory {
           }
           return false;
         });
-    return false;
   }
 
   private void unmapAll() {
@@ -190,12 +210,12 @@ final class Peer implements BlockMemory {
 
   private void unmap(final SegmentMemory memory) {
     memory.segment().close();
-    mappings--;
+    mappings.decrementAndGet();
   }
 
   /** Segments that are mapped, the root included. */
-  synchronized int mappings() {
-    return mappings;
+  int mappings() {
+    return mappings.get();
   }
 
   /** Ends the connection; {@link #sweep} unmaps. */

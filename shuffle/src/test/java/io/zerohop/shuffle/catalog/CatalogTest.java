@@ -40,6 +40,8 @@ class CatalogTest {
     leaks.check();
   }
 
+  private record Written(long mapId, int partitions, List<BatchImage> batches) {}
+
   private CatalogView view() {
     return new CatalogView(
         new RootView(root.memory(), INCARNATION, "test"), pool, "test", INCARNATION);
@@ -53,11 +55,11 @@ class CatalogTest {
     return image;
   }
 
-  private OwnOutput publish(final long mapId, final int partitions, final int batches) {
+  private Written publish(final long mapId, final int partitions, final int batches) {
     return publish(mapId, partitions, batches, true);
   }
 
-  private OwnOutput publish(
+  private Written publish(
       final long mapId, final int partitions, final int batches, final boolean ready) {
     final Random random = new Random(mapId);
     final List<BatchImage> images = new ArrayList<>();
@@ -66,17 +68,17 @@ class CatalogTest {
       image.place(pool.allocate(Math.max(1, image.bytes())));
       images.add(image);
     }
-    return catalog.publish(
-        SHUFFLE, mapId, catalog.registration(SHUFFLE), partitions, true, images, ready);
+    catalog.publish(SHUFFLE, mapId, catalog.registration(SHUFFLE), partitions, true, images, ready);
+    return new Written(mapId, partitions, images);
   }
 
-  private void check(final CatalogView view, final OwnOutput output) {
+  private void check(final CatalogView view, final Written output) {
     final EntryCursor cursor = new EntryCursor();
     assertThat(view.shuffle(SHUFFLE).find(output.mapId(), cursor)).isTrue();
     assertSame(cursor, output);
   }
 
-  private static void assertSame(final EntryCursor cursor, final OwnOutput output) {
+  private static void assertSame(final EntryCursor cursor, final Written output) {
     assertThat(cursor.partitions()).isEqualTo(output.partitions());
     assertThat(cursor.batches()).isEqualTo(output.batches().size());
     assertThat(cursor.checksums()).isTrue();
@@ -88,7 +90,7 @@ class CatalogTest {
   }
 
   private static boolean matches(
-      final EntryCursor cursor, final OwnOutput output, final int batch, final int partition) {
+      final EntryCursor cursor, final Written output, final int batch, final int partition) {
     final BatchImage image = output.batches().get(batch);
     if (!cursor.extent(batch, partition)) {
       return image.length(partition) == 0;
@@ -101,7 +103,7 @@ class CatalogTest {
 
   @Test
   void entriesOfAnyShapeAreFound() {
-    final List<OwnOutput> outputs = new ArrayList<>();
+    final List<Written> outputs = new ArrayList<>();
     final int[] partitions = {1, 2, 63, 64, 65, 127, 128, 129, 1000, 5000};
     final CatalogView early = view();
     for (int i = 0; i < 400; i++) {
@@ -109,7 +111,7 @@ class CatalogTest {
       check(early, outputs.get(i));
     }
     final CatalogView late = view();
-    for (final OwnOutput output : outputs) {
+    for (final Written output : outputs) {
       check(early, output);
       check(late, output);
     }
@@ -145,7 +147,7 @@ class CatalogTest {
     long blocks = 0;
     long regions = 0;
     for (int map = 0; map < maps; map++) {
-      final OwnOutput output = publish(map, partitions, 1);
+      final Written output = publish(map, partitions, 1);
       blocks += output.batches().get(0).blocks();
       regions += output.batches().get(0).region().bytes();
     }
@@ -155,7 +157,7 @@ class CatalogTest {
 
   @Test
   void whatIsNotReadyIsAwaited() {
-    final OwnOutput output = publish(1, 10, 1, false);
+    final Written output = publish(1, 10, 1, false);
     final EntryCursor cursor = new EntryCursor();
     final ShuffleView shuffle = view().shuffle(SHUFFLE);
     assertThat(shuffle.find(1, cursor)).isTrue();
@@ -180,7 +182,7 @@ class CatalogTest {
   /** Every bit of the chunk, one at a time: the right answer, none, or a typed failure. */
   @Test
   void aFlippedBitOfAChunkNeverGivesAWrongAnswer() {
-    final List<OwnOutput> outputs = new ArrayList<>();
+    final List<Written> outputs = new ArrayList<>();
     for (int map = 0; map < 3; map++) {
       outputs.add(publish(map, 70, 2));
     }
@@ -204,7 +206,7 @@ class CatalogTest {
   /** The same for the root: its header, the cell of the shuffle and those around it. */
   @Test
   void aFlippedBitOfTheRootNeverGivesAWrongAnswer() {
-    final List<OwnOutput> outputs = List.of(publish(0, 70, 2));
+    final List<Written> outputs = List.of(publish(0, 70, 2));
     final UnsafeBuffer buffer = root.memory().buffer();
     final CatalogView warm = view();
     final int cell = RootLayout.DIRECTORY + SHUFFLE * RootLayout.CELL_BYTES;
@@ -235,12 +237,12 @@ class CatalogTest {
       final UnsafeBuffer buffer,
       final int at,
       final int bit,
-      final List<OwnOutput> outputs,
+      final List<Written> outputs,
       final CatalogView warm) {
     final byte right = buffer.getByte(at);
     buffer.putByte(at, (byte) (right ^ (1 << bit)));
     int damaged = 0;
-    for (final OwnOutput output : outputs) {
+    for (final Written output : outputs) {
       damaged += lookUp(null, output, at, bit) ? 1 : 0;
       // Verified before: a flip may go unnoticed here, but must not reach out of the memory.
       lookUp(warm, output, at, bit);
@@ -251,7 +253,7 @@ class CatalogTest {
 
   /** Whether the damage was noticed; a wrong answer of a fresh view is remembered. */
   private boolean lookUp(
-      final CatalogView warm, final OwnOutput output, final int at, final int bit) {
+      final CatalogView warm, final Written output, final int at, final int bit) {
     try {
       final CatalogView view = warm == null ? view() : warm;
       final ShuffleView shuffle = view.shuffle(SHUFFLE);

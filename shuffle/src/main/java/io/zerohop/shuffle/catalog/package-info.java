@@ -1,0 +1,2 @@
+/** Which block lies where, in memory that peers search themselves; docs/catalog.md. */
+package io.zerohop.shuffle.catalog;
