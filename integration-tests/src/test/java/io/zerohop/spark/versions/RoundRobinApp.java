@@ -69,10 +69,11 @@ public final class RoundRobinApp {
               .repartition(READERS);
       final Row row =
           dealt
-              .select(strike.apply(col("id")).as("id"))
+              .select(strike.apply(col("id")).as("id"), col("noise"))
               .groupBy("id")
-              .agg(count("*").as("n"))
-              .agg(sum("n"), count("*"), max("n"), sum("id"))
+              // Noise that nobody asks for would be left out from the beginning.
+              .agg(count("*").as("n"), max("noise").as("noise"))
+              .agg(sum("n"), count("*"), max("n"), sum("id"), count("noise"))
               .collectAsList()
               .get(0);
       System.out.println(

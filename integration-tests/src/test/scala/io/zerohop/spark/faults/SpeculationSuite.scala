@@ -22,10 +22,10 @@ class SpeculationSuite extends AnyFunSuite {
         Soak.repeat("speculative attempts") { run =>
           val (answer, bytes) = cluster.counted(s"speculation, run $run") {
             val shuffled = Workload.shuffled(cluster.sc) { (map, record) =>
-              if (map == 7 && record == 100) lag()
+              if (map == 7 && record == 100) SpeculationSuite.lag()
             }
             Workload.answer(shuffled) { (partition, record) =>
-              if (partition == 7 && record == 100) lag()
+              if (partition == 7 && record == 100) SpeculationSuite.lag()
             }
           }
           assert(answer === Workload.expected)
@@ -39,6 +39,9 @@ class SpeculationSuite extends AnyFunSuite {
       } finally cluster.close()
     } finally hosts.close()
   }
+}
 
-  private def lag(): Unit = if (TaskContext.get().attemptNumber() == 0) Thread.sleep(8000)
+private object SpeculationSuite {
+  /** Slows the first attempt of a task down; the speculative one is the second. */
+  def lag(): Unit = if (TaskContext.get().attemptNumber() == 0) Thread.sleep(8000)
 }

@@ -95,6 +95,8 @@ final class Cluster(
 object Cluster {
   private val Defaults = Map(
     "spark.executor.memory" -> "512m",
+    "spark.executor.extraJavaOptions" ->
+      s"-Dzerohop.test.target=${sys.props("zerohop.test.target")}",
     "spark.zerohop.pool.size" -> "256m",
     "spark.zerohop.segment.size" -> "32m",
     "spark.zerohop.write.buffer" -> "4m",

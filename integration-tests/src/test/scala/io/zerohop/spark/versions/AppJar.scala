@@ -6,17 +6,24 @@ import java.util.jar.{JarEntry, JarOutputStream}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import org.apache.spark.zerohop.ForgetfulShuffleManager
+
 /** The applications that tests submit: their classes, and none of the tests' libraries. */
 object AppJar {
+  private val Applications =
+    Seq(classOf[ShuffleApp], classOf[RoundRobinApp], classOf[ForgetfulShuffleManager])
+
   lazy val path: Path = {
     val target = Paths.get(sys.props("zerohop.test.target"))
     val jar = target.resolve("test-applications.jar")
-    val folder = classOf[ShuffleApp].getPackageName.replace('.', '/')
-    val classes = Using.resource(Files.list(target.resolve("test-classes").resolve(folder))) {
-      _.iterator.asScala.filter(_.getFileName.toString.matches("\\w+App(\\$.*)?\\.class")).toVector
-    }
     Using.resource(new JarOutputStream(Files.newOutputStream(jar))) { out =>
-      classes.foreach { file =>
+      for {
+        application <- Applications
+        folder = application.getPackageName.replace('.', '/')
+        name = s"${application.getSimpleName}(\\$$.*)?\\.class"
+        file <- list(target.resolve("test-classes").resolve(folder))
+        if file.getFileName.toString.matches(name)
+      } {
         out.putNextEntry(new JarEntry(s"$folder/${file.getFileName}"))
         out.write(Files.readAllBytes(file))
         out.closeEntry()
@@ -24,6 +31,9 @@ object AppJar {
     }
     jar
   }
+
+  private def list(folder: Path): Seq[Path] =
+    Using.resource(Files.list(folder))(_.iterator.asScala.toVector)
 
   /** The `name=value` pairs of the line that an application has printed. */
   def report(stdout: String, prefix: String): Map[String, String] =

@@ -35,7 +35,7 @@ object SparkSubmitProcess {
       Paths.get(sys.props("zerohop.test.target"), "versions", s"${home.version}_${home.scala}"))
     val out = folder.resolve("stdout.txt")
     val log = folder.resolve("stderr.txt")
-    val zerohop = SparkHomes.zerohopJar.toString
+    val zerohop = s"${SparkHomes.zerohopJar}${File.pathSeparator}$jar"
     val settings = conf ++ Map(
       "spark.driver.extraClassPath" -> zerohop,
       "spark.executor.extraClassPath" -> zerohop,
