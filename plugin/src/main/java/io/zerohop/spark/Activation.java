@@ -28,21 +28,22 @@ final class Activation {
     if (!ZerohopConf.ENABLED.get(conf)) {
       return false;
     }
-    if (!isDriver) {
-      return true;
+    final boolean service = conf.getBoolean("spark.shuffle.service.enabled", false);
+    if (isDriver) {
+      if (!unknown.isEmpty()) {
+        LOG.warn("Zerohop does not know the keys {}; see docs/configuration.md", unknown);
+      }
+      if (service) {
+        LOG.warn(
+            "Zerohop steps aside and leaves shuffles to Spark's sort shuffle: blocks in executors'"
+                + " memory cannot be served by the external shuffle service. Set"
+                + " spark.shuffle.service.enabled=false to use Zerohop.");
+      } else {
+        refuseLateJar(conf);
+        keepToTheBlockTransferService(conf);
+      }
     }
-    if (!unknown.isEmpty()) {
-      LOG.warn("Zerohop does not know the keys {}; see docs/configuration.md", unknown);
-    }
-    if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
-      LOG.warn(
-          "Zerohop steps aside and leaves shuffles to Spark's sort shuffle: blocks in executors'"
-              + " memory cannot be served by the external shuffle service. Set"
-              + " spark.shuffle.service.enabled=false to use Zerohop.");
-      return false;
-    }
-    refuseLateJar(conf);
-    return true;
+    return !service;
   }
 
   /**
@@ -68,6 +69,14 @@ final class Activation {
               + " Put the zerohop-spark jar into $SPARK_HOME/jars on every node, or name it in"
               + " spark.executor.extraClassPath and spark.driver.extraClassPath");
     }
+  }
+
+  /**
+   * Spark may read another executor's files on the same host directly. An output in memory has no
+   * file, and only its owner can make one.
+   */
+  private static void keepToTheBlockTransferService(final SparkConf conf) {
+    conf.setIfMissing("spark.shuffle.readHostLocalDisk", "false");
   }
 
   private static java.util.stream.Stream<String> names(final String list) {

@@ -156,9 +156,10 @@ final class ExecutorShuffle implements AutoCloseable {
       if (node != null) {
         node.close();
       }
-      pages.close();
     } catch (final RuntimeException e) {
       LOG.warn("Zerohop could not close cleanly in executor {}", env.executorId(), e);
+    } finally {
+      pages.close();
     }
   }
 }

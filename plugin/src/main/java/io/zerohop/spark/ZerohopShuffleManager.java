@@ -14,7 +14,6 @@ import org.apache.spark.shuffle.BlockStoreShuffleReader;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
-import org.apache.spark.shuffle.ShuffleManager;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
@@ -33,13 +32,16 @@ import scala.collection.Seq;
  *
  * <p>The driver decides for every shuffle whether it goes through Zerohop, and says so by the kind
  * of its handle; executors follow the handle. What does not go through Zerohop is left to Spark's
- * sort shuffle, which lives in here as well. Thread safe.
+ * sort shuffle, which this class extends. It extends it for a second reason: Spark SQL copies every
+ * row before it hands it to any manager that is not a sort shuffle manager, since others might keep
+ * rows; our writer is done with a row before it asks for the next one.
+ *
+ * <p>Thread safe.
  */
-public final class ZerohopShuffleManager implements ShuffleManager {
+public final class ZerohopShuffleManager extends SortShuffleManager {
   private final SparkConf conf;
   private final boolean active;
   private final byte[] secret;
-  private final SortShuffleManager sort;
   private final MapOutputFiles files;
   private final ZerohopBlockResolver resolver;
   private final int streamsLimit;
@@ -49,13 +51,13 @@ public final class ZerohopShuffleManager implements ShuffleManager {
 
   /** Called by Spark, in the driver and in every executor. */
   public ZerohopShuffleManager(final SparkConf conf, final boolean isDriver) {
+    super(conf);
     this.conf = conf;
     this.active = Activation.check(conf, isDriver);
     this.secret =
         isDriver ? AppSecret.forHandles(conf.getBoolean("spark.authenticate", false)) : null;
-    this.sort = new SortShuffleManager(conf);
     final IndexShuffleBlockResolver index =
-        (IndexShuffleBlockResolver) ((ShuffleManager) sort).shuffleBlockResolver();
+        (IndexShuffleBlockResolver) super.shuffleBlockResolver();
     this.files = new MapOutputFiles(index);
     this.resolver = new ZerohopBlockResolver(index, files, this::node);
     this.streamsLimit = conf.getInt("spark.shuffle.sort.bypassMergeThreshold", 200);
@@ -65,7 +67,7 @@ public final class ZerohopShuffleManager implements ShuffleManager {
   public <K, V, C> ShuffleHandle registerShuffle(
       final int shuffleId, final ShuffleDependency<K, V, C> dependency) {
     if (!active) {
-      return sort.registerShuffle(shuffleId, dependency);
+      return super.registerShuffle(shuffleId, dependency);
     }
     return new ZerohopShuffleHandle<>(shuffleId, dependency, secret, accumulators(dependency));
   }
@@ -85,7 +87,7 @@ public final class ZerohopShuffleManager implements ShuffleManager {
       final TaskContext context,
       final ShuffleWriteMetricsReporter metrics) {
     if (!(handle instanceof ZerohopShuffleHandle)) {
-      return sort.getWriter(handle, mapId, context, metrics);
+      return super.getWriter(handle, mapId, context, metrics);
     }
     final ZerohopShuffleHandle<K, V, Object> ours = (ZerohopShuffleHandle<K, V, Object>) handle;
     final ExecutorShuffle here = executor(ours);
@@ -113,7 +115,7 @@ public final class ZerohopShuffleManager implements ShuffleManager {
       final TaskContext context,
       final ShuffleReadMetricsReporter metrics) {
     if (!(handle instanceof ZerohopShuffleHandle)) {
-      return sort.getReader(
+      return super.getReader(
           handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
     }
     final ZerohopShuffleHandle<K, Object, C> ours = (ZerohopShuffleHandle<K, Object, C>) handle;
@@ -173,12 +175,12 @@ public final class ZerohopShuffleManager implements ShuffleManager {
       node.unregisterShuffle(shuffleId);
     }
     files.unregisterShuffle(shuffleId);
-    return sort.unregisterShuffle(shuffleId);
+    return super.unregisterShuffle(shuffleId);
   }
 
   @Override
   public ShuffleBlockResolver shuffleBlockResolver() {
-    return resolver;
+    return active ? resolver : super.shuffleBlockResolver();
   }
 
   @Override
@@ -191,6 +193,6 @@ public final class ZerohopShuffleManager implements ShuffleManager {
     if (running != null) {
       running.close();
     }
-    sort.stop();
+    super.stop();
   }
 }

@@ -49,24 +49,24 @@ final class BlockRecordIterator extends AbstractIterator<Product2<?, ?>> {
 
   @Override
   public boolean hasNext() {
-    while (!current.hasNext()) {
-      if (ended || !nextBlock()) {
-        return false;
+    try {
+      while (!current.hasNext()) {
+        if (ended || !nextBlock()) {
+          return false;
+        }
       }
+      return true;
+    } catch (final ZerohopException e) {
+      throw FailureOutcome.raise(located(e));
     }
-    return true;
   }
 
   private boolean nextBlock() {
     count();
     context.killTaskIfInterrupted();
-    try {
-      if (fetcher.next()) {
-        current = records.of(fetcher.block());
-        return true;
-      }
-    } catch (final ZerohopException e) {
-      throw FailureOutcome.raise(e);
+    if (fetcher.next()) {
+      current = records.of(fetcher.block());
+      return true;
     }
     ended = true;
     current = Iterator.empty();
@@ -85,18 +85,22 @@ final class BlockRecordIterator extends AbstractIterator<Product2<?, ?>> {
     }
     try {
       return current.next();
-    } catch (final DamagedBlockException e) {
-      throw FailureOutcome.raise(fetchFailure(fetcher.block().block(), e));
+    } catch (final ZerohopException e) {
+      throw FailureOutcome.raise(located(e));
     }
   }
 
-  private ZerohopException fetchFailure(final Block block, final ZerohopException cause) {
-    for (final BlockSource source : sources) {
-      if (source.blocks().contains(block)) {
-        return new BlockFetchException(block, source, cause.getMessage(), cause);
+  /** Adds the owner of the block, which its codec does not know, to a failure. */
+  private ZerohopException located(final ZerohopException failure) {
+    if (failure instanceof DamagedBlockException) {
+      final Block block = fetcher.block().block();
+      for (final BlockSource source : sources) {
+        if (source.blocks().contains(block)) {
+          return new BlockFetchException(block, source, failure.getMessage(), failure);
+        }
       }
     }
-    return cause;
+    return failure;
   }
 
   /** Tells Spark of the records handed out since the last time; once more when the task ends. */

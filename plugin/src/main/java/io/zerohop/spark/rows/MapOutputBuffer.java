@@ -111,12 +111,17 @@ final class MapOutputBuffer implements AutoCloseable {
       }
       return true;
     } catch (final PoolFullException e) {
-      toFile = true;
-      LOG.info("Map output {} of shuffle {} goes to a file: {}", mapId, shuffleId, e.getMessage());
+      toFile(e);
       return false;
     } finally {
       packNanos += System.nanoTime() - start;
     }
+  }
+
+  private void toFile(final PoolFullException reason) {
+    toFile = true;
+    LOG.info(
+        "Map output {} of shuffle {} goes to a file: {}", mapId, shuffleId, reason.getMessage());
   }
 
   /**
@@ -125,16 +130,21 @@ final class MapOutputBuffer implements AutoCloseable {
    * @return the bytes of each partition, as stored
    */
   long[] commit() throws IOException {
-    if (pack()) {
-      final long start = System.nanoTime();
-      final long[] lengths = memory.commit();
-      packNanos += System.nanoTime() - start;
-      return lengths;
-    }
+    final boolean packed = pack();
     final long start = System.nanoTime();
-    final long[] lengths = files.write(shuffleId, mapId, arena.partitions(), this::writeEverything);
-    packNanos += System.nanoTime() - start;
-    return lengths;
+    try {
+      return packed ? memory.commit() : writeFile();
+    } catch (final PoolFullException e) {
+      // There was room for the bytes, but none for their entry in the catalog.
+      toFile(e);
+      return writeFile();
+    } finally {
+      packNanos += System.nanoTime() - start;
+    }
+  }
+
+  private long[] writeFile() throws IOException {
+    return files.write(shuffleId, mapId, arena.partitions(), this::writeEverything);
   }
 
   private void writeArena(final int partition, final OutputStream out) throws IOException {

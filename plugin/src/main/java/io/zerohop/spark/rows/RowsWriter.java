@@ -6,6 +6,7 @@ import io.zerohop.spark.FailureOutcome;
 import io.zerohop.spark.SparkLinks;
 import io.zerohop.spark.staged.MapOutputFiles;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.MapStatus;
@@ -13,6 +14,7 @@ import org.apache.spark.serializer.Serializer;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.util.TaskCompletionListener;
 import scala.Option;
 import scala.Product2;
 import scala.collection.Iterator;
@@ -70,6 +72,8 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
             new PartitionArena(pages, partitions, writeBufferBytes),
             node == null ? null : node.newMapOutput(dependency.shuffleId(), mapId, partitions),
             files);
+    // Spark stops a writer after exceptions only; errors that an executor survives end up here.
+    context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }
 
   @Override
@@ -84,6 +88,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
       metrics.incRecordsWritten(count);
       metrics.incBytesWritten(bytes);
       metrics.incWriteTime(output.packNanos());
+      context.taskMetrics().incMemoryBytesSpilled(output.spilledBytes());
       context.taskMetrics().incDiskBytesSpilled(output.spilledBytes());
     } catch (final ZerohopException e) {
       throw FailureOutcome.raise(e);
@@ -110,17 +115,20 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
 
   @Override
   public Option<MapStatus> stop(final boolean success) {
-    try {
-      output.close();
-    } catch (final IOException e) {
-      throw new java.io.UncheckedIOException(
-          "Could not delete a temporary file of map output " + mapId, e);
-    }
+    closeOutput();
     if (!success || partitionLengths == null) {
       return Option.empty();
     }
     return Option.apply(
         SparkLinks.newMapStatus(location, partitionLengths, mapId, checksums.value()));
+  }
+
+  private void closeOutput() {
+    try {
+      output.close();
+    } catch (final IOException e) {
+      throw new UncheckedIOException("Could not delete a temporary file of map output " + mapId, e);
+    }
   }
 
   @Override

@@ -48,7 +48,9 @@ final class UnsafeRowAppender<K, V> implements RecordAppender<K, V> {
       bytes += size;
       count++;
     }
-    codec.addDataSize(bytes);
+    if (count > 0) {
+      codec.addDataSize(bytes);
+    }
     return count;
   }
 }

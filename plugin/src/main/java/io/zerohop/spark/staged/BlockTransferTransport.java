@@ -46,38 +46,40 @@ public final class BlockTransferTransport implements StagedTransport {
   public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
     final BlockManagerId owner = (BlockManagerId) source.address();
     if (owner.executorId().equals(env.executorId())) {
-      blocks.forEach(block -> readOwn(block, sink));
+      blocks.forEach(block -> readOwn(source, block, sink));
       return;
     }
     final List<Block> small = new ArrayList<>();
     for (final Block block : blocks) {
       if (block.bytes() > largeBytes) {
-        request(owner, List.of(block), new TemporaryFiles(env), sink);
+        request(source, List.of(block), new TemporaryFiles(env), sink);
       } else {
         small.add(block);
       }
     }
     if (!small.isEmpty()) {
-      request(owner, small, null, sink);
+      request(source, small, null, sink);
     }
   }
 
-  private void readOwn(final Block block, final Sink sink) {
+  private void readOwn(final BlockSource source, final Block block, final Sink sink) {
     final ManagedBuffer buffer;
     try {
       buffer = resolver.getBlockData(id(block), Option.empty());
-    } catch (final RuntimeException e) {
+    } catch (final Exception e) {
+      // Scala throws IOException from here without declaring it.
       sink.failed(block, e);
       return;
     }
-    sink.arrived(block, payload(block, buffer, () -> {}));
+    sink.arrived(block, payload(source, block, buffer, () -> {}));
   }
 
   private void request(
-      final BlockManagerId owner,
+      final BlockSource source,
       final List<Block> blocks,
       final TemporaryFiles files,
       final Sink sink) {
+    final BlockManagerId owner = (BlockManagerId) source.address();
     final Map<String, Block> byId =
         new ConcurrentHashMap<>(
             blocks.stream().collect(Collectors.toMap(Block::toString, block -> block)));
@@ -89,7 +91,7 @@ public final class BlockTransferTransport implements StagedTransport {
             owner.port(),
             owner.executorId(),
             blocks.stream().map(Block::toString).toArray(String[]::new),
-            new Listener(byId, files, sink),
+            new Listener(source, byId, files, sink),
             manager);
   }
 
@@ -98,7 +100,10 @@ public final class BlockTransferTransport implements StagedTransport {
   }
 
   private StagedPayload payload(
-      final Block block, final ManagedBuffer buffer, final Runnable afterRelease) {
+      final BlockSource source,
+      final Block block,
+      final ManagedBuffer buffer,
+      final Runnable afterRelease) {
     return new StagedPayload() {
       @Override
       public long bytes() {
@@ -107,7 +112,10 @@ public final class BlockTransferTransport implements StagedTransport {
 
       @Override
       public InputStream open() throws IOException {
-        return env.serializerManager().wrapStream(id(block), buffer.createInputStream());
+        return new CheckedBlockStream(
+            env.serializerManager().wrapStream(id(block), buffer.createInputStream()),
+            block,
+            source);
       }
 
       @Override
@@ -120,11 +128,17 @@ public final class BlockTransferTransport implements StagedTransport {
 
   /** Reports each block once, although Spark's client may report a failed one again. */
   private final class Listener implements BlockFetchingListener {
+    private final BlockSource source;
     private final Map<String, Block> waiting;
     private final TemporaryFiles files;
     private final Sink sink;
 
-    Listener(final Map<String, Block> waiting, final TemporaryFiles files, final Sink sink) {
+    Listener(
+        final BlockSource source,
+        final Map<String, Block> waiting,
+        final TemporaryFiles files,
+        final Sink sink) {
+      this.source = source;
       this.waiting = waiting;
       this.files = files;
       this.sink = sink;
@@ -135,7 +149,7 @@ public final class BlockTransferTransport implements StagedTransport {
       final Block block = waiting.remove(blockId);
       if (block != null) {
         data.retain();
-        sink.arrived(block, payload(block, data, files == null ? () -> {} : files::delete));
+        sink.arrived(block, payload(source, block, data, files == null ? () -> {} : files::delete));
       }
     }
 

@@ -18,6 +18,7 @@ public final class SpilledBatch implements AutoCloseable {
   private final File file;
   private final SerializerManager serializers;
   private final long[] ends;
+  private FileInputStream in;
 
   private SpilledBatch(final File file, final SerializerManager serializers, final int partitions) {
     this.file = file;
@@ -60,15 +61,21 @@ public final class SpilledBatch implements AutoCloseable {
     if (length == 0) {
       return;
     }
-    try (FileInputStream in = new FileInputStream(file)) {
-      in.getChannel().position(start);
-      final InputStream plain = serializers.wrapForEncryption(new LimitedInputStream(in, length));
+    if (in == null) {
+      in = new FileInputStream(file);
+    }
+    in.getChannel().position(start);
+    try (InputStream plain =
+        serializers.wrapForEncryption(new LimitedInputStream(in, length, false))) {
       plain.transferTo(out);
     }
   }
 
   @Override
   public void close() throws IOException {
+    if (in != null) {
+      in.close();
+    }
     Files.deleteIfExists(file.toPath());
   }
 }

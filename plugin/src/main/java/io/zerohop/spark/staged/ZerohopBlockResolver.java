@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.LinkedHashSet;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.client.StreamCallbackWithID;
@@ -20,6 +21,8 @@ import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleMergedBlockId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.Iterator;
@@ -30,15 +33,18 @@ import scala.collection.immutable.Seq;
 
 /**
  * Serves this executor's blocks to Spark: to readers that can reach them neither in place nor by
- * mapping, and to other executors when this one is decommissioned. A map output in memory is first
- * written as a file in Spark's format; from there on Spark's own index resolver does the work.
- * Thread safe.
+ * mapping, and to other executors when this one is decommissioned. A block in memory is wrapped
+ * when it is sent; a large one, or a map output that moves house, is first written as a file in
+ * Spark's format, and Spark's own index resolver does the rest. Thread safe.
  */
 public final class ZerohopBlockResolver
     implements ShuffleBlockResolver, MigratableResolver, ScalaSeqTwin {
+  private static final Logger LOG = LoggerFactory.getLogger(ZerohopBlockResolver.class);
+
   private final IndexShuffleBlockResolver index;
   private final MapOutputFiles files;
   private final Supplier<ShuffleNode> node;
+  private final Set<Integer> skipped = ConcurrentHashMap.newKeySet();
 
   /**
    * A resolver.
@@ -57,11 +63,28 @@ public final class ZerohopBlockResolver
   @Override
   public ManagedBuffer getBlockData(final BlockId blockId, final Option<String[]> dirs) {
     if (blockId instanceof ShuffleBlockId id) {
+      final ManagedBuffer buffer = inMemory(id);
+      if (buffer != null) {
+        return buffer;
+      }
       ensureFile(id.shuffleId(), id.mapId());
     } else if (blockId instanceof ShuffleBlockBatchId id) {
       ensureFile(id.shuffleId(), id.mapId());
     }
     return index.getBlockData(blockId, dirs);
+  }
+
+  /** A block of a map output in memory, if it is not so large that it had better be a file. */
+  private ManagedBuffer inMemory(final ShuffleBlockId id) {
+    final ShuffleNode memory = node.get();
+    if (memory == null || files.holds(id.shuffleId(), id.mapId())) {
+      return null;
+    }
+    try (MapOutputLease output = memory.lease(id.shuffleId(), id.mapId())) {
+      return output == null || output.bytes(id.reduceId()) > MemoryBlockBuffer.MAX_PLAIN_BYTES
+          ? null
+          : new MemoryBlockBuffer(memory, id);
+    }
   }
 
   private void ensureFile(final int shuffleId, final long mapId) {
@@ -94,6 +117,9 @@ public final class ZerohopBlockResolver
     final ShuffleNode memory = node.get();
     if (memory != null) {
       for (final StoredOutput output : memory.stored()) {
+        if (skipped.contains(output.shuffleId())) {
+          continue;
+        }
         stored.add(new ShuffleBlockInfo(output.shuffleId(), output.mapId()));
       }
     }
@@ -106,7 +132,13 @@ public final class ZerohopBlockResolver
 
   @Override
   public List<Tuple2<BlockId, ManagedBuffer>> getMigrationBlocks(final ShuffleBlockInfo info) {
-    ensureFile(info.shuffleId(), info.mapId());
+    try {
+      ensureFile(info.shuffleId(), info.mapId());
+    } catch (final UncheckedIOException e) {
+      // Spark takes an empty list for "nothing to migrate"; an exception would end its thread.
+      LOG.warn("Map output {} of shuffle {} stays here", info.mapId(), info.shuffleId(), e);
+      return List$.MODULE$.empty();
+    }
     return index.getMigrationBlocks(info);
   }
 
@@ -116,8 +148,9 @@ public final class ZerohopBlockResolver
     return index.putShuffleBlockAsStream(blockId, serializers);
   }
 
-  /** Called from Spark 4.0 on: the shuffle is gone, so migrating it is in vain. */
+  /** Called from Spark 4.0 on: nobody will read the shuffle again, so migrating it is in vain. */
   public void addShuffleToSkip(final int shuffleId) {
+    skipped.add(shuffleId);
     StoredShuffles.skip(index, shuffleId);
   }
 
