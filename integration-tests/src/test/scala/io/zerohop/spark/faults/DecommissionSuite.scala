@@ -38,6 +38,7 @@ class DecommissionSuite extends ClusterSuite {
       assert(bytes.failedTasks === 0)
       if (ManagerUnderTest.isZerohop) assert(bytes.bytes("staged") > 0)
       SparkInternals.removeShuffle(cluster.sc, id)
+      assert(SparkInternals.requestExecutors(cluster.sc, executors))
       bytes.failedTasks
     }
   }

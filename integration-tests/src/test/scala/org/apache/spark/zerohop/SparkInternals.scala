@@ -35,12 +35,20 @@ object SparkInternals {
       _.toSeq.filter(_ != null).map(_.location.executorId)
     }
 
-  /** Asks an executor to hand over its blocks and leave; another one takes its place. */
+  /**
+   * Asks an executor to hand over its blocks and leave. None takes its place until
+   * [[requestExecutors]]: Spark 4 offers an executor for migration before that has its shuffle
+   * manager, and an executor that was sent a block that early can serve none for good.
+   */
   def decommission(sc: SparkContext, executorId: String): Boolean =
     backend(sc).decommissionExecutor(
       executorId,
       ExecutorDecommissionInfo("asked by a test"),
-      adjustTargetNumExecutors = false)
+      adjustTargetNumExecutors = true)
+
+  /** Asks for so many executors in all. */
+  def requestExecutors(sc: SparkContext, total: Int): Boolean =
+    sc.requestTotalExecutors(total, 0, Map.empty)
 
   /** Waits until listeners have seen every event so far. */
   def awaitListeners(sc: SparkContext): Unit = sc.listenerBus.waitUntilEmpty(30000)
