@@ -49,9 +49,7 @@ public final class RoundRobinApp {
     final SparkSession spark = SparkSession.builder().appName("zerohop-round-robin").getOrCreate();
     try {
       final UserDefinedFunction noise =
-          udf(
-                  (UDF1<Long, Long>) id -> ThreadLocalRandom.current().nextLong(),
-                  DataTypes.LongType)
+          udf((UDF1<Long, Long>) id -> ThreadLocalRandom.current().nextLong(), DataTypes.LongType)
               .asNondeterministic();
       final UserDefinedFunction strike =
           udf(

@@ -72,8 +72,7 @@ public final class ShuffleApp {
 
     @Override
     public void onStageCompleted(final SparkListenerStageCompleted completed) {
-      final Iterator<AccumulableInfo> infos =
-          completed.stageInfo().accumulables().valuesIterator();
+      final Iterator<AccumulableInfo> infos = completed.stageInfo().accumulables().valuesIterator();
       while (infos.hasNext()) {
         final AccumulableInfo info = infos.next();
         if (info.name().isDefined() && info.name().get().startsWith("zerohop.")) {

@@ -61,9 +61,7 @@ public final class ForgetfulShuffleManager extends SortShuffleManager {
         return status;
       }
       final long[] sizes =
-          IntStream.range(0, partitions)
-              .mapToLong(i -> status.get().getSizeForBlock(i))
-              .toArray();
+          IntStream.range(0, partitions).mapToLong(i -> status.get().getSizeForBlock(i)).toArray();
       return Option.apply(
           MapStatus.apply(status.get().location(), sizes, status.get().mapId(), 0L));
     }
