@@ -33,11 +33,25 @@ final class Cluster(
 
   awaitExecutors()
 
-  /** Waits until as many executors as asked for are registered, replacements included. */
-  def awaitExecutors(count: Int = executors): Unit =
-    Bounded.until(s"$count executors", 90.seconds) {
-      SparkInternals.executorIds(sc).size == count && pids.size == count
+  /**
+   * Waits until as many executors as asked for have run a task, replacements included. An executor
+   * registers, and is sent blocks, before Spark 4 has given it its shuffle manager; what comes that
+   * early spoils it for good.
+   */
+  def awaitExecutors(): Unit =
+    Bounded.until(s"$executors executors", 90.seconds) {
+      val ids = SparkInternals.executorIds(sc).toSet
+      ids.size == executors && pids.keySet == ids && working() == ids
     }
+
+  /** Executors that take tasks. */
+  private def working(): Set[String] = {
+    val tasks = sc.parallelize(0 until executors * 8, executors * 8).map { _ =>
+      Thread.sleep(20)
+      SparkEnv.get.executorId
+    }
+    run("a task on every executor")(tasks.collect()).toSet
+  }
 
   /** Process ids of the executors, by executor id. */
   def pids: Map[String, Long] = {

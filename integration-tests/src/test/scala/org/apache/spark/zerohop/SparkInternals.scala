@@ -37,8 +37,7 @@ object SparkInternals {
 
   /**
    * Asks an executor to hand over its blocks and leave. None takes its place until
-   * [[requestExecutors]]: Spark 4 offers an executor for migration before that has its shuffle
-   * manager, and an executor that was sent a block that early can serve none for good.
+   * [[requestExecutors]], since Spark 4 might send it blocks before it can take them.
    */
   def decommission(sc: SparkContext, executorId: String): Boolean =
     backend(sc).decommissionExecutor(
