@@ -216,7 +216,11 @@ class PeerTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("fetch windows");
     TestNodes.eventually("its leases are dropped", () -> owner.stats().retiredRegions() == 0);
-    // Its mapping outlives its connection, and what it reads now is refused at the window's end.
+    // Its mapping outlives its connection, and what it reads now is refused at the window's end,
+    // or when it is asked for.
+    assertThatThrownBy(fetcher::checkIntact)
+        .isInstanceOf(BlockFetchException.class)
+        .hasMessageContaining("connection to its owner was lost");
     assertThatThrownBy(
             () -> {
               while (fetcher.next()) {

@@ -134,7 +134,7 @@ public final class LanePool implements LeaseBarrier {
     return RootLayout.LANES + (firstLane + lane) * LaneLayout.LANE_BYTES;
   }
 
-  /** A hold on everything that was looked up after it was taken. Belongs to one thread. */
+  /** A hold on everything that was looked up after it was taken. Used by one thread at a time. */
   public final class Lease implements AutoCloseable {
     private final int lane;
     private final int epoch;

@@ -17,7 +17,7 @@ import java.util.function.BooleanSupplier;
 /**
  * Blocks of one owner that are read in place under one lease. All of them are looked up, and the
  * segments they lie in mapped, before the first is handed out; so a window that was opened can be
- * read to its end even if its owner dies. Belongs to one thread.
+ * read to its end even if its owner dies. Used by one thread at a time.
  */
 final class InPlaceWindow implements AutoCloseable {
   private final FetchContext context;

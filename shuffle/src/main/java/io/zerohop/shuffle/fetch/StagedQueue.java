@@ -15,8 +15,8 @@ import java.util.function.BooleanSupplier;
 
 /**
  * The staged blocks of one fetcher: what is still to be asked for, what is under way, and what has
- * arrived. A window is asked for only once landing memory is reserved for all of it. The reader's
- * thread calls everything but the sinks, which any thread may call.
+ * arrived. A window is asked for only once landing memory is reserved for all of it. All but the
+ * sinks, which any thread may call, is called by one thread at a time.
  */
 final class StagedQueue implements AutoCloseable {
   private static final long SLICE_MILLIS = 10;
