@@ -20,8 +20,9 @@ import java.util.function.BooleanSupplier;
  *
  * <p>A block in place stays readable until the reader has asked for the second block of the next
  * window, or to {@link #close}: rows that point into it may be in use while the reader looks ahead.
- * So a fetcher holds two leases at most, each on a lane of its own; nobody waits for a lease to end
- * but memory that waits to be freed. A staged block is released with the next call of {@link
+ * Those of the last windows stay readable longer if they are handed to the task with {@link
+ * #retire}. A fetcher holds two leases at most, each on a lane of its own; nobody waits for a lease
+ * to end but memory that waits to be freed. A staged block is released with the next call of {@link
  * #next}.
  *
  * <p>One thread at a time asks for blocks. Any thread may close the fetcher meanwhile, as a task's
@@ -45,6 +46,7 @@ public final class BlockFetcher implements AutoCloseable {
   private InPlaceWindow previous;
   private InPlaceWindow window;
   private boolean planned;
+  private boolean finished;
   private volatile FetchedBlock block;
   private volatile boolean closed;
 
@@ -130,6 +132,7 @@ public final class BlockFetcher implements AutoCloseable {
         timed(() -> staged.startOne(ended));
       } else {
         checkWindows();
+        finished = true;
         return false;
       }
     }
@@ -156,7 +159,38 @@ public final class BlockFetcher implements AutoCloseable {
     whileOpen(this::checkWindows);
   }
 
-  /** Whether blocks may not be read any more; one volatile load. */
+  /**
+   * Hands the open windows over once all blocks were handed out, so that the fetcher holds no lease
+   * any more and the blocks stay readable until the leases are closed, whatever becomes of the
+   * fetcher. Idempotent.
+   *
+   * @param leases the task's
+   * @throws IllegalStateException if {@link #next} has not returned false yet, or if the fetcher or
+   *     the leases are closed
+   */
+  public void retire(final RetainedLeases leases) {
+    whileOpen(
+        () -> {
+          if (!finished) {
+            throw new IllegalStateException("the fetcher has not handed out all blocks yet");
+          }
+          retire(previous, leases);
+          previous = null;
+          retire(window, leases);
+          window = null;
+          if (!leases.isOpen()) {
+            throw new IllegalStateException("the leases of the task have ended");
+          }
+        });
+  }
+
+  private static void retire(final InPlaceWindow open, final RetainedLeases leases) {
+    if (open != null) {
+      leases.add(open);
+    }
+  }
+
+  /** Whether the fetcher was closed; one volatile load. Retired blocks may be read even so. */
   public boolean isClosed() {
     return closed;
   }
