@@ -56,6 +56,11 @@ public final class ShuffleNode implements AutoCloseable {
   private final Maintenance maintenance;
   private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
+  private final SocketWatch socketWatch;
+
+  /** Whether the socket may be missing: the node ends, or its server failed. */
+  private volatile boolean notServing;
+
   private boolean closed;
   private boolean freed;
 
@@ -88,6 +93,7 @@ public final class ShuffleNode implements AutoCloseable {
               new SharedMemory(root, pool),
               SegmentServer.Limits.DEFAULT);
       server.start();
+      socketWatch = new SocketWatch(server.socket());
       maintenance = new Maintenance(this::maintain);
       done = true;
     } finally {
@@ -234,6 +240,10 @@ public final class ShuffleNode implements AutoCloseable {
     reclaimer.poll();
     pool.trim();
     peers.sweep();
+    // In this order: who removes the socket in good order has set the flag before.
+    if (socketWatch.isGone() && !notServing) {
+      socketWatch.report();
+    }
   }
 
   /**
@@ -273,6 +283,7 @@ public final class ShuffleNode implements AutoCloseable {
   private void stop() {
     // First of all no byte may change any more: peers may go on reading what they have mapped.
     pool.freeze();
+    notServing = true;
     local.close();
     server.close();
     maintenance.close();
