@@ -90,7 +90,7 @@ public final class ShuffleNode implements AutoCloseable {
               folder,
               name,
               config.secret(),
-              new SharedMemory(root, pool),
+              new SharedMemory(root, pool, this::serverFailed),
               SegmentServer.Limits.DEFAULT);
       server.start();
       socketWatch = new SocketWatch(server.socket());
@@ -233,6 +233,21 @@ public final class ShuffleNode implements AutoCloseable {
         counters.moved(Path.LOCAL),
         counters.moved(Path.PEER),
         counters.moved(Path.STAGED));
+  }
+
+  /**
+   * Called when the server failed, before it drops its connections. Peers will take this node for
+   * dead and trust what they have mapped; so nothing of it may change, as if the node were dead.
+   */
+  void serverFailed(final Throwable cause) {
+    notServing = true;
+    pool.freezeForFiles();
+    LOG.error(
+        "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
+            + " holds stays as it is, peers get it staged, and map outputs go to files from now"
+            + " on. Restart the executor",
+        config.executorId(),
+        cause);
   }
 
   /** Small chores that no caller waits for. */

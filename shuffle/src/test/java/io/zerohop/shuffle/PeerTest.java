@@ -8,6 +8,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import java.io.IOException;
@@ -228,6 +229,28 @@ class PeerTest {
     assertThat(watch.isGone()).isTrue();
     assertThat(watch.report()).isTrue();
     assertThat(watch.report()).isFalse();
+  }
+
+  @Test
+  void aNodeWhoseServerFailedChangesNothingAnyMore() {
+    write(1, 2);
+    try (BlockFetcher fetcher = fetch(source(1, 2));
+        MapOutputWriter writer = owner.newMapOutput(2, 0, PARTITIONS)) {
+      assertThat(fetcher.next()).isTrue();
+      owner.serverFailed(new StackOverflowError("a bug"));
+      owner.unregisterShuffle(1); // Freed memory must not be used again, lease or not.
+      assertThatThrownBy(() -> writer.append(TestBlocks.batch(2, 0, 0, PARTITIONS, MOST)))
+          .isInstanceOf(PoolFullException.class)
+          .hasMessageContaining("frozen");
+      do {
+        final Block block = fetcher.block().block();
+        assertThat(TestNodes.read(fetcher.block()))
+            .isEqualTo(TestBlocks.block(1, block.mapId(), 2, block.partition(), MOST));
+      } while (fetcher.next());
+    }
+    TestNodes.eventually("freed", () -> owner.stats().poolUsedBytes() == 0);
+    assertThatThrownBy(() -> TestBlocks.write(owner, 2, 1, 1, PARTITIONS, MOST))
+        .isInstanceOf(PoolFullException.class);
   }
 
   @Test
