@@ -242,6 +242,7 @@ public final class ShuffleNode implements AutoCloseable {
   void serverFailed(final Throwable cause) {
     notServing = true;
     pool.freezeForFiles();
+    root.markFrozen();
     LOG.error(
         "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
             + " holds stays as it is, peers get it staged, and map outputs go to files from now"
@@ -298,6 +299,7 @@ public final class ShuffleNode implements AutoCloseable {
   private void stop() {
     // First of all no byte may change any more: peers may go on reading what they have mapped.
     pool.freeze();
+    root.markFrozen();
     notServing = true;
     local.close();
     server.close();

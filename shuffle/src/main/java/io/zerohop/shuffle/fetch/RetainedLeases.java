@@ -2,7 +2,6 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.IdentityHashMap;
-import java.util.List;
 import java.util.Map;
 
 /**
@@ -43,15 +42,11 @@ public final class RetainedLeases implements AutoCloseable {
    *     names one of them
    * @throws IllegalStateException if already closed
    */
-  public void checkIntact() {
-    final List<InPlaceWindow> windows;
-    synchronized (this) {
-      if (!open) {
-        throw new IllegalStateException("the leases have ended; whether they held is not known");
-      }
-      windows = List.copyOf(oldest.values());
+  public synchronized void checkIntact() {
+    if (!open) {
+      throw new IllegalStateException("the leases have ended; whether they held is not known");
     }
-    windows.forEach(InPlaceWindow::checkIntact);
+    oldest.values().forEach(InPlaceWindow::checkIntact); // Reads mapped memory: not while closing.
   }
 
   /** Whether the blocks may still be read. */
@@ -64,9 +59,7 @@ public final class RetainedLeases implements AutoCloseable {
     return oldest.size();
   }
 
-  /**
-   * Ends all leases; blocks must not be read any more. Does not wait, checks nothing. Idempotent.
-   */
+  /** Ends all leases, checked or not; blocks must not be read any more. Idempotent. */
   @Override
   public synchronized void close() {
     open = false;
