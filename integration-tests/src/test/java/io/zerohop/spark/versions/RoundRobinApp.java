@@ -1,0 +1,109 @@
+package io.zerohop.spark.versions;
+
+import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.count;
+import static org.apache.spark.sql.functions.max;
+import static org.apache.spark.sql.functions.sum;
+import static org.apache.spark.sql.functions.udf;
+
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.expressions.UserDefinedFunction;
+import org.apache.spark.sql.types.DataTypes;
+
+/**
+ * Deals rows of a non-deterministic map stage out round robin, and kills the other executor when
+ * some consumers have read them and others have not. A map task that runs again deals its rows out
+ * differently; unless Spark learns that from the row checksums, it mixes both deals, and rows are
+ * lost and doubled.
+ */
+public final class RoundRobinApp {
+  private static final long ROWS = 40_000;
+  private static final int MAPS = 4;
+  private static final int READERS = 10;
+
+  /** The reader that strikes: with two cores, about half of the others are done by then. */
+  private static final int STRIKER = 6;
+
+  private RoundRobinApp() {}
+
+  /**
+   * Prints rows, distinct ids, the largest count of one id and the sum of ids.
+   *
+   * @param args path of a marker file that does not exist yet
+   */
+  public static void main(final String[] args) {
+    final String marker = args[0];
+    final SparkSession spark = SparkSession.builder().appName("zerohop-round-robin").getOrCreate();
+    try {
+      final UserDefinedFunction noise =
+          udf((UDF1<Long, Long>) id -> ThreadLocalRandom.current().nextLong(), DataTypes.LongType)
+              .asNondeterministic();
+      final UserDefinedFunction strike =
+          udf(
+                  (UDF1<Long, Long>)
+                      id -> {
+                        strikeOnce(marker);
+                        return id;
+                      },
+                  DataTypes.LongType)
+              .asNondeterministic();
+      final Dataset<Row> dealt =
+          spark
+              .range(0, ROWS, 1, MAPS)
+              .select(col("id"), noise.apply(col("id")).as("noise"))
+              .repartition(READERS);
+      final Row row =
+          dealt
+              .select(strike.apply(col("id")).as("id"), col("noise"))
+              .groupBy("id")
+              // Noise that nobody asks for would be left out from the beginning.
+              .agg(count("*").as("n"), max("noise").as("noise"))
+              .agg(sum("n"), count("*"), max("n"), sum("id"), count("noise"))
+              .collectAsList()
+              .get(0);
+      System.out.println(
+          "round-robin-app: version=%s rows=%d ids=%d most=%d sum=%d struck=%b"
+              .formatted(
+                  spark.version(),
+                  row.getLong(0),
+                  row.getLong(1),
+                  row.getLong(2),
+                  row.getLong(3),
+                  Files.exists(Path.of(marker))));
+    } finally {
+      spark.stop();
+    }
+  }
+
+  private static void strikeOnce(final String marker) throws IOException {
+    if (TaskContext.getPartitionId() != STRIKER || Files.exists(Path.of(marker))) {
+      return;
+    }
+    try {
+      Files.createFile(Path.of(marker));
+    } catch (final FileAlreadyExistsException other) {
+      return;
+    }
+    final ProcessHandle self = ProcessHandle.current();
+    final List<ProcessHandle> others =
+        self.parent().orElseThrow().children().filter(p -> p.pid() != self.pid()).toList();
+    others.forEach(ProcessHandle::destroyForcibly);
+    CompletableFuture.allOf(
+            others.stream().map(ProcessHandle::onExit).toArray(CompletableFuture[]::new))
+        .orTimeout(Duration.ofSeconds(20).toSeconds(), TimeUnit.SECONDS)
+        .join();
+  }
+}

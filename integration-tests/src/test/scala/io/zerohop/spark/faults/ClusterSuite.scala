@@ -1,0 +1,31 @@
+package io.zerohop.spark.faults
+
+import java.nio.file.{Files, Path}
+
+import io.zerohop.spark.support.Cluster
+import org.scalatest.BeforeAndAfterAll
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Tests that share one cluster; a fault is expected to leave it as good as new. */
+abstract class ClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
+  protected def executors: Int = 2
+
+  protected def settings: Map[String, String] = Map.empty
+
+  private var running: Option[Cluster] = None
+
+  protected def cluster: Cluster = running.get
+
+  protected lazy val folder: Path = Files.createTempDirectory("zerohop-faults")
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    running = Some(new Cluster(executors, settings))
+  }
+
+  override protected def afterAll(): Unit =
+    try {
+      running.foreach(_.close())
+      running = None
+    } finally super.afterAll()
+}

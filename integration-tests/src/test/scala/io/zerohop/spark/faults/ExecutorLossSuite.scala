@@ -1,0 +1,100 @@
+package io.zerohop.spark.faults
+
+import io.zerohop.spark.suites.ManagerUnderTest
+import org.apache.spark.sql.functions.{col, count, sum, udf}
+import org.apache.spark.zerohop.SparkInternals
+
+/** An executor dies by SIGKILL at each moment of a shuffle; the answer stays the same. */
+class ExecutorLossSuite extends ClusterSuite {
+
+  test("during write") {
+    Soak.repeat("executor killed during write") { run =>
+      val fault = Fault.in(folder)
+      val victim = run % Workload.Maps
+      survives(fault) {
+        Workload.answer(Workload.shuffled(cluster.sc) { (map, record) =>
+          if (map == victim && record == Workload.RecordsPerMap / 2) fault.killSelf()
+        })((_, _) => ())
+      }
+    }
+  }
+
+  test("between stages") {
+    Soak.repeat("executor killed between stages") { run =>
+      cluster.awaitExecutors()
+      val shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
+      val (answer, bytes) = cluster.counted(s"killed between stages, run $run") {
+        assert(shuffled.count() === Workload.Maps * Workload.RecordsPerMap)
+        val ids = cluster.pids.keys.toSeq.sorted
+        cluster.kill(ids(run % ids.size))
+        Workload.answer(shuffled)((_, _) => ())
+      }
+      assert(answer === Workload.expected)
+      assert(bytes.finishedMapTasks > Workload.Maps)
+      afterFault()
+      bytes.failedTasks
+    }
+  }
+
+  test("during read: the owner of the blocks") {
+    Soak.repeat("owner killed during read") { run =>
+      val fault = Fault.in(folder)
+      survives(fault) {
+        Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ())) { (partition, record) =>
+          if (partition == run % Workload.Reducers && record == 100) fault.killOthers()
+        }
+      }
+    }
+  }
+
+  test("during read: the reader, with its leases") {
+    Soak.repeat("reader killed during read") { run =>
+      val fault = Fault.in(folder)
+      survives(fault) {
+        Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ())) { (partition, record) =>
+          if (partition == run % Workload.Reducers && record == 100) fault.killSelf()
+        }
+      }
+    }
+  }
+
+  test("in a SQL join and aggregate") {
+    Soak.repeat("executor killed in a SQL join") { run =>
+      val fault = Fault.in(folder)
+      val trap = 1000L * run + 7
+      val trapped = udf { (id: Long) => if (id == trap) fault.killSelf(); id }
+      survives(fault, expected = (0L until 500L).map(k => (k, 80L, 80L * k + 500 * 3160)).toSet) {
+        val spark = cluster.spark
+        val left = spark.range(0, 40000, 1, 8)
+          .select((trapped(col("id")) % 500).as("k"), col("id"))
+          .repartition(8, col("k"))
+        val right = spark.range(0, 500, 1, 4).select(col("id").as("r"))
+        left
+          .join(right.hint("merge"), col("k") === col("r"))
+          .groupBy("k")
+          .agg(count("*"), sum("id"))
+          .collect()
+          .map(row => (row.getLong(0), row.getLong(1), row.getLong(2)))
+          .toSet
+      }
+    }
+  }
+
+  private def survives(fault: Fault): (=> Workload.Answer) => Int =
+    survives(fault, Workload.expected)
+
+  private def survives[T](fault: Fault, expected: T)(job: => T): Int = {
+    cluster.awaitExecutors()
+    val (answer, bytes) = cluster.counted(getClass.getSimpleName)(job)
+    assert(fault.happened)
+    assert(answer === expected)
+    afterFault()
+    bytes.failedTasks
+  }
+
+  private def afterFault(): Unit = {
+    cluster.awaitExecutors()
+    if (ManagerUnderTest.isZerohop) cluster.assertNothingHeld()
+    else SparkInternals.shuffleIds(cluster.sc).foreach(SparkInternals.removeShuffle(cluster.sc, _))
+  }
+}

@@ -1,0 +1,47 @@
+package io.zerohop.spark.faults
+
+import java.nio.file.{FileAlreadyExistsException, Files, Path, Paths}
+
+import scala.jdk.CollectionConverters._
+
+import io.zerohop.spark.support.Cluster
+
+/**
+ * A fault that a task commits when it comes by, once however often the task is run again: the first
+ * to create the marker file does it.
+ *
+ * @param marker path of a file that does not exist yet
+ */
+final case class Fault(marker: String) {
+  import Fault._
+
+  /** SIGKILL to the executor that runs the calling task; the call does not return. */
+  def killSelf(): Unit = if (isFirst) {
+    new ProcessBuilder("kill", "-9", ProcessHandle.current.pid.toString).start().waitFor()
+    Thread.sleep(DeadlineMillis)
+    throw new IllegalStateException("SIGKILL did not end this process")
+  }
+
+  /** SIGKILL to every other executor of the application; returns when they are gone. */
+  def killOthers(): Unit = if (isFirst) {
+    val self = ProcessHandle.current
+    self.parent.get.children.iterator.asScala
+      .filter(_.pid != self.pid)
+      .foreach(other => Cluster.kill(other.pid))
+  }
+
+  def happened: Boolean = Files.exists(Paths.get(marker))
+
+  private def isFirst: Boolean =
+    try {
+      Files.createFile(Paths.get(marker))
+      true
+    } catch { case _: FileAlreadyExistsException => false }
+}
+
+object Fault {
+  private val DeadlineMillis = 30000L
+
+  def in(folder: Path): Fault =
+    Fault(folder.resolve(s"fault-${java.util.UUID.randomUUID}").toString)
+}

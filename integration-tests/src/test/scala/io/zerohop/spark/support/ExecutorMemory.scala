@@ -1,0 +1,91 @@
+package io.zerohop.spark.support
+
+import java.io.RandomAccessFile
+import java.nio.channels.FileChannel.MapMode
+import java.nio.{ByteOrder, MappedByteBuffer}
+import java.nio.file.{Files, Path, Paths}
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+/** The memory segments of another process of ours, as `/proc` shows them. */
+final class ExecutorMemory(pid: Long) {
+  import ExecutorMemory._
+
+  /** Descriptors of the segments that the process holds open. */
+  def segments: Seq[Path] = memfds(pid)
+
+  /** Flips one byte in every payload that starts with `marker`; returns how many. */
+  def damagePayloads(marker: String): Int =
+    flip(find(marker.getBytes("US-ASCII"), segments).map { case (segment, at) =>
+      (segment, at + marker.length / 2)
+    })
+
+  /**
+   * Flips one byte in every catalog entry of a shuffle, in its batch heads, where it says where
+   * blocks lie; returns how many. Layouts: docs of `ChunkLayout` and `EntryLayout`.
+   */
+  def damageEntries(shuffleId: Int): Int =
+    flip(entries(shuffleId).map { case (segment, at) => (segment, at + EntryBatches + 8) })
+
+  private def entries(shuffleId: Int): Seq[(Path, Int)] =
+    chunks(shuffleId).flatMap { case (segment, chunk) =>
+      mapped(segment) { memory =>
+        val slots = chunk + memory.getInt(chunk + ChunkSlots)
+        (0 until memory.getInt(chunk + ChunkSlotCount)).flatMap { slot =>
+          val offset = (memory.getLong(slots + slot * 16 + 8) & 0xffffffffL) << 3
+          if (offset == 0) None else Some((segment, chunk + offset.toInt))
+        }
+      }
+    }
+
+  private def chunks(shuffleId: Int): Seq[(Path, Int)] =
+    find(ChunkMagic, segments).filter { case (segment, at) =>
+      mapped(segment)(_.getInt(at + ChunkShuffle)) == shuffleId
+    }
+
+  private def flip(places: Seq[(Path, Int)]): Int = {
+    for ((segment, places) <- places.groupMap(_._1)(_._2)) {
+      mapped(segment) { memory =>
+        places.foreach(at => memory.put(at, (memory.get(at) ^ 0x55).toByte))
+      }
+    }
+    places.size
+  }
+}
+
+object ExecutorMemory {
+  private val ChunkMagic = "ZZchunk1".getBytes("US-ASCII")
+  private val ChunkShuffle = 16
+  private val ChunkSlotCount = 36
+  private val ChunkSlots = 40
+  private val EntryBatches = 40
+
+  /** Segments of Zerohop that a process holds, as paths that can be opened. */
+  def memfds(pid: Long): Seq[Path] = {
+    val folder = Paths.get(s"/proc/$pid/fd")
+    val links = Try(Using.resource(Files.list(folder))(_.iterator.asScala.toVector))
+    links.getOrElse(Vector.empty).filter { link =>
+      Try(Files.readSymbolicLink(link).toString).toOption.exists(_.startsWith("/memfd:zerohop"))
+    }
+  }
+
+  private def mapped[T](segment: Path)(body: MappedByteBuffer => T): T =
+    Using.resource(new RandomAccessFile(segment.toFile, "rw")) { file =>
+      val memory = file.getChannel.map(MapMode.READ_WRITE, 0, file.length)
+      memory.order(ByteOrder.nativeOrder)
+      body(memory)
+    }
+
+  private def find(bytes: Array[Byte], segments: Seq[Path]): Seq[(Path, Int)] =
+    segments.flatMap { segment =>
+      mapped(segment) { memory =>
+        (0 to memory.capacity - bytes.length).iterator
+          .filter(at => memory.get(at) == bytes(0) && bytes.indices.forall { i =>
+            memory.get(at + i) == bytes(i)
+          })
+          .map(at => (segment, at))
+          .toVector
+      }
+    }
+}

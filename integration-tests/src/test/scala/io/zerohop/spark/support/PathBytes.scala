@@ -1,0 +1,36 @@
+package io.zerohop.spark.support
+
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.{AtomicInteger, LongAdder}
+
+import org.apache.spark.Success
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+
+/** What tasks report of their shuffle: bytes and blocks per path, and how often tasks failed. */
+final class PathBytes extends SparkListener {
+  private val counts = new ConcurrentHashMap[String, LongAdder]
+  private val failures = new AtomicInteger
+  private val mapTasks = new AtomicInteger
+  private val speculative = new AtomicInteger
+
+  override def onTaskEnd(end: SparkListenerTaskEnd): Unit = {
+    if (end.reason != Success) failures.incrementAndGet()
+    if (end.taskType == "ShuffleMapTask" && end.reason == Success) mapTasks.incrementAndGet()
+    if (end.taskInfo.speculative) speculative.incrementAndGet()
+    for {
+      info <- end.taskInfo.accumulables
+      name <- info.name if name.startsWith("zerohop.")
+      update <- info.update
+    } counts.computeIfAbsent(name, _ => new LongAdder).add(update.toString.toLong)
+  }
+
+  /** `local`, `peer` or `staged`. */
+  def bytes(path: String): Long = Option(counts.get(s"zerohop.$path.bytes")).fold(0L)(_.sum)
+
+  def failedTasks: Int = failures.get
+
+  def speculativeTasks: Int = speculative.get
+
+  /** Map tasks that succeeded; more than there are partitions when some ran again. */
+  def finishedMapTasks: Int = mapTasks.get
+}
