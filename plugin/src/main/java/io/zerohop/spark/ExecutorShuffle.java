@@ -3,14 +3,19 @@ package io.zerohop.spark;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.staged.BlockTransferTransport;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
 import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.util.TaskCompletionListener;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -32,6 +37,7 @@ final class ExecutorShuffle implements AutoCloseable {
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
   private final BlockTransferTransport transport;
+  private final Map<TaskContext, RetainedLeases> retained = new ConcurrentHashMap<>();
   private final Thread atExit = new Thread(this::closeQuietly, "zerohop-exit");
 
   private ExecutorShuffle(
@@ -86,6 +92,7 @@ final class ExecutorShuffle implements AutoCloseable {
             .paths(ZerohopConf.PATHS.get(conf))
             .connectLimit(Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)))
             .requestLimit(Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf)))
+            .stagedLimit(stagedLimit(conf))
             .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
             .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
             .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
@@ -105,6 +112,16 @@ final class ExecutorShuffle implements AutoCloseable {
           e);
       return null;
     }
+  }
+
+  /**
+   * Longer than Spark's own client takes to give a block up: all its tries and the waits between.
+   */
+  private static Duration stagedLimit(final SparkConf conf) {
+    final long network = conf.getTimeAsSeconds("spark.network.timeout", "120s");
+    final long pause = conf.getTimeAsSeconds("spark.shuffle.io.retryWait", "5s");
+    final int tries = 1 + conf.getInt("spark.shuffle.io.maxRetries", 3);
+    return Duration.ofSeconds(tries * (network + pause));
   }
 
   private static BlockManagerId locationOf(final BlockManagerId own, final ShuffleNode node) {
@@ -134,6 +151,30 @@ final class ExecutorShuffle implements AutoCloseable {
 
   BlockTransferTransport transport() {
     return transport;
+  }
+
+  /** The leases that readers of a task leave behind; they end with the task. */
+  RetainedLeases retained(final TaskContext context) {
+    final RetainedLeases leases = new RetainedLeases();
+    final RetainedLeases known = retained.putIfAbsent(context, leases);
+    if (known != null) {
+      return known;
+    }
+    context.addTaskCompletionListener(
+        (TaskCompletionListener)
+            ended -> {
+              retained.remove(context);
+              try {
+                if (!context.isFailed() && !context.isInterrupted()) {
+                  leases.checkIntact();
+                }
+              } catch (final ZerohopException e) {
+                throw FailureOutcome.raise(e);
+              } finally {
+                leases.close();
+              }
+            });
+    return leases;
   }
 
   long writeBufferBytes() {

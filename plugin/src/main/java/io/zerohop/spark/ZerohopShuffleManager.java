@@ -143,7 +143,8 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
         metrics,
         new ReadMetrics(ours.accumulators(), here.metrics()),
         here.node(),
-        here.transport());
+        here.transport(),
+        here.retained(context));
   }
 
   private ExecutorShuffle executor(final ZerohopShuffleHandle<?, ?, ?> handle) {

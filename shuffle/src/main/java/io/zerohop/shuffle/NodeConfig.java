@@ -17,6 +17,7 @@ public final class NodeConfig {
   private final Set<Path> paths;
   private final Duration connectLimit;
   private final Duration requestLimit;
+  private final Duration stagedLimit;
   private final int windowBlocks;
   private final long windowBytes;
   private final long landingBytes;
@@ -32,6 +33,7 @@ public final class NodeConfig {
     paths = Set.copyOf(builder.paths);
     connectLimit = Objects.requireNonNull(builder.connectLimit, "connectLimit");
     requestLimit = Objects.requireNonNull(builder.requestLimit, "requestLimit");
+    stagedLimit = Objects.requireNonNull(builder.stagedLimit, "stagedLimit");
     windowBlocks = (int) positive(builder.windowBlocks, "windowBlocks");
     windowBytes = positive(builder.windowBytes, "windowBytes");
     landingBytes = positive(builder.landingBytes, "landingBytes");
@@ -86,9 +88,17 @@ public final class NodeConfig {
     return connectLimit;
   }
 
-  /** Longest time to wait for one answer, block or readiness. */
+  /** Longest time to wait for one answer of a peer, or for a map output to become ready. */
   public Duration requestLimit() {
     return requestLimit;
+  }
+
+  /**
+   * Longest time in which none of a reader's staged blocks arrives. Long, since the staged
+   * transport has limits and retries of its own; this one only ends what would hang for ever.
+   */
+  public Duration stagedLimit() {
+    return stagedLimit;
   }
 
   /** Most blocks of one fetch window. */
@@ -125,6 +135,7 @@ public final class NodeConfig {
     private Set<Path> paths = EnumSet.allOf(Path.class);
     private Duration connectLimit = Duration.ofSeconds(5);
     private Duration requestLimit = Duration.ofSeconds(30);
+    private Duration stagedLimit = Duration.ofMinutes(10);
     private int windowBlocks = 1024;
     private long windowBytes = 48L << 20;
     private long landingBytes = 256L << 20;
@@ -178,6 +189,11 @@ public final class NodeConfig {
 
     public Builder requestLimit(final Duration value) {
       requestLimit = value;
+      return this;
+    }
+
+    public Builder stagedLimit(final Duration value) {
+      stagedLimit = value;
       return this;
     }
 

@@ -56,6 +56,11 @@ public final class ShuffleNode implements AutoCloseable {
   private final Maintenance maintenance;
   private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
+  private final SocketWatch socketWatch;
+
+  /** Whether the socket may be missing: the node ends, or its server failed. */
+  private volatile boolean notServing;
+
   private boolean closed;
   private boolean freed;
 
@@ -85,9 +90,10 @@ public final class ShuffleNode implements AutoCloseable {
               folder,
               name,
               config.secret(),
-              new SharedMemory(root, pool),
+              new SharedMemory(root, pool, this::serverFailed),
               SegmentServer.Limits.DEFAULT);
       server.start();
+      socketWatch = new SocketWatch(server.socket());
       maintenance = new Maintenance(this::maintain);
       done = true;
     } finally {
@@ -229,11 +235,31 @@ public final class ShuffleNode implements AutoCloseable {
         counters.moved(Path.STAGED));
   }
 
+  /**
+   * Called when the server failed, before it drops its connections. Peers will take this node for
+   * dead and trust what they have mapped; so nothing of it may change, as if the node were dead.
+   */
+  void serverFailed(final Throwable cause) {
+    notServing = true;
+    pool.freezeForFiles();
+    root.markFrozen();
+    LOG.error(
+        "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
+            + " holds stays as it is, peers get it staged, and map outputs go to files from now"
+            + " on. Restart the executor",
+        config.executorId(),
+        cause);
+  }
+
   /** Small chores that no caller waits for. */
   private void maintain() {
     reclaimer.poll();
     pool.trim();
     peers.sweep();
+    // In this order: who removes the socket in good order has set the flag before.
+    if (socketWatch.isGone() && !notServing) {
+      socketWatch.report();
+    }
   }
 
   /**
@@ -273,6 +299,8 @@ public final class ShuffleNode implements AutoCloseable {
   private void stop() {
     // First of all no byte may change any more: peers may go on reading what they have mapped.
     pool.freeze();
+    root.markFrozen();
+    notServing = true;
     local.close();
     server.close();
     maintenance.close();

@@ -8,10 +8,15 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.transport.FakeStaging;
+import io.zerohop.shuffle.transport.OwnerGoneException;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -173,19 +178,79 @@ class PeerTest {
   }
 
   @Test
-  void anOwnerThatClosedIsGone() {
+  void anOwnerThatClosedIsGoneForWhoMayNotStage() {
     write(1, 2);
     final BlockSource source = source(1, 2);
     TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), 2, MOST, source);
     owner.close();
-    try (BlockFetcher fetcher = fetch(source)) {
+    try (ShuffleNode strict =
+            ShuffleNode.start(
+                TestNodes.config(base.resolve("s"), "strict")
+                    .paths(EnumSet.of(Path.LOCAL, Path.PEER))
+                    .build());
+        BlockFetcher fetcher =
+            strict.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOfSatisfying(
               BlockFetchException.class, e -> assertThat(e.source()).isSameAs(source))
+          .hasCauseInstanceOf(OwnerGoneException.class)
           .hasMessageContaining("owner");
     }
+    // Others let the staged transport find out.
+    final FakeStaging staging = new FakeStaging(2, MOST);
+    assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
+        .containsOnlyKeys(Path.STAGED);
     TestNodes.eventually("unmapped", () -> reader.stats().mappedPeerSegments() == 0);
     owner = TestNodes.start(base.resolve("s"), "owner");
+  }
+
+  /** A cleaner of /tmp removed the file: the owner lives, and is not taken for dead. */
+  @Test
+  void anOwnerWhoseSocketFileVanishedIsStaged() throws IOException {
+    write(1, 2);
+    final List<java.nio.file.Path> sockets;
+    try (Stream<java.nio.file.Path> files = Files.walk(base.resolve("s"))) {
+      sockets = files.filter(f -> f.getFileName().toString().startsWith("owner-")).toList();
+    }
+    assertThat(sockets).hasSize(1);
+    Files.delete(sockets.get(0));
+    final FakeStaging staging = new FakeStaging(2, MOST);
+    assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source(1, 2)))
+        .containsOnlyKeys(Path.STAGED);
+    staging.assertAllReleased();
+  }
+
+  @Test
+  void aSocketThatVanishedIsReportedOnce() throws IOException {
+    final java.nio.file.Path socket = Files.createFile(base.resolve("socket"));
+    final SocketWatch watch = new SocketWatch(socket);
+    assertThat(watch.isGone()).isFalse();
+    Files.delete(socket);
+    assertThat(watch.isGone()).isTrue();
+    assertThat(watch.report()).isTrue();
+    assertThat(watch.report()).isFalse();
+  }
+
+  @Test
+  void aNodeWhoseServerFailedChangesNothingAnyMore() {
+    write(1, 2);
+    try (BlockFetcher fetcher = fetch(source(1, 2));
+        MapOutputWriter writer = owner.newMapOutput(2, 0, PARTITIONS)) {
+      assertThat(fetcher.next()).isTrue();
+      owner.serverFailed(new StackOverflowError("a bug"));
+      owner.unregisterShuffle(1); // Freed memory must not be used again, lease or not.
+      assertThatThrownBy(() -> writer.append(TestBlocks.batch(2, 0, 0, PARTITIONS, MOST)))
+          .isInstanceOf(PoolFullException.class)
+          .hasMessageContaining("frozen");
+      do {
+        final Block block = fetcher.block().block();
+        assertThat(TestNodes.read(fetcher.block()))
+            .isEqualTo(TestBlocks.block(1, block.mapId(), 2, block.partition(), MOST));
+      } while (fetcher.next());
+    }
+    TestNodes.eventually("freed", () -> owner.stats().poolUsedBytes() == 0);
+    assertThatThrownBy(() -> TestBlocks.write(owner, 2, 1, 1, PARTITIONS, MOST))
+        .isInstanceOf(PoolFullException.class);
   }
 
   @Test
@@ -216,7 +281,11 @@ class PeerTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("fetch windows");
     TestNodes.eventually("its leases are dropped", () -> owner.stats().retiredRegions() == 0);
-    // Its mapping outlives its connection, and what it reads now is refused at the window's end.
+    // Its mapping outlives its connection, and what it reads now is refused at the window's end,
+    // or when it is asked for.
+    assertThatThrownBy(fetcher::checkIntact)
+        .isInstanceOf(BlockFetchException.class)
+        .hasMessageContaining("connection to its owner was lost");
     assertThatThrownBy(
             () -> {
               while (fetcher.next()) {

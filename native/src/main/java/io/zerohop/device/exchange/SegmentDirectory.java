@@ -18,6 +18,13 @@ public interface SegmentDirectory {
   /** A new handle to a segment, which the server closes once it is sent; null when it is gone. */
   SegmentHandle export(long segmentId);
 
+  /**
+   * The server failed and ends, although nobody closed it. Called once, before any connection ends:
+   * to peers the end of their connection looks like the end of this process, and they trust what
+   * they have mapped. So whatever memory was handed out must not change from here on.
+   */
+  void failed(Throwable cause);
+
   /** The peer's connection ended, exactly once for each {@link #connected} that returned. */
   void disconnected(PeerInfo peer);
 }

@@ -118,6 +118,7 @@ public final class SegmentServer implements AutoCloseable {
   }
 
   private void serve() {
+    boolean mayEnd = true;
     try {
       while (!stopping) {
         final int count = pollAll();
@@ -129,10 +130,27 @@ public final class SegmentServer implements AutoCloseable {
         }
         sweepClosed();
       }
-    } catch (final RuntimeException e) {
-      LOG.error("segment server {} ends after a failure; peers fall back to staged reads", name, e);
-    } finally {
+    } catch (final RuntimeException | Error e) {
+      mayEnd = fail(e);
+    }
+    if (mayEnd) {
       cleanUp();
+    }
+  }
+
+  /** Whether the connections may end now. */
+  private boolean fail(final Throwable cause) {
+    LOG.error(
+        "FATAL: segment server {} failed and ends, though its process lives on; peers cannot reach"
+            + " its memory any more. Restart the process, and report this",
+        name,
+        cause);
+    try {
+      directory.failed(cause);
+      return true;
+    } catch (final RuntimeException | Error e) {
+      LOG.error("FATAL: segment server {} leaves its connections open; see above", name, e);
+      return false;
     }
   }
 

@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
@@ -144,6 +145,25 @@ final class SegmentServerTest {
           .isInstanceOf(ZerohopException.class)
           .hasMessageContaining("not sealed");
     }
+  }
+
+  @Test
+  void aServerThatFailsSaysSoBeforeItsConnectionsEnd() throws Exception {
+    table.add(
+        1,
+        () -> {
+          throw new StackOverflowError("a bug of its own");
+        });
+    final CompletableFuture<Void> closed = new CompletableFuture<>();
+    try (PeerLink idle = link();
+        PeerLink link = link()) {
+      idle.onClosed(() -> closed.complete(null));
+      assertThatThrownBy(() -> link.fetch(1, LIMIT)).isInstanceOf(ExchangeException.class);
+      closed.get(LIMIT.toSeconds(), TimeUnit.SECONDS);
+      assertThat(table.failures).containsExactly("a bug of its own, 0 disconnected");
+    }
+    server.close();
+    assertThat(table.disconnected).hasValue(2);
   }
 
   @Test

@@ -3,8 +3,10 @@ package io.zerohop.device.exchange;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
@@ -16,6 +18,10 @@ public final class SegmentTable implements SegmentDirectory {
 
   public final AtomicInteger connected = new AtomicInteger();
   public final AtomicInteger disconnected = new AtomicInteger();
+
+  /** What was told by {@link #failed}, and how many had been disconnected by then. */
+  public final List<String> failures = new CopyOnWriteArrayList<>();
+
   private final Map<Long, Supplier<SegmentHandle>> segments = new ConcurrentHashMap<>();
 
   public SegmentTable add(final long id, final Segment segment) {
@@ -42,6 +48,11 @@ public final class SegmentTable implements SegmentDirectory {
   public SegmentHandle export(final long segmentId) {
     final Supplier<SegmentHandle> export = segments.get(segmentId);
     return export == null ? null : export.get();
+  }
+
+  @Override
+  public void failed(final Throwable cause) {
+    failures.add(cause.getMessage() + ", " + disconnected.get() + " disconnected");
   }
 
   @Override

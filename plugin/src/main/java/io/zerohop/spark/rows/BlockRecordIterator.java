@@ -83,6 +83,10 @@ final class BlockRecordIterator extends AbstractIterator<Product2<?, ?>> {
       count();
       context.killTaskIfInterrupted();
     }
+    if (fetcher.isClosed()) {
+      // Threads that feed a process may outlive their task; what they would read may be gone.
+      throw new IllegalStateException("The task that reads these blocks has ended");
+    }
     try {
       return current.next();
     } catch (final ZerohopException e) {

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rows;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.Path;
@@ -7,7 +8,9 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.spark.FailureOutcome;
 import io.zerohop.spark.ReadMetrics;
 import io.zerohop.spark.SparkLinks;
 import java.util.ArrayList;
@@ -46,12 +49,14 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   private final ReadMetrics pathMetrics;
   private final ShuffleNode node;
   private final StagedTransport staged;
+  private final RetainedLeases retained;
 
   /**
    * A reader.
    *
    * @param blocks owners and their blocks, as Spark's tracker gives them
    * @param pathMetrics told of every window
+   * @param retained keeps what was read readable until the task ends
    */
   public RowsReader(
       final ShuffleDependency<K, Object, C> dependency,
@@ -60,7 +65,8 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
       final ShuffleReadMetricsReporter metrics,
       final ReadMetrics pathMetrics,
       final ShuffleNode node,
-      final StagedTransport staged) {
+      final StagedTransport staged,
+      final RetainedLeases retained) {
     this.dependency = dependency;
     this.blocks = blocks;
     this.context = context;
@@ -68,6 +74,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
     this.pathMetrics = pathMetrics;
     this.node = node;
     this.staged = staged;
+    this.retained = retained;
   }
 
   @Override
@@ -101,28 +108,44 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
               }
             },
             context::isInterrupted);
+    final UnsafeRows rows = UnsafeRows.of(dependency.serializer());
+    final BlockRecords any = new StreamRecords(dependency.serializer());
     final BlockRecordIterator iterator =
         new BlockRecordIterator(
             fetcher,
             sources,
-            codec(),
+            rows == null ? any : new UnsafeRowRecords(rows, any),
             context,
             metrics,
-            () -> context.taskMetrics().mergeShuffleReadMetrics());
-    // Rows point into the mapping, so leases end with the task and not with the last record.
+            () -> {
+              context.taskMetrics().mergeShuffleReadMetrics();
+              if (rows == null) {
+                fetcher.close();
+              } else {
+                // The last row points into the mapping, and may be in use until the task ends.
+                fetcher.retire(retained);
+              }
+            });
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {
               iterator.count();
-              fetcher.close();
+              finish(fetcher);
             });
     return iterator;
   }
 
-  private BlockRecords codec() {
-    final BlockRecords any = new StreamRecords(dependency.serializer());
-    final UnsafeRows rows = UnsafeRows.of(dependency.serializer());
-    return rows == null ? any : new UnsafeRowRecords(rows, any);
+  /** At the task's end; a task that stopped early must not succeed on memory that was lost. */
+  private void finish(final BlockFetcher fetcher) {
+    try {
+      if (!fetcher.isClosed() && !context.isFailed() && !context.isInterrupted()) {
+        fetcher.checkIntact();
+      }
+    } catch (final ZerohopException e) {
+      throw FailureOutcome.raise(e);
+    } finally {
+      fetcher.close();
+    }
   }
 
   private List<BlockSource> sources() {

@@ -9,6 +9,7 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -28,6 +29,7 @@ public final class LanePool implements LeaseBarrier {
   private final AtomicIntegerArray taken;
   private final AtomicIntegerArray done;
   private final AtomicInteger open = new AtomicInteger();
+  private final AtomicLong leases = new AtomicLong();
 
   /**
    * @param root the owner's root segment, mapped
@@ -79,7 +81,8 @@ public final class LanePool implements LeaseBarrier {
     final int epoch = taken.incrementAndGet(lane);
     buffer.putIntVolatile(offset(lane) + LaneLayout.TAKEN, epoch);
     VarHandle.fullFence();
-    return new Lease(lane, epoch);
+    // Numbered behind the fence and before anything is looked up: see Lease.isOlderThan.
+    return new Lease(lane, epoch, leases.incrementAndGet());
   }
 
   private Integer await(final Duration limit, final BooleanSupplier cancelled) {
@@ -134,15 +137,26 @@ public final class LanePool implements LeaseBarrier {
     return RootLayout.LANES + (firstLane + lane) * LaneLayout.LANE_BYTES;
   }
 
-  /** A hold on everything that was looked up after it was taken. Belongs to one thread. */
+  /** A hold on everything that was looked up after it was taken. Used by one thread at a time. */
   public final class Lease implements AutoCloseable {
     private final int lane;
     private final int epoch;
+    private final long number;
     private boolean released;
 
-    private Lease(final int lane, final int epoch) {
+    private Lease(final int lane, final int epoch, final long number) {
       this.lane = lane;
       this.epoch = epoch;
+      this.number = number;
+    }
+
+    /**
+     * Whether this lease was visible to the owner before anything was looked up under the other one
+     * of the same pool. Then, while this one is open, it also holds what was looked up under the
+     * other (docs/leases.md).
+     */
+    public boolean isOlderThan(final Lease other) {
+      return number < other.number;
     }
 
     /** Ends the lease; nothing that was looked up under it may be read any more. Idempotent. */

@@ -15,7 +15,8 @@ import io.zerohop.shuffle.pool.SegmentIds;
  *     24 | segment table offset       | segment table slots        |
  *     32 | directory offset           | directory cells            |
  *     40 | lanes offset               | lanes                      |
- *     48 | zero ...                                                |
+ *     48 | zero                                                    |
+ *     64 | frozen                     | zero ...                   |
  *    128 +---------------------------------------------------------+
  *        | segment table: one word a slot, the id of the segment   |
  *        | in use, 0 if none; a peer sees a retired segment by it   |
@@ -29,6 +30,9 @@ import io.zerohop.shuffle.pool.SegmentIds;
  *        | lanes, see LaneLayout                                   |
  *        +---------------------------------------------------------+
  * </pre>
+ *
+ * <p>{@code frozen} is 0, and 1 from when the owner stopped reusing memory for good, before it ends
+ * its connections.
  *
  * <p>Memory order: the header is written before any peer can map the segment. A cell is read
  * between two reads of its version (acquire) that must be equal and even. A version is never used
@@ -50,6 +54,7 @@ public final class RootLayout {
   static final int LANES_OFFSET = 40;
   static final int LANE_COUNT_OFFSET = 44;
   static final int CRC_TO = 64;
+  static final int FROZEN_OFFSET = 64;
   static final int HEADER_BYTES = 128;
 
   static final int TABLE_SLOTS = SegmentIds.MAX_SLOTS;

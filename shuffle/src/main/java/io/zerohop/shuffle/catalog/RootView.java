@@ -48,6 +48,11 @@ public final class RootView {
     return memory;
   }
 
+  /** Whether the owner reuses no memory any more (acquire). */
+  public boolean isFrozen() {
+    return buffer.getIntVolatile(RootLayout.FROZEN_OFFSET) != 0;
+  }
+
   /** Whether the owner still uses the segment of this id (acquire). */
   public boolean inUse(final long segmentId) {
     return buffer.getLongVolatile(

@@ -10,6 +10,8 @@ import io.zerohop.shuffle.transport.StagedTransport;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -18,24 +20,35 @@ import java.util.function.BooleanSupplier;
  *
  * <p>A block in place stays readable until the reader has asked for the second block of the next
  * window, or to {@link #close}: rows that point into it may be in use while the reader looks ahead.
- * So a fetcher holds two leases at most, each on a lane of its own; nobody waits for a lease to end
- * but memory that waits to be freed. A staged block is released with the next call of {@link
+ * Those of the last windows stay readable longer if they are handed to the task with {@link
+ * #retire}. A fetcher holds two leases at most, each on a lane of its own; nobody waits for a lease
+ * to end but memory that waits to be freed. A staged block is released with the next call of {@link
  * #next}.
  *
- * <p>Belongs to one thread, which closes it.
+ * <p>One thread at a time asks for blocks. Any thread may close the fetcher meanwhile, as a task's
+ * end does while a thread that the task started still reads: that ends every wait, whatever was
+ * being opened is released, and {@link #next} fails. Blocks must not be read any more then; a
+ * reader that may be overtaken asks {@link #isClosed} before each row.
  */
 public final class BlockFetcher implements AutoCloseable {
+  private static final long CLOSE_PATIENCE_MILLIS = 1_000;
+
   private final FetchContext context;
   private final List<BlockSource> sources;
   private final FetchListener listener;
-  private final BooleanSupplier cancelled;
+  private final BooleanSupplier ended;
   private final StagedQueue staged;
   private final Deque<InPlaceRequest> inPlace = new ArrayDeque<>();
+
+  /** Held by whoever works on the windows and queues; who closes waits for it only shortly. */
+  private final ReentrantLock lock = new ReentrantLock();
+
   private InPlaceWindow previous;
   private InPlaceWindow window;
-  private FetchedBlock block;
   private boolean planned;
-  private boolean closed;
+  private boolean finished;
+  private volatile FetchedBlock block;
+  private volatile boolean closed;
 
   /**
    * @param sources what to fetch; blocks of one source come in order, sources in any
@@ -51,7 +64,7 @@ public final class BlockFetcher implements AutoCloseable {
     this.context = context;
     this.sources = List.copyOf(sources);
     this.listener = listener;
-    this.cancelled = cancelled;
+    this.ended = () -> closed || cancelled.getAsBoolean();
     this.staged = new StagedQueue(context, transport);
   }
 
@@ -62,16 +75,49 @@ public final class BlockFetcher implements AutoCloseable {
    * @throws BlockFetchException (FETCH_FAILED) if a block cannot be read
    * @throws WaitException (RETRY) if cancelled
    * @throws ZerohopException (RETRY) if the ways that are allowed do not suffice
+   * @throws IllegalStateException if the fetcher is closed, or was closed meanwhile
    */
   public boolean next() {
+    final boolean[] found = new boolean[1];
+    whileOpen(() -> found[0] = advance());
+    return found[0];
+  }
+
+  /**
+   * Runs a step that nobody else's step, nor the release by {@link #close}, can meet half way. Who
+   * closes and cannot wait for the step leaves the release to it.
+   */
+  private void whileOpen(final Runnable step) {
+    lock.lock();
+    try {
+      checkOpen();
+      step.run();
+    } catch (final RuntimeException e) {
+      if (closed && !(e instanceof IllegalStateException)) {
+        throw new IllegalStateException("the fetcher was closed while it was at work", e);
+      }
+      throw e;
+    } finally {
+      lock.unlock();
+      if (closed && !lock.isHeldByCurrentThread() && lock.tryLock()) {
+        releaseAll();
+      }
+    }
+    checkOpen();
+  }
+
+  private void checkOpen() {
     if (closed) {
       throw new IllegalStateException("the fetcher is closed");
     }
+  }
+
+  private boolean advance() {
     block = null;
     staged.releaseCurrent();
     plan();
     for (; ; ) {
-      if (cancelled.getAsBoolean()) {
+      if (ended.getAsBoolean()) {
         throw new WaitException(WaitException.Reason.CANCELLED, "the fetch was cancelled");
       }
       staged.start();
@@ -81,12 +127,12 @@ public final class BlockFetcher implements AutoCloseable {
       if (!inPlace.isEmpty()) {
         timed(this::openWindow);
       } else if (staged.isWaiting()) {
-        timed(() -> staged.await(cancelled));
+        timed(() -> staged.await(ended));
       } else if (staged.hasPending()) {
-        timed(() -> staged.startOne(cancelled));
+        timed(() -> staged.startOne(ended));
       } else {
-        checkIntact(previous);
-        checkIntact(window);
+        checkWindows();
+        finished = true;
         return false;
       }
     }
@@ -94,10 +140,59 @@ public final class BlockFetcher implements AutoCloseable {
 
   /** The current block. */
   public FetchedBlock block() {
-    if (block == null) {
+    final FetchedBlock current = block;
+    if (current == null) {
       throw new IllegalStateException("there is no current block");
     }
-    return block;
+    return current;
+  }
+
+  /**
+   * Makes sure that what was handed out and can still be read was what its owner had written.
+   * {@link #next} does so for windows that it leaves, and for all at the end; a reader that stops
+   * early and uses what it has read calls this before it closes. May wait, for a limited time.
+   *
+   * @throws BlockFetchException if an owner may have freed blocks while they were being read
+   * @throws IllegalStateException if the fetcher is closed
+   */
+  public void checkIntact() {
+    whileOpen(this::checkWindows);
+  }
+
+  /**
+   * Hands the open windows over once all blocks were handed out, so that the fetcher holds no lease
+   * any more and the blocks stay readable until the leases are closed, whatever becomes of the
+   * fetcher. Idempotent.
+   *
+   * @param leases the task's
+   * @throws IllegalStateException if {@link #next} has not returned false yet, or if the fetcher or
+   *     the leases are closed
+   */
+  public void retire(final RetainedLeases leases) {
+    whileOpen(
+        () -> {
+          if (!finished) {
+            throw new IllegalStateException("the fetcher has not handed out all blocks yet");
+          }
+          retire(previous, leases);
+          previous = null;
+          retire(window, leases);
+          window = null;
+          if (!leases.isOpen()) {
+            throw new IllegalStateException("the leases of the task have ended");
+          }
+        });
+  }
+
+  private static void retire(final InPlaceWindow open, final RetainedLeases leases) {
+    if (open != null) {
+      leases.add(open);
+    }
+  }
+
+  /** Whether the fetcher was closed; one volatile load. Retired blocks may be read even so. */
+  public boolean isClosed() {
+    return closed;
   }
 
   private void plan() {
@@ -106,7 +201,7 @@ public final class BlockFetcher implements AutoCloseable {
     }
     planned = true;
     for (final BlockSource source : sources) {
-      if (!source.blocks().isEmpty()) {
+      if (!source.blocks().isEmpty() && !closed) {
         timed(() -> route(source));
       }
     }
@@ -157,8 +252,7 @@ public final class BlockFetcher implements AutoCloseable {
   private void openWindow() {
     final InPlaceRequest request = inPlace.poll();
     final InPlaceWindow opened =
-        InPlaceWindow.open(
-            context, request.source, request.route.memory(), request.blocks, cancelled);
+        InPlaceWindow.open(context, request.source, request.route.memory(), request.blocks, ended);
     if (opened == null) {
       reroute(request);
       return;
@@ -202,9 +296,11 @@ public final class BlockFetcher implements AutoCloseable {
     }
   }
 
-  private static void checkIntact(final InPlaceWindow open) {
-    if (open != null) {
-      open.checkIntact();
+  private void checkWindows() {
+    for (final InPlaceWindow open : new InPlaceWindow[] {previous, window}) {
+      if (open != null) {
+        open.checkIntact();
+      }
     }
   }
 
@@ -222,24 +318,53 @@ public final class BlockFetcher implements AutoCloseable {
     }
   }
 
-  /** Ends all leases and gives all landing memory back. Idempotent. */
+  /**
+   * Ends all leases and gives all landing memory back. If another thread is in {@link #next} and
+   * does not come out soon, that one releases what is held, as soon as it does. Idempotent.
+   */
   @Override
   public void close() {
-    if (closed) {
-      return;
-    }
     closed = true;
-    block = null;
-    inPlace.clear();
+    if (!lock.isHeldByCurrentThread() && tryLock()) {
+      releaseAll();
+    }
+  }
+
+  private boolean tryLock() {
+    if (lock.tryLock()) {
+      return true; // Even if this thread is interrupted, as killed tasks are.
+    }
     try {
+      return lock.tryLock(CLOSE_PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  /** Unlocks in the end. What was released before is not there any more. */
+  private void releaseAll() {
+    try {
+      block = null;
+      inPlace.clear();
       staged.close();
     } finally {
-      if (previous != null) {
-        previous.close();
+      try {
+        closeWindows();
+      } finally {
+        lock.unlock();
       }
-      if (window != null) {
-        window.close();
-      }
+    }
+  }
+
+  private void closeWindows() {
+    if (previous != null) {
+      previous.close();
+      previous = null;
+    }
+    if (window != null) {
+      window.close();
+      window = null;
     }
   }
 

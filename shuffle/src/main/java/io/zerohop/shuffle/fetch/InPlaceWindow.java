@@ -17,7 +17,7 @@ import java.util.function.BooleanSupplier;
 /**
  * Blocks of one owner that are read in place under one lease. All of them are looked up, and the
  * segments they lie in mapped, before the first is handed out; so a window that was opened can be
- * read to its end even if its owner dies. Belongs to one thread.
+ * read to its end even if its owner dies. Used by one thread at a time.
  */
 final class InPlaceWindow implements AutoCloseable {
   private final FetchContext context;
@@ -31,6 +31,7 @@ final class InPlaceWindow implements AutoCloseable {
   private boolean checksums = true;
   private int next;
   private volatile boolean held = true;
+  private volatile RetainedLeases retainer;
 
   private InPlaceWindow(
       final FetchContext context,
@@ -222,9 +223,23 @@ final class InPlaceWindow implements AutoCloseable {
     return "a segment that is gone";
   }
 
-  /** Whether the lease is open, and so the blocks may be read. */
+  /** Whether this window's lease, or one that covers it, is open, so that blocks may be read. */
   boolean held() {
-    return held;
+    final RetainedLeases by = retainer;
+    return by == null ? held : by.isOpen();
+  }
+
+  /** From now on its blocks may be read until the leases that were retained end. */
+  void retainedBy(final RetainedLeases leases) {
+    retainer = leases;
+  }
+
+  BlockMemory memory() {
+    return memory;
+  }
+
+  boolean isOlderThan(final InPlaceWindow other) {
+    return lease.isOlderThan(other.lease);
   }
 
   /**

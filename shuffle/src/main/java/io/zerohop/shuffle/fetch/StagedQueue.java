@@ -15,8 +15,8 @@ import java.util.function.BooleanSupplier;
 
 /**
  * The staged blocks of one fetcher: what is still to be asked for, what is under way, and what has
- * arrived. A window is asked for only once landing memory is reserved for all of it. The reader's
- * thread calls everything but the sinks, which any thread may call.
+ * arrived. A window is asked for only once landing memory is reserved for all of it. All but the
+ * sinks, which any thread may call, is called by one thread at a time.
  */
 final class StagedQueue implements AutoCloseable {
   private static final long SLICE_MILLIS = 10;
@@ -143,13 +143,14 @@ final class StagedQueue implements AutoCloseable {
   }
 
   /**
-   * Waits until a block has arrived or failed.
+   * Waits until a block has arrived or failed. The clock starts with each call, that is, anew after
+   * each arrival: a transfer may be slow as long as it gets on.
    *
-   * @throws BlockFetchException if none did within the request limit
+   * @throws BlockFetchException if none did within the staged limit
    * @throws WaitException if cancelled
    */
   void await(final BooleanSupplier cancelled) {
-    final Duration limit = context.config().requestLimit();
+    final Duration limit = context.config().stagedLimit();
     final long deadline = System.nanoTime() + limit.toNanos();
     for (; ; ) {
       if (cancelled.getAsBoolean()) {
@@ -166,7 +167,7 @@ final class StagedQueue implements AutoCloseable {
           throw failed(
               first.getValue(),
               first.getKey(),
-              "it did not arrive within " + limit.toSeconds() + " s",
+              "it did not arrive, and no other staged block did for " + limit.toSeconds() + " s",
               null);
         }
         try {

@@ -39,6 +39,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private long reserved;
   private long used;
   private int regions;
+  private boolean frozen;
   private boolean closed;
   private volatile Runnable reclaim = () -> {};
 
@@ -90,6 +91,13 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       if (closed) {
         throw new ZerohopException(
             ZerohopException.Category.RETRY, "the pool is closed: this executor is shutting down");
+      }
+      if (frozen) {
+        throw new PoolFullException(
+            "the pool is frozen, since this executor cannot share memory any more (see its log);"
+                + " restart it",
+            wanted,
+            null);
       }
       PoolSegment best = null;
       long bestFree = Long.MAX_VALUE;
@@ -215,10 +223,20 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
-  /** Refuses allocations from now on, so that no byte of the pool changes any more. */
+  /** Refuses allocations from now on, so that no byte that a reader may have found changes. */
   public void freeze() {
     synchronized (lock) {
       closed = true;
+    }
+  }
+
+  /**
+   * The same for an executor that goes on: refusals are {@link PoolFullException}, so that what it
+   * writes goes to files. Cannot be undone.
+   */
+  public void freezeForFiles() {
+    synchronized (lock) {
+      frozen = true;
     }
   }
 

@@ -37,7 +37,8 @@ public final class PathChooser {
    * The route to an owner. May connect to it, which takes a limited time.
    *
    * @param owner null if its map status did not say where it is
-   * @throws OwnerGoneException if the owner ran on this node and is dead
+   * @throws OwnerGoneException if the owner ran on this node and is dead; also if its socket file
+   *     is not there and staging, which would show whether it lives, is not allowed
    * @throws ZerohopException (RETRY) if no way is allowed that is possible
    */
   public Route choose(final Location owner, final String executorId) {
@@ -95,6 +96,7 @@ public final class PathChooser {
     } catch (final ExchangeException e) {
       switch (e.reason()) {
         case ABSENT:
+          return absent(owner, executorId, e);
         case REFUSED:
           throw new OwnerGoneException(
               "executor " + executorId + " is dead: nobody serves its socket " + owner.socket(), e);
@@ -113,6 +115,26 @@ public final class PathChooser {
       report(executorId, "the memory of executor {} cannot be mapped; its blocks are staged", e);
       return Route.staged("its memory cannot be mapped: " + e.getMessage());
     }
+  }
+
+  /** It ended in good order, or lives on and something removed its socket file. */
+  private Route absent(
+      final Location owner, final String executorId, final ExchangeException cause) {
+    if (!allowed.contains(Path.STAGED)) {
+      throw new OwnerGoneException(
+          "executor "
+              + executorId
+              + " has ended: its socket "
+              + owner.socket()
+              + " is gone (if it runs, see spark.zerohop.socket.dir)",
+          cause);
+    }
+    report(
+        executorId,
+        "the socket of executor {} is gone; its blocks are staged. If the executor still runs,"
+            + " something cleans its socket folder: set spark.zerohop.socket.dir to one that stays",
+        null);
+    return Route.staged("its socket " + owner.socket() + " is gone");
   }
 
   /** Logs each kind of trouble once for each owner. */

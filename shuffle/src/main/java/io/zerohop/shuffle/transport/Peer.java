@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 
 /**
  * A connected peer and what is mapped of its memory. Segments are mapped when first met and kept;
@@ -30,7 +30,7 @@ final class Peer implements BlockMemory {
   private final PeerLink link;
   private final Device device;
   private final Duration limit;
-  private final BooleanSupplier ownerGone;
+  private final Predicate<RootView> ownerGone;
   private final SegmentMemory rootMemory;
   private final RootView root;
   private final LanePool lanes;
@@ -50,7 +50,7 @@ final class Peer implements BlockMemory {
    * Takes over the link.
    *
    * @param name names the owner in messages
-   * @param ownerGone finds out, in a limited time, whether the owner is dead
+   * @param ownerGone finds out, in a limited time, whether the owner of this root is dead
    */
   Peer(
       final String name,
@@ -58,7 +58,7 @@ final class Peer implements BlockMemory {
       final Greeting greeting,
       final Device device,
       final Duration limit,
-      final BooleanSupplier ownerGone) {
+      final Predicate<RootView> ownerGone) {
     this.name = name;
     this.link = link;
     this.device = device;
@@ -147,7 +147,7 @@ final class Peer implements BlockMemory {
 
   @Override
   public boolean intact() {
-    return link.alive() || (!brokenHere && ownerGone.getAsBoolean());
+    return link.alive() || (!brokenHere && ownerGone.test(root));
   }
 
   void forget(final int shuffleId) {

@@ -7,6 +7,7 @@ import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.catalog.RootView;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
@@ -121,7 +122,8 @@ public final class PeerDirectory implements AutoCloseable {
             Reason.PROTOCOL, "executor " + executorId + " has no lanes left for another peer");
       }
       final Peer peer =
-          new Peer(executorId, link, greeting, device, requestLimit, () -> isGone(location));
+          new Peer(
+              executorId, link, greeting, device, requestLimit, root -> isGone(location, root));
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
       done = true;
@@ -138,8 +140,11 @@ public final class PeerDirectory implements AutoCloseable {
         folder.socket(location.socket()), self, location.socket(), secret, limit);
   }
 
-  /** Whether the owner is dead: its socket is gone, or nobody listens on it. */
-  private boolean isGone(final Location location) {
+  /**
+   * Whether the owner is dead: nobody listens on its socket. A socket that is not there may have
+   * been cleaned away, so it counts only if the owner said that it ends.
+   */
+  private boolean isGone(final Location location, final RootView root) {
     final long deadline = System.nanoTime() + GONE_LIMIT.toNanos();
     do {
       try {
@@ -147,7 +152,7 @@ public final class PeerDirectory implements AutoCloseable {
         return false;
       } catch (final ExchangeException e) {
         if (e.reason() == Reason.ABSENT || e.reason() == Reason.REFUSED) {
-          return true;
+          return e.reason() == Reason.REFUSED || root.isFrozen();
         }
       }
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20)); // It may be ending right now.

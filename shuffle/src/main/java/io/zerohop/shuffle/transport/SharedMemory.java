@@ -6,6 +6,7 @@ import io.zerohop.device.exchange.SegmentDirectory;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.pool.Pool;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 
 /**
  * What this node's segment server serves: lanes and segments to those who connect. A peer's lanes
@@ -14,11 +15,17 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class SharedMemory implements SegmentDirectory {
   private final RootSegment root;
   private final Pool pool;
+  private final Consumer<Throwable> onFailure;
   private final ConcurrentHashMap<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
 
-  public SharedMemory(final RootSegment root, final Pool pool) {
+  /**
+   * @param onFailure freezes the memory when the server fails, before any lane is dropped
+   */
+  public SharedMemory(
+      final RootSegment root, final Pool pool, final Consumer<Throwable> onFailure) {
     this.root = root;
     this.pool = pool;
+    this.onFailure = onFailure;
   }
 
   @Override
@@ -35,6 +42,11 @@ public final class SharedMemory implements SegmentDirectory {
     return segmentId == root.memory().id()
         ? root.memory().segment().export()
         : pool.export(segmentId);
+  }
+
+  @Override
+  public void failed(final Throwable cause) {
+    onFailure.accept(cause);
   }
 
   @Override

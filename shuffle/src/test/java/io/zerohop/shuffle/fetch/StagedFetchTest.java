@@ -23,6 +23,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -210,11 +211,36 @@ class StagedFetchTest {
 
   @Test
   void aBlockThatNeverComesIsAFailureInTheEnd() {
-    restart(config().requestLimit(Duration.ofMillis(50)).build());
+    restart(config().stagedLimit(Duration.ofMillis(50)).build());
     try (BlockFetcher fetcher = fetch((source, blocks, sink) -> {}, () -> false, elsewhere(0, 1))) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)
           .hasMessageContaining("did not arrive");
+    }
+  }
+
+  /** All of it takes longer than the staged limit, and each block longer than the request limit. */
+  @Test
+  void aSlowTransferThatGetsOnIsNoFailure() {
+    restart(
+        config()
+            .requestLimit(Duration.ofMillis(1))
+            .stagedLimit(Duration.ofSeconds(1))
+            .windowBlocks(1)
+            .build());
+    final ExecutorService network = Executors.newSingleThreadExecutor();
+    try {
+      final StagedTransport slow =
+          (source, blocks, sink) ->
+              network.execute(
+                  () -> {
+                    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(40));
+                    staging.fetch(source, blocks, sink);
+                  });
+      assertThat(TestNodes.fetchAndCheck(node, slow, 1, MOST, elsewhere(0, 1)))
+          .containsOnlyKeys(Path.STAGED);
+    } finally {
+      network.shutdown();
     }
   }
 

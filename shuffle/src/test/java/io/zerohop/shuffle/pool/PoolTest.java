@@ -120,6 +120,16 @@ class PoolTest {
   }
 
   @Test
+  void whatIsFreedIsNotUsedAgainOnceThePoolIsFrozenForFiles() {
+    final Region kept = pool.allocate(100);
+    pool.freezeForFiles();
+    kept.release();
+    assertThatThrownBy(() -> pool.allocate(1))
+        .isInstanceOf(PoolFullException.class)
+        .hasMessageContaining("frozen");
+  }
+
+  @Test
   void aFrozenPoolGivesNothing() {
     pool.freeze();
     assertThatThrownBy(() -> pool.allocate(1)).hasMessageContaining("shutting down");

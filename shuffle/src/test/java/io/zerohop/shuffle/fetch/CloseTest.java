@@ -1,0 +1,159 @@
+package io.zerohop.shuffle.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestBlocks;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.transport.FakeStaging;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A fetcher that is closed by one thread while another one reads. */
+class CloseTest {
+  private static final int PARTITIONS = 50;
+  private static final int MOST = 1000;
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final FakeStaging staging = new FakeStaging(1, MOST);
+  private final ExecutorService reader = Executors.newSingleThreadExecutor();
+  private ShuffleNode node;
+
+  @BeforeEach
+  void start() {
+    node = ShuffleNode.start(TestNodes.config(base.resolve("s"), "1").windowBlocks(7).build());
+    for (int map = 0; map < 4; map++) {
+      TestBlocks.write(node, 1, map, 1, PARTITIONS, MOST);
+    }
+  }
+
+  @AfterEach
+  void noLeaks() throws InterruptedException {
+    reader.shutdown();
+    assertThat(reader.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
+    node.unregisterShuffle(1);
+    TestNodes.assertNothingHeld(node);
+    staging.assertAllReleased();
+    node.close();
+    leaks.check();
+  }
+
+  private BlockSource here() {
+    return TestBlocks.source("1", node.location(), 1, 0, 4, 1, PARTITIONS, MOST);
+  }
+
+  private static BlockSource elsewhere() {
+    return TestBlocks.source("other", null, 1, 10, 2, 1, PARTITIONS, MOST);
+  }
+
+  @Test
+  void aWaitForStagedBlocksEnds() throws Exception {
+    final AtomicReference<StagedTransport.Sink> sink = new AtomicReference<>();
+    final BlockSource source = elsewhere();
+    final BlockFetcher fetcher =
+        node.fetch(
+            List.of(source), (from, blocks, to) -> sink.set(to), TestNodes.quiet(), () -> false);
+    final Future<?> reading = reader.submit(() -> assertEndsClosed(fetcher));
+    TestNodes.eventually("asked", () -> sink.get() != null);
+    assertThat(fetcher.isClosed()).isFalse();
+    fetcher.close();
+    assertThat(fetcher.isClosed()).isTrue();
+    reading.get();
+    assertThat(node.stats().landingBytes()).isZero();
+    source.blocks().forEach(block -> sink.get().arrived(block, staging.payload(block)));
+  }
+
+  /** The reader stays in the middle of opening a window for longer than the closing waits. */
+  @Test
+  void aWindowThatWasOpenedMeanwhileIsReleased() throws Exception {
+    final CountDownLatch opened = new CountDownLatch(1);
+    final CountDownLatch closed = new CountDownLatch(1);
+    final FetchListener slow =
+        new FetchListener() {
+          @Override
+          public void fetched(final Path path, final long blocks, final long bytes) {
+            opened.countDown();
+            awaitQuietly(closed);
+          }
+
+          @Override
+          public void waited(final long nanos) {}
+        };
+    final BlockFetcher fetcher =
+        node.fetch(List.of(here()), TestNodes.noStaging(), slow, () -> false);
+    final Future<?> reading = reader.submit(() -> assertEndsClosed(fetcher));
+    awaitQuietly(opened);
+    fetcher.close();
+    assertThat(node.stats().openLeases()).as("the reader still works on it").isEqualTo(1);
+    closed.countDown();
+    reading.get();
+    assertThat(node.stats().openLeases()).isZero();
+    assertThatThrownBy(fetcher::block).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  void closingAtAnyTimeLeavesNothing() throws Exception {
+    for (int round = 0; round < 300; round++) {
+      final BlockFetcher fetcher =
+          node.fetch(List.of(elsewhere(), here()), staging, TestNodes.quiet(), () -> false);
+      final Future<?> reading = reader.submit(() -> readToTheEndOrClose(fetcher));
+      LockSupport.parkNanos(round * 5_000L);
+      fetcher.close();
+      reading.get();
+      assertThat(node.stats().openLeases()).isZero();
+      assertThat(node.stats().landingBytes()).isZero();
+      staging.assertAllReleased();
+    }
+  }
+
+  @Test
+  void aClosedFetcherIsNotAskedForMore() {
+    final BlockFetcher fetcher =
+        node.fetch(List.of(here()), TestNodes.noStaging(), TestNodes.quiet(), () -> false);
+    assertThat(fetcher.next()).isTrue();
+    fetcher.checkIntact();
+    fetcher.close();
+    fetcher.close();
+    assertThatThrownBy(fetcher::next).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(fetcher::checkIntact).isInstanceOf(IllegalStateException.class);
+  }
+
+  private static void assertEndsClosed(final BlockFetcher fetcher) {
+    assertThatThrownBy(fetcher::next)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed");
+  }
+
+  private static void readToTheEndOrClose(final BlockFetcher fetcher) {
+    try {
+      while (fetcher.next()) {
+        Thread.onSpinWait();
+      }
+    } catch (final IllegalStateException e) {
+      assertThat(fetcher.isClosed()).isTrue();
+    }
+  }
+
+  private static void awaitQuietly(final CountDownLatch latch) {
+    try {
+      assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
+    } catch (final InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+}
