@@ -114,6 +114,8 @@ class ProcessesTest {
       TestNodes.fetchAndCheck(node, TestNodes.noStaging(), BATCHES, MOST, owner.source(1, 3));
       assertThat(node.stats().mappedPeerSegments()).isPositive();
       owner.kill();
+      // Until the death is noticed its memory is still mapped, and right.
+      TestNodes.eventually("the death is noticed", () -> node.stats().peers() == 0);
       assertGone(owner);
       TestNodes.eventually("lost", () -> node.stats().mappedPeerSegments() == 0);
       assertThat(node.stats().peers()).isZero();
