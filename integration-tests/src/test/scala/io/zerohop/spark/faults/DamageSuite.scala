@@ -18,6 +18,10 @@ class DamageSuite extends ClusterSuite {
     damaged("catalog entry flipped")(_.damageEntries(_))
   }
 
+  test("in the headers of catalog chunks") {
+    damaged("catalog chunk flipped")(_.damageChunks(_))
+  }
+
   /** @param damage flips bytes of one executor for one shuffle and returns how many */
   private def damaged(fault: String)(damage: (ExecutorMemory, Int) => Int): Unit = {
     assume(ManagerUnderTest.isZerohop, "sort shuffle has no segments")

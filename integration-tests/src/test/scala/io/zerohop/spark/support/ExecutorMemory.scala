@@ -28,6 +28,10 @@ final class ExecutorMemory(pid: Long) {
   def damageEntries(shuffleId: Int): Int =
     flip(entries(shuffleId).map { case (segment, at) => (segment, at + EntryBatches + 8) })
 
+  /** Flips one byte in the header of every chunk of catalog entries of a shuffle. */
+  def damageChunks(shuffleId: Int): Int =
+    flip(chunks(shuffleId).map { case (segment, at) => (segment, at + ChunkSlots) })
+
   private def entries(shuffleId: Int): Seq[(Path, Int)] =
     chunks(shuffleId).flatMap { case (segment, chunk) =>
       mapped(segment) { memory =>

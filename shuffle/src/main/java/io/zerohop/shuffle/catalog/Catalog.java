@@ -79,6 +79,7 @@ public final class Catalog {
     }
     final long entryBytes = EntryImage.bytes(partitions, batches);
     final OwnShuffle shuffle = shuffleWithRoom(shuffleId, entryBytes);
+    shuffle.chunks.forEach(ShuffleChunk::restoreHeader);
     final ShuffleChunk chunk = shuffle.last();
     final int offset = chunk.append(mapId, partitions, checksums, batches);
     if (ready) {

@@ -22,6 +22,7 @@ final class ShuffleChunk {
   private final int signalsOffset;
   private final int signals;
   private final int bytes;
+  private final UnsafeBuffer header;
   private int heapEnd;
   private int usedSignals;
   private int usedSlots;
@@ -58,6 +59,21 @@ final class ShuffleChunk {
         ChunkLayout.CRC_OFFSET,
         Crc32c.of(
             region.address() + ChunkLayout.CRC_FROM, ChunkLayout.CRC_TO - ChunkLayout.CRC_FROM));
+    this.header = new UnsafeBuffer(new byte[ChunkLayout.HEADER_BYTES]);
+    buffer.getBytes(0, header, 0, ChunkLayout.HEADER_BYTES);
+  }
+
+  /**
+   * Writes the header again if it is not as it was written. Map outputs that Spark makes again
+   * after a FetchFailed land in the same chunk, so damage to its header must not outlive them.
+   */
+  void restoreHeader() {
+    for (int at = 0; at < ChunkLayout.HEADER_BYTES; at += Long.BYTES) {
+      final long wanted = header.getLong(at);
+      if (buffer.getLongVolatile(at) != wanted) {
+        buffer.putLongVolatile(at, wanted);
+      }
+    }
   }
 
   /** Bytes of a chunk with room for so many entries of this size. */
@@ -132,9 +148,12 @@ final class ShuffleChunk {
 
   /** Links the next chunk behind this one (release). */
   void link(final ShuffleChunk next) {
-    buffer.putLong(ChunkLayout.NEXT_SEGMENT_OFFSET, next.region.memory().id());
+    header.putLong(ChunkLayout.NEXT_SEGMENT_OFFSET, next.region.memory().id());
+    header.putLong(ChunkLayout.NEXT_CHUNK_OFFSET, next.region.offset() + ChunkLayout.NEXT_BIAS);
+    buffer.putLong(
+        ChunkLayout.NEXT_SEGMENT_OFFSET, header.getLong(ChunkLayout.NEXT_SEGMENT_OFFSET));
     buffer.putLongVolatile(
-        ChunkLayout.NEXT_CHUNK_OFFSET, next.region.offset() + ChunkLayout.NEXT_BIAS);
+        ChunkLayout.NEXT_CHUNK_OFFSET, header.getLong(ChunkLayout.NEXT_CHUNK_OFFSET));
   }
 
   private int slotOf(final long mapId) {
