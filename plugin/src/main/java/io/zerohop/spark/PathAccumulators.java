@@ -8,9 +8,10 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.util.LongAccumulator;
 
 /**
- * Named accumulators that tell on the Stages page which bytes went which way. Made once per
- * application on the driver; they travel in every shuffle handle, so that tasks have them without
- * any further message. Updates of failed tasks do not count, as with Spark's own metrics.
+ * Named accumulators that tell on the Stages page which bytes of a shuffle went which way. Made on
+ * the driver for every shuffle, since the page shows an accumulator's total and not a stage's share
+ * of it; they travel in the shuffle's handle, so that tasks have them without any further message.
+ * Updates of failed tasks do not count, as with Spark's own metrics.
  */
 final class PathAccumulators implements Serializable {
   private static final long serialVersionUID = 1L;

@@ -45,7 +45,6 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
   private final MapOutputFiles files;
   private final ZerohopBlockResolver resolver;
   private final int streamsLimit;
-  private volatile PathAccumulators accumulators;
   private volatile ExecutorShuffle executor;
   private boolean stopped;
 
@@ -69,14 +68,8 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
     if (!active) {
       return super.registerShuffle(shuffleId, dependency);
     }
-    return new ZerohopShuffleHandle<>(shuffleId, dependency, secret, accumulators(dependency));
-  }
-
-  private synchronized PathAccumulators accumulators(final ShuffleDependency<?, ?, ?> dependency) {
-    if (accumulators == null) {
-      accumulators = PathAccumulators.register(dependency.rdd().context());
-    }
-    return accumulators;
+    return new ZerohopShuffleHandle<>(
+        shuffleId, dependency, secret, PathAccumulators.register(dependency.rdd().context()));
   }
 
   @Override
