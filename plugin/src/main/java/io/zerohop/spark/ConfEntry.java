@@ -27,7 +27,16 @@ public record ConfEntry<T>(
       return parser.apply(text);
     } catch (final RuntimeException e) {
       throw new IllegalArgumentException(
-          key + "=" + text + " is not valid: expected " + type + ", for example " + defaultText, e);
+          key
+              + "="
+              + text
+              + " is not valid: expected "
+              + type
+              + ", for example "
+              + defaultText
+              + "; "
+              + e.getMessage(),
+          e);
     }
   }
 

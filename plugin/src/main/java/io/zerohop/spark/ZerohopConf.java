@@ -58,7 +58,7 @@ public final class ZerohopConf {
           "32m",
           "Private memory outside the heap in which one running map task gathers records before"
               + " they are packed into the pool; it comes out of the executor's memory overhead.",
-          text -> within(1L << 20, 1L << 30, bytes(text)));
+          text -> within(1L << 16, 1L << 30, bytes(text)));
 
   public static final ConfEntry<Set<Path>> PATHS =
       new ConfEntry<>(

@@ -21,6 +21,7 @@ final class PartitionArena implements PackSource, AutoCloseable {
 
   private final PagePool pages;
   private final long limitBytes;
+  private final long pageBytesWanted;
 
   private final long[] position;
   private final long[] limit;
@@ -50,6 +51,7 @@ final class PartitionArena implements PackSource, AutoCloseable {
   PartitionArena(final PagePool pages, final int partitions, final long limitBytes) {
     this.pages = pages;
     this.limitBytes = limitBytes;
+    this.pageBytesWanted = Math.min(PagePool.PAGE_BYTES, limitBytes);
     position = new long[partitions];
     limit = new long[partitions];
     firstChunk = new int[partitions];
@@ -134,7 +136,7 @@ final class PartitionArena implements PackSource, AutoCloseable {
   }
 
   private boolean nextPage(final int bytes) {
-    final long needed = Math.max(PagePool.PAGE_BYTES, (bytes + 7L) & ~7L);
+    final long needed = Math.max(pageBytesWanted, (bytes + 7L) & ~7L);
     if (bytesInUse > 0 && bytesInUse + needed > limitBytes) {
       return false;
     }
