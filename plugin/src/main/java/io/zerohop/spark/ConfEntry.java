@@ -39,9 +39,4 @@ public record ConfEntry<T>(
           e);
     }
   }
-
-  /** Whether the user set this key. */
-  public boolean isSet(final SparkConf conf) {
-    return conf.contains(key);
-  }
 }
