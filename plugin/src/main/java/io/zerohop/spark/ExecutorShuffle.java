@@ -88,6 +88,7 @@ final class ExecutorShuffle implements AutoCloseable {
             .secret(secret)
             .poolBytes(poolBytes)
             .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
+            .keepEmpty(Duration.ofMillis(ZerohopConf.SEGMENT_IDLE.get(conf)))
             .checksum(ZerohopConf.CHECKSUM.get(conf))
             .paths(ZerohopConf.PATHS.get(conf))
             .connectLimit(Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)))

@@ -51,6 +51,15 @@ public final class ZerohopConf {
               + " once.",
           text -> within(1L << 20, 1L << 30, bytes(text)));
 
+  public static final ConfEntry<Long> SEGMENT_IDLE =
+      new ConfEntry<>(
+          PREFIX + "segment.idle",
+          "duration",
+          "2min",
+          "How long a segment without blocks keeps its memory for the next shuffle, since fresh"
+              + " memory is slow to write to, before it goes back to the system.",
+          text -> atLeast(0, millis(text)));
+
   public static final ConfEntry<Long> WRITE_BUFFER =
       new ConfEntry<>(
           PREFIX + "write.buffer",
@@ -135,6 +144,7 @@ public final class ZerohopConf {
           ENABLED,
           POOL_SIZE,
           SEGMENT_SIZE,
+          SEGMENT_IDLE,
           WRITE_BUFFER,
           PATHS,
           CHECKSUM,

@@ -13,6 +13,7 @@ public final class NodeConfig {
   private final byte[] secret;
   private final long poolBytes;
   private final long segmentBytes;
+  private final Duration keepEmpty;
   private final boolean checksum;
   private final Set<Path> paths;
   private final Duration connectLimit;
@@ -29,6 +30,7 @@ public final class NodeConfig {
     secret = Objects.requireNonNull(builder.secret, "secret").clone();
     poolBytes = positive(builder.poolBytes, "poolBytes");
     segmentBytes = positive(builder.segmentBytes, "segmentBytes");
+    keepEmpty = Objects.requireNonNull(builder.keepEmpty, "keepEmpty");
     checksum = builder.checksum;
     paths = Set.copyOf(builder.paths);
     connectLimit = Objects.requireNonNull(builder.connectLimit, "connectLimit");
@@ -71,6 +73,11 @@ public final class NodeConfig {
   /** Bytes of an ordinary segment; larger regions get a segment of their own. */
   public long segmentBytes() {
     return segmentBytes;
+  }
+
+  /** How long a segment without blocks keeps its memory. */
+  public Duration keepEmpty() {
+    return keepEmpty;
   }
 
   /** Whether block bytes are checksummed when written and verified at each read. */
@@ -131,6 +138,7 @@ public final class NodeConfig {
     private byte[] secret;
     private long poolBytes;
     private long segmentBytes = 128L << 20;
+    private Duration keepEmpty = Duration.ofMinutes(2);
     private boolean checksum = true;
     private Set<Path> paths = EnumSet.allOf(Path.class);
     private Duration connectLimit = Duration.ofSeconds(5);
@@ -169,6 +177,11 @@ public final class NodeConfig {
 
     public Builder segmentBytes(final long value) {
       segmentBytes = value;
+      return this;
+    }
+
+    public Builder keepEmpty(final Duration value) {
+      keepEmpty = value;
       return this;
     }
 

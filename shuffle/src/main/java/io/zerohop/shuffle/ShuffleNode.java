@@ -76,7 +76,7 @@ public final class ShuffleNode implements AutoCloseable {
     root = new RootSegment(device, incarnation);
     boolean done = false;
     try {
-      pool = new Pool(device, root, config.poolBytes(), config.segmentBytes());
+      pool = new Pool(device, root, config.poolBytes(), config.segmentBytes(), config.keepEmpty());
       reclaimer = new Reclaimer(root.lanes());
       pool.onShortage(reclaimer::poll);
       catalog = new Catalog(device, root, pool, reclaimer);

@@ -5,9 +5,9 @@ import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Exportable memory of one device, cut into regions. Grows segment by segment up to a limit; a
  * region larger than an ordinary segment gets one of its own, which goes away with it. Ordinary
- * segments that stay empty are closed after a while, all but a few.
+ * segments that stay empty are closed after a while.
  *
  * <p>Thread safe. Owns its segments; {@link #close} fails if regions are still out.
  */
@@ -25,13 +25,11 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   /** Largest segment: buffers over it are indexed by int. */
   static final long MAX_SEGMENT_BYTES = (1L << 31) - (1L << 21);
 
-  private static final int KEPT_EMPTY = 2;
-  private static final long KEPT_EMPTY_NANOS = TimeUnit.SECONDS.toNanos(30);
-
   private final Device device;
   private final SegmentRegistry registry;
   private final long limit;
   private final long segmentBytes;
+  private final long keepEmptyNanos;
   private final Object lock = new Object();
   private final List<PoolSegment> segments = new ArrayList<>();
   private final AtomicReferenceArray<PoolSegment> bySlot =
@@ -46,16 +44,19 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   /**
    * @param limit most bytes of all segments together
    * @param segmentBytes size of an ordinary segment, at most {@code limit}
+   * @param keepEmpty how long an empty segment stays: fresh pages are slow, a free pool is polite
    */
   public Pool(
       final Device device,
       final SegmentRegistry registry,
       final long limit,
-      final long segmentBytes) {
+      final long segmentBytes,
+      final Duration keepEmpty) {
     this.device = device;
     this.registry = registry;
     this.limit = limit;
     this.segmentBytes = Math.min(segmentBytes, MAX_SEGMENT_BYTES);
+    this.keepEmptyNanos = keepEmpty.toNanos();
   }
 
   /** What to try once before an allocation is refused; called without the pool's lock. */
@@ -170,15 +171,12 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
-  /** Closes segments that have been empty for long, but keeps a few: fresh pages cost time. */
+  /** Closes segments that have been empty for long. */
   public void trim() {
     synchronized (lock) {
-      int empty = 0;
       final long now = System.nanoTime();
       for (final PoolSegment segment : List.copyOf(segments)) {
-        if (segment.free().isEmpty()
-            && ++empty > KEPT_EMPTY
-            && now - segment.emptySince() > KEPT_EMPTY_NANOS) {
+        if (segment.free().isEmpty() && now - segment.emptySince() > keepEmptyNanos) {
           close(segment);
         }
       }

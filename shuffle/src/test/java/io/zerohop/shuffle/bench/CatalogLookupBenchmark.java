@@ -71,7 +71,7 @@ public class CatalogLookupBenchmark {
   public void setUp() {
     device = new HostDevice();
     root = new RootSegment(device, INCARNATION);
-    pool = new Pool(device, root, 512L << 20, 128L << 20);
+    pool = new Pool(device, root, 512L << 20, 128L << 20, Duration.ofMinutes(1));
     reclaimer = new Reclaimer(root.lanes());
     catalog = new Catalog(device, root, pool, reclaimer);
     final Random random = new Random(1);

@@ -25,7 +25,7 @@ class CatalogTest {
   private final Leaks leaks = new Leaks();
   private final HostDevice device = new HostDevice();
   private final RootSegment root = new RootSegment(device, INCARNATION);
-  private final Pool pool = new Pool(device, root, 64 << 20, 4 << 20);
+  private final Pool pool = new Pool(device, root, 64 << 20, 4 << 20, Duration.ofMinutes(1));
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(device, root, pool, reclaimer);
   private final List<long[]> wrong = new ArrayList<>();

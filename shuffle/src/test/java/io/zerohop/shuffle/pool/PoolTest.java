@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.host.HostDevice;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -21,7 +22,7 @@ class PoolTest {
   private final Leaks leaks = new Leaks();
   private final HostDevice device = new HostDevice();
   private final Names names = new Names();
-  private final Pool pool = new Pool(device, names, LIMIT, SEGMENT);
+  private final Pool pool = new Pool(device, names, LIMIT, SEGMENT, Duration.ofMinutes(1));
 
   @AfterEach
   void noLeaks() {
@@ -116,6 +117,22 @@ class PoolTest {
       region.release();
       assertThat(pool.resolve(id)).isNull();
       assertThat(pool.export(id)).isNull();
+    }
+  }
+
+  @Test
+  void emptySegmentsStayForAWhile() {
+    pool.allocate(100).release();
+    pool.trim();
+    assertThat(pool.segments()).as("kept for the next shuffle").isOne();
+    try (Pool impatient = new Pool(device, names, LIMIT, SEGMENT, Duration.ZERO)) {
+      final Region kept = impatient.allocate(100);
+      impatient.trim();
+      assertThat(impatient.segments()).as("in use").isOne();
+      kept.release();
+      impatient.trim();
+      assertThat(impatient.segments()).isZero();
+      assertThat(impatient.reservedBytes()).isZero();
     }
   }
 

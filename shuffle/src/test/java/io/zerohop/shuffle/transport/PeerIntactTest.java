@@ -10,6 +10,7 @@ import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.pool.Pool;
+import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -23,7 +24,7 @@ class PeerIntactTest {
   private final Leaks leaks = new Leaks();
   private final HostDevice device = new HostDevice();
   private final RootSegment root = new RootSegment(device, INCARNATION);
-  private final Pool pool = new Pool(device, root, 1 << 20, 1 << 20);
+  private final Pool pool = new Pool(device, root, 1 << 20, 1 << 20, Duration.ofMinutes(1));
   private SocketFolder folder;
   private SegmentServer server;
   private PeerDirectory peers;
