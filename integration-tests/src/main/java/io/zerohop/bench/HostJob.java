@@ -75,8 +75,8 @@ final class HostJob implements Callable<Integer> {
       }
       for (int lane = 0; lane < contenders.size(); lane++) {
         watchMemory(testbed, lane, contenders.get(lane), measurement);
+        measurement.write(out);
       }
-      measurement.write(out);
     }
     System.out.println("wrote " + out);
     return 0;

@@ -38,9 +38,11 @@ public record Workload(String name, List<String> settings, String query) {
   private static final Pattern GROWTH = Pattern.compile("growth:(\\d+):(\\d+)");
   private static final String GROWTH_QUERY =
       """
-      SELECT count(*) AS n, sum(CAST(xxhash64(id, payload) AS DECIMAL(20, 0))) AS checksum
-      FROM (SELECT /*+ REPARTITION(%1$d, id) */ id, lpad(id, 92, 'zerohop ') AS payload
-            FROM range(0, %2$d, 1, %1$d))
+      SELECT count(*) AS n, bit_xor(h) AS hash_xor, sum(h & 4294967295L) AS low_sum,
+             sum(shiftrightunsigned(h, 32)) AS high_sum
+      FROM (SELECT xxhash64(id, payload) AS h
+            FROM (SELECT /*+ REPARTITION(%1$d, id) */ id, lpad(id, 92, 'zerohop ') AS payload
+                  FROM range(0, %2$d, 1, %1$d)))
       """;
 
   /** Copies the settings. */
