@@ -77,13 +77,16 @@ final class BenchOptions {
   @Option(names = "--run-dir", hidden = true, required = true)
   private Path run;
 
-  Testbed testbed() throws IOException {
-    final Path local = localDir.resolve(run.getFileName());
+  /** A testbed with folders of its own; {@code part} names them apart. */
+  Testbed testbed(final String part) throws IOException {
+    final Path local = localDir.resolve(run.getFileName()).resolve(part);
+    final Path files = run.resolve(part);
     Files.createDirectories(local);
+    Files.createDirectories(files);
     return new Testbed(
         Installation.in(project),
         new ClusterShape(executors, executorCores, executorMemoryMib, partitions, local, conf),
-        run);
+        files);
   }
 
   List<Contender> contenders(final Contender... defaults) {

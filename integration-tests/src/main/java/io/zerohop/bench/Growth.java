@@ -58,7 +58,7 @@ final class Growth implements Callable<Integer> {
     final Measurement measurement =
         options.measurement(BENCH, Map.of("bytes", mib << 20, "iterations", iterations));
     final Path out = options.out(BENCH);
-    try (Testbed testbed = options.testbed()) {
+    try (Testbed testbed = options.testbed(BENCH)) {
       Runtime.getRuntime().addShutdownHook(new Thread(testbed::close, "stop-applications"));
       final Turns turns = new Turns(testbed, contenders);
       turns.start();

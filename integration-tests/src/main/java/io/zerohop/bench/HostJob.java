@@ -12,7 +12,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -31,12 +33,22 @@ final class HostJob implements Callable<Integer> {
 
   @Mixin private BenchOptions options;
 
+  /** What needs more data than the others to take 5 s. */
+  private static final Set<String> QUICK = Set.of("q3", "q4", "q10", "q12", "q13", "q16");
+
   @Option(
       names = "--scale",
       paramLabel = "FACTOR",
-      defaultValue = "3",
+      defaultValue = "1.25",
       description = "TPC-H scale factor; a query should take 5 s (default: ${DEFAULT-VALUE})")
   private double scale;
+
+  @Option(
+      names = "--quick-scale",
+      paramLabel = "FACTOR",
+      defaultValue = "3",
+      description = "the same for the quick queries (default: ${DEFAULT-VALUE})")
+  private double quickScale;
 
   @Option(
       names = "--iterations",
@@ -59,37 +71,62 @@ final class HostJob implements Callable<Integer> {
     final List<Contender> contenders =
         options.contenders(Contender.ZEROHOP, Contender.SORT, Contender.SORT_UNCOMPRESSED);
     final Measurement measurement =
-        options.measurement(BENCH, Map.of("scale", scale, "iterations", iterations));
+        options.measurement(
+            BENCH, Map.of("scale", scale, "quick_scale", quickScale, "iterations", iterations));
     final Path out = options.out(BENCH);
-    try (Testbed testbed = options.testbed()) {
-      Runtime.getRuntime().addShutdownHook(new Thread(testbed::close, "stop-applications"));
-      System.out.printf(Locale.ROOT, "generating TPC-H data, scale factor %s ...%n", scale);
-      testbed.generate(scale);
-      final Turns turns = new Turns(testbed, contenders);
-      turns.start();
-      for (int iteration = 0; iteration <= iterations; iteration++) {
-        for (final String query : queries) {
-          time(turns, query, iteration, measurement);
-        }
-        measurement.write(out);
-      }
-      for (int lane = 0; lane < contenders.size(); lane++) {
-        watchMemory(testbed, lane, contenders.get(lane), measurement);
-        measurement.write(out);
-      }
-    }
+    final Map<Boolean, List<String>> byQuickness =
+        queries.stream().collect(Collectors.partitioningBy(QUICK::contains));
+    run(contenders, scale, byQuickness.get(false), measurement, out);
+    run(contenders, quickScale, byQuickness.get(true), measurement, out);
     System.out.println("wrote " + out);
     return 0;
   }
 
+  /** All rounds of some queries, on clusters of their own. */
+  private void run(
+      final List<Contender> contenders,
+      final double factor,
+      final List<String> some,
+      final Measurement measurement,
+      final Path out)
+      throws IOException, InterruptedException {
+    if (some.isEmpty()) {
+      return;
+    }
+    try (Testbed testbed = options.testbed(QUICK.containsAll(some) ? "quick" : "long")) {
+      final Thread stopper = new Thread(testbed::close, "stop-applications");
+      Runtime.getRuntime().addShutdownHook(stopper);
+      System.out.printf(Locale.ROOT, "generating TPC-H data, scale factor %s ...%n", factor);
+      testbed.generate(factor);
+      final Turns turns = new Turns(testbed, contenders);
+      turns.start();
+      for (int iteration = 0; iteration <= iterations; iteration++) {
+        for (final String query : some) {
+          time(turns, query, iteration, factor, measurement);
+        }
+        measurement.write(out);
+      }
+      for (int lane = 0; lane < contenders.size(); lane++) {
+        watchMemory(testbed, lane, contenders.get(lane), some, measurement);
+        measurement.write(out);
+      }
+      Runtime.getRuntime().removeShutdownHook(stopper);
+    }
+  }
+
   private void time(
-      final Turns turns, final String query, final int iteration, final Measurement measurement)
+      final Turns turns,
+      final String query,
+      final int iteration,
+      final double factor,
+      final Measurement measurement)
       throws IOException {
     turns.round(
         query,
         iteration,
         (lane, outcome) -> {
           final Map<String, Object> row = turns.row(lane, outcome, iteration);
+          row.put("scale", factor);
           measurement.add(row);
           System.out.printf(
               Locale.ROOT,
@@ -107,8 +144,9 @@ final class HostJob implements Callable<Integer> {
       final Testbed testbed,
       final int lane,
       final Contender contender,
+      final List<String> some,
       final Measurement measurement) {
-    for (final String query : queries) {
+    for (final String query : some) {
       try (ExecutorMemory memory = new ExecutorMemory(testbed.driver(lane))) {
         final Outcome outcome = testbed.run(lane, query);
         if (!outcome.succeeded()) {
