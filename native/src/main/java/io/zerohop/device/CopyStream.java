@@ -1,6 +1,7 @@
 package io.zerohop.device;
 
 import java.time.Duration;
+import java.util.List;
 
 /**
  * An ordered queue of copies, waits and raises on one device. Operations return once accepted and
@@ -24,6 +25,23 @@ public interface CopyStream extends AutoCloseable {
    * Enqueues {@code signal.raise(epoch)}: everything submitted before is visible to its waiters.
    */
   void raise(Signal signal, int epoch);
+
+  /**
+   * Waits, copies and raises in one submission, which a device can do in one launch: all of {@code
+   * after} come true, the batch's copies are made, all of {@code then} are raised. If a wait fails,
+   * none of the rest happens and {@link #synchronize} throws.
+   *
+   * @param limit the longest time that all waits may take together
+   */
+  default void submit(
+      final CopyBatch batch,
+      final List<SignalEpoch> after,
+      final List<SignalEpoch> then,
+      final Duration limit) {
+    after.forEach(wanted -> await(wanted.signal(), wanted.epoch(), limit));
+    submit(batch);
+    then.forEach(next -> raise(next.signal(), next.epoch()));
+  }
 
   /**
    * Waits until everything submitted so far has happened. A failure is reported once; afterwards

@@ -1,5 +1,7 @@
 package io.zerohop.device;
 
+import java.util.List;
+
 /**
  * What the contract tests need to know of a device beyond the contract. Implementations have a
  * public constructor without arguments, so that a child process can make one too.
@@ -14,4 +16,9 @@ public interface DeviceUnderTest {
 
   /** Gets bytes from the device's memory. */
   byte[] read(long address, int length);
+
+  /** What goes before the command of another process that is to be a peer. */
+  default List<String> peerPrefix() {
+    return List.of();
+  }
 }

@@ -10,7 +10,6 @@ import io.zerohop.device.exchange.SocketFolder;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -226,7 +225,11 @@ public abstract class SignalContract {
 
   protected final ChildJvm child(final String mode, final Path base) throws Exception {
     return ChildJvm.start(
-        List.of(), ContractPeer.class, mode, subject.getClass().getName(), base.toString());
+        subject.peerPrefix(),
+        ContractPeer.class,
+        mode,
+        subject.getClass().getName(),
+        base.toString());
   }
 
   private static void assertWaitFails(final Reason reason, final Runnable wait) {
