@@ -24,5 +24,5 @@ fi
 mkdir -p "$(dirname "$output")"
 "$compiler" -std=c11 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
   -Wl,-z,relro,-z,now,--build-id=none -I"$java_home/include" -I"$java_home/include/linux" \
-  -o "$output.tmp" ./*.c
+  -o "$output.tmp" ./*.c -ldl
 mv "$output.tmp" "$output"

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Compiles the kernels into one fat binary: build.sh SOURCE OUTPUT STAMP
+# Machine code for every GPU generation that the RAPIDS Accelerator supports, and PTX of the newest
+# for what comes after. Without nvcc there are no kernels: the jar says so where it is used.
+set -eu
+
+source="$1"
+output="$2"
+stamp="$3"
+headers="$(cd "$(dirname "$0")" && pwd)"
+
+nvcc="${NVCC:-}"
+for candidate in "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" nvcc; do
+  if [ -z "$nvcc" ] && command -v "$candidate" >/dev/null 2>&1; then
+    nvcc="$candidate"
+  fi
+done
+if [ -z "$nvcc" ]; then
+  rm -f "$output"
+  echo "NOTICE: no nvcc found (NVCC, CUDA_HOME/bin, PATH): this jar will have no GPU kernels" >&2
+  exit 0
+fi
+
+# Compiling takes half a minute: only when something changed.
+inputs="$({ "$nvcc" --version; cat "$headers"/* "$source"; } | cksum)"
+if [ -f "$output" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$inputs" ]; then
+  exit 0
+fi
+
+mkdir -p "$(dirname "$output")"
+targets=""
+for arch in ${ZEROHOP_CUDA_ARCHS:-75 80 86 89 90 100 120}; do
+  targets="$targets -gencode=arch=compute_$arch,code=sm_$arch"
+  newest="$arch"
+done
+# shellcheck disable=SC2086
+"$nvcc" -std=c++17 -O3 --threads 2 -Werror all-warnings -fatbin $targets \
+  "-gencode=arch=compute_$newest,code=compute_$newest" -o "$output.part" -I "$headers" "$source"
+mv "$output.part" "$output"
+printf '%s' "$inputs" > "$stamp"
