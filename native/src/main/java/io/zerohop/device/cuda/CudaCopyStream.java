@@ -1,0 +1,321 @@
+package io.zerohop.device.cuda;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Signal;
+import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Deadline;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUstream;
+import jcuda.driver.CUstream_flags;
+import jcuda.driver.JCudaDriver;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A CUDA stream. A batch is one kernel launch whatever it holds; its large copies go to a copy
+ * engine at the same time. Waits are made on the GPU by one warp, with a limit, and end at the
+ * signal's abort word or this stream's own; what is behind a failed wait does nothing.
+ *
+ * <p>A batch may be filled again as soon as it was submitted.
+ */
+final class CudaCopyStream implements CopyStream {
+  private static final Logger LOG = LoggerFactory.getLogger(CudaCopyStream.class);
+  private static final Duration CLOSE_LIMIT = Duration.ofSeconds(20);
+  private static final int RING_BYTES = 8 << 20;
+  private static final int SIGNAL_BYTES = 16;
+  private static final int LIST_BYTES_PER_COPY = 2 * Long.BYTES + Integer.BYTES;
+  private static final int COUNTER_BYTES = 2 * Integer.BYTES;
+
+  private final CudaContext context;
+  private final Kernels kernels;
+  private final Kernels.Copier copier;
+  private final Consumer<Object> onClose;
+  private final String name;
+  private final int mostBlocks;
+  private final CUstream stream = new CUstream();
+  private final CUdeviceptr counters = new Addresses.Result();
+  private final StreamState state;
+  private final LaunchRing ring;
+  private final GatherArguments arguments;
+  private final Map<Integer, List<SignalEpoch>> awaited = new HashMap<>();
+  private EngineStream engine;
+  private int launch;
+  private boolean conditional;
+  private Duration lastLimit = Duration.ZERO;
+  private boolean closed;
+
+  CudaCopyStream(
+      final CudaContext context,
+      final Consumer<Object> onClose,
+      final String name,
+      final Kernels.Copier copier,
+      final int mostMultiprocessors) {
+    this.context = context;
+    this.kernels = context.kernels();
+    this.copier = copier;
+    this.onClose = onClose;
+    this.name = name;
+    this.mostBlocks = Math.max(1, Math.min(mostMultiprocessors, kernels.multiprocessors()));
+    context.enter();
+    check(
+        JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING),
+        "cuStreamCreate");
+    CudaStatus.checkAllocation(
+        JCudaDriver.cuMemAlloc(counters, COUNTER_BYTES),
+        "cuMemAlloc",
+        context.toString(),
+        COUNTER_BYTES);
+    check(JCudaDriver.cuMemsetD8(counters, (byte) 0, COUNTER_BYTES), "cuMemsetD8");
+    state = new StreamState(context);
+    ring = new LaunchRing(context, RING_BYTES, state::ended);
+    arguments = new GatherArguments(state.address(), ((Addresses.Result) counters).value());
+  }
+
+  @Override
+  public CopyBatch newBatch() {
+    return new CudaCopyBatch();
+  }
+
+  @Override
+  public void submit(final CopyBatch batch) {
+    submit(batch, List.of(), List.of(), Duration.ZERO);
+  }
+
+  @Override
+  public void await(final Signal signal, final int epoch, final Duration limit) {
+    enter();
+    launchSignals(List.of(new SignalEpoch(signal, epoch)), List.of(), limit);
+  }
+
+  @Override
+  public void raise(final Signal signal, final int epoch) {
+    enter();
+    final long address = addressOf(signal);
+    if (conditional) {
+      launchSignals(List.of(), List.of(new SignalEpoch(signal, epoch)), Duration.ZERO);
+    } else {
+      // Needs no room on the GPU; orders everything before it like a fence at system scope.
+      check(
+          JCudaDriver.cuStreamWriteValue32(stream, Addresses.device(address), epoch, 0),
+          "cuStreamWriteValue32");
+    }
+  }
+
+  @Override
+  public void submit(
+      final CopyBatch batch,
+      final List<SignalEpoch> after,
+      final List<SignalEpoch> then,
+      final Duration limit) {
+    enter();
+    if (!(batch instanceof CudaCopyBatch copies)) {
+      throw new IllegalArgumentException("not a batch of a CUDA device: " + batch);
+    }
+    if (conditional || !after.isEmpty()) {
+      copies.dissolveLarge(); // The engines would not see that a wait has failed.
+    }
+    final boolean byEngine = !copies.large().isEmpty();
+    if (byEngine) {
+      engine().copy(stream, copies.large());
+    }
+    if (copies.small() > 0) {
+      launchCopies(copies, after, byEngine ? List.of() : then, limit);
+    } else if (!byEngine && !(after.isEmpty() && then.isEmpty())) {
+      launchSignals(after, then, limit);
+    }
+    if (byEngine) {
+      engine().join(stream);
+      then.forEach(next -> raise(next.signal(), next.epoch()));
+    }
+  }
+
+  private EngineStream engine() {
+    if (engine == null) {
+      engine = new EngineStream(context);
+    }
+    return engine;
+  }
+
+  /** One launch, or several if the list is longer than half the ring. */
+  private void launchCopies(
+      final CudaCopyBatch batch,
+      final List<SignalEpoch> after,
+      final List<SignalEpoch> then,
+      final Duration limit) {
+    final int fixed =
+        (after.size() + then.size()) * SIGNAL_BYTES
+            + (mostBlocks * copier.warps() + 1) * RangeCutter.ENTRY_BYTES
+            + SIGNAL_BYTES;
+    final int most = (ring.largest() - fixed) / LIST_BYTES_PER_COPY;
+    if (most <= 0) {
+      throw new IllegalArgumentException(
+          "too many signals for one submission: " + (after.size() + then.size()));
+    }
+    for (int first = 0; first < batch.small(); first += most) {
+      final int count = Math.min(most, batch.small() - first);
+      final boolean last = first + count == batch.small();
+      launchPart(
+          batch, first, count, first == 0 ? after : List.of(), last ? then : List.of(), limit);
+    }
+  }
+
+  private void launchPart(
+      final CudaCopyBatch batch,
+      final int first,
+      final int count,
+      final List<SignalEpoch> after,
+      final List<SignalEpoch> then,
+      final Duration limit) {
+    long bytes = 0;
+    for (int copy = first; copy < first + count; copy++) {
+      bytes += batch.length(copy);
+    }
+    final long cost = RangeCutter.cost(bytes, count);
+    final int warps = copier.warps();
+    final int wanted =
+        (int)
+            Math.max(1, Math.min((long) mostBlocks * warps, cost / RangeCutter.LEAST_RANGE_BYTES));
+    final int signals = (after.size() + then.size()) * SIGNAL_BYTES;
+    final int rangesAt = aligned(count * LIST_BYTES_PER_COPY);
+    final int signalsAt = rangesAt + aligned((wanted + 1) * RangeCutter.ENTRY_BYTES);
+    final int number = ++launch;
+    final int at = ring.take(signalsAt + signals, number);
+    batch.write(first, count, ring.bytes(), at);
+    final int ranges =
+        RangeCutter.cut(
+            copy -> batch.length(first + copy), count, cost, wanted, ring.bytes(), at + rangesAt);
+    arguments.begin(number, conditional);
+    arguments.list(ring.address(at), count, ring.address(at + rangesAt), ranges);
+    writeSignals(number, at + signalsAt, after, then, limit);
+    kernels.launchCopy(copier, stream, (ranges + warps - 1) / warps, arguments.pointer());
+  }
+
+  private void launchSignals(
+      final List<SignalEpoch> after, final List<SignalEpoch> then, final Duration limit) {
+    final int number = ++launch;
+    final int at = ring.take((after.size() + then.size()) * SIGNAL_BYTES, number);
+    arguments.begin(number, conditional);
+    writeSignals(number, at, after, then, limit);
+    kernels.launchSignal(stream, arguments.pointer());
+  }
+
+  private void writeSignals(
+      final int number,
+      final int at,
+      final List<SignalEpoch> after,
+      final List<SignalEpoch> then,
+      final Duration limit) {
+    final int raisesAt = writeWords(after, at);
+    writeWords(then, raisesAt);
+    arguments.waits(ring.address(at), after.size(), Kernels.limitNanos(limit));
+    arguments.raises(ring.address(raisesAt), then.size());
+    if (!after.isEmpty()) {
+      awaited.put(number, List.copyOf(after));
+      conditional = true;
+      lastLimit = limit;
+    }
+  }
+
+  private int writeWords(final List<SignalEpoch> signals, final int from) {
+    int at = from;
+    for (final SignalEpoch next : signals) {
+      ring.bytes().putLong(at, addressOf(next.signal()));
+      ring.bytes().putInt(at + Long.BYTES, next.epoch());
+      at += SIGNAL_BYTES;
+    }
+    return at;
+  }
+
+  private static long addressOf(final Signal signal) {
+    if (signal instanceof CudaSignal ours) {
+      return ours.address();
+    }
+    throw new IllegalArgumentException("not a signal of a CUDA device: " + signal);
+  }
+
+  private static int aligned(final int bytes) {
+    return (bytes + SIGNAL_BYTES - 1) / SIGNAL_BYTES * SIGNAL_BYTES;
+  }
+
+  @Override
+  public void synchronize(final Duration limit) {
+    enter();
+    StreamWait.until(stream, Deadline.in(limit), limit, toString(), context.toString());
+    conditional = false;
+    final WaitException failure = state.takeFailure(toString(), lastLimit, this::nameOfWait);
+    awaited.clear();
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  private String nameOfWait(final int number, final int index) {
+    final List<SignalEpoch> signals = awaited.get(number);
+    return signals == null || index >= signals.size()
+        ? "a signal"
+        : "epoch " + signals.get(index).epoch() + " of " + signals.get(index).signal();
+  }
+
+  /** The stream itself, for timing by its events. */
+  CUstream handle() {
+    return stream;
+  }
+
+  private void enter() {
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+    context.enter();
+  }
+
+  private void check(final int status, final String call) {
+    CudaStatus.check(status, call, context.toString());
+  }
+
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    onClose.accept(this);
+    context.enter();
+    state.abort();
+    final boolean interrupted = Thread.interrupted();
+    try {
+      StreamWait.until(
+          stream, Deadline.in(CLOSE_LIMIT), CLOSE_LIMIT, toString(), context.toString());
+      free();
+    } catch (final ZerohopException e) {
+      // Memory that a kernel may still use must not be freed; it goes with the process.
+      LOG.error("{} was not idle when it was closed; its memory is kept", this, e);
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private void free() {
+    if (engine != null) {
+      engine.close();
+    }
+    JCudaDriver.cuStreamDestroy(stream);
+    JCudaDriver.cuMemFree(counters);
+    ring.close();
+    state.close();
+  }
+
+  @Override
+  public String toString() {
+    return "copy stream " + name;
+  }
+}

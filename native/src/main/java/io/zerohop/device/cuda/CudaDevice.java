@@ -1,0 +1,204 @@
+package io.zerohop.device.cuda;
+
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Device;
+import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Signal;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import jcuda.driver.CUdevice_attribute;
+
+/**
+ * One GPU as a {@link Device}. Addresses are those of its memory in this process, and of peers'
+ * memory that it has mapped, on whatever GPU of the node that lies.
+ *
+ * <p>Segments are exported as file descriptors. Their memory lives while any process holds a
+ * descriptor or a mapping, also after its owner was killed.
+ */
+public final class CudaDevice implements Device {
+  /** What the driver calls {@code CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED}. */
+  private static final int RDMA_WITH_VMM =
+      CUdevice_attribute.CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED;
+
+  /** SMs that the copies of one stream may occupy unless told otherwise. */
+  public static final int DEFAULT_MULTIPROCESSORS = 24;
+
+  private final CudaContext context;
+  private final HostAccess host;
+  private final Kernels.Copier copier;
+  private final int multiprocessors;
+  private final long granularity;
+  private final boolean rdma;
+  private final Set<Object> open = ConcurrentHashMap.newKeySet();
+  private final AtomicLong nextId = new AtomicLong();
+  private volatile boolean closed;
+
+  /**
+   * Opens a GPU.
+   *
+   * @param ordinal its number among those that this process sees
+   * @param multiprocessors the most SMs that copies of one stream may occupy
+   * @throws ZerohopException (FALLBACK) if there is no driver, no such GPU, or no kernel for it
+   */
+  public CudaDevice(final int ordinal, final int multiprocessors) {
+    this(ordinal, multiprocessors, false);
+  }
+
+  /** With the kernel for older GPUs if so wished, which tests have to see on newer ones. */
+  CudaDevice(final int ordinal, final int multiprocessors, final boolean plain) {
+    context = CudaContext.of(ordinal);
+    final Kernels kernels = context.kernels();
+    copier = plain ? kernels.plain() : kernels.best();
+    context.enter();
+    this.multiprocessors = multiprocessors;
+    final long[] result = new long[1];
+    CudaStatus.check(
+        DriverMemory.granularity(ordinal, DriverMemory.POSIX_FD, result),
+        "cuMemGetAllocationGranularity",
+        context.toString());
+    granularity = result[0];
+    rdma = context.attribute(RDMA_WITH_VMM) != 0;
+    host = new HostAccess(context);
+  }
+
+  @Override
+  public String name() {
+    return "cuda:" + context.ordinal();
+  }
+
+  /** Names the physical GPU the same way in every process. */
+  public String uuid() {
+    return context.uuid();
+  }
+
+  /** Whether segments can be registered with a network card. */
+  public boolean rdmaCapable() {
+    return rdma;
+  }
+
+  @Override
+  public long granularity() {
+    return granularity;
+  }
+
+  @Override
+  public Segment allocate(final long bytes) {
+    checkOpen();
+    if (bytes <= 0) {
+      throw new IllegalArgumentException("segment of " + bytes + " bytes");
+    }
+    if (bytes > Long.MAX_VALUE - granularity) {
+      throw new DeviceMemoryException(
+          context + ": no GPU memory for " + bytes + " bytes", bytes, null);
+    }
+    final long rounded = (bytes + granularity - 1) / granularity * granularity;
+    final String name = "zerohop-" + nextId.incrementAndGet();
+    final CudaSegment segment;
+    try {
+      segment = CudaSegment.allocate(context, this::unregister, name, rdma, rounded);
+    } catch (final DeviceMemoryException e) {
+      throw new DeviceMemoryException(e.getMessage(), bytes, e);
+    }
+    register(segment);
+    boolean done = false;
+    try {
+      host.zero(segment.address(), rounded); // It may hold what another job left.
+      done = true;
+      return segment;
+    } finally {
+      if (!done) {
+        segment.close();
+      }
+    }
+  }
+
+  @Override
+  public Segment map(final SegmentHandle handle) {
+    try (handle) {
+      checkOpen();
+      if (handle.kind() == SegmentHandle.Kind.CUDA_IPC) {
+        return register(IpcSegment.map(context, this::unregister, handle));
+      }
+      if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
+        throw new ZerohopException(
+            Category.FALLBACK,
+            context + ": a handle of kind " + handle.kind() + " cannot be mapped here");
+      }
+      if (handle.bytes() <= 0 || handle.bytes() % granularity != 0) {
+        throw new ZerohopException(
+            Category.FALLBACK,
+            context
+                + ": a peer's segment was refused: its size of "
+                + handle.bytes()
+                + " bytes is not one of a segment");
+      }
+      final String name = "mapped-" + nextId.incrementAndGet();
+      return register(
+          CudaSegment.map(context, this::unregister, name, handle.fd(), handle.bytes()));
+    }
+  }
+
+  /**
+   * Shares memory that others allocated in this process by a legacy IPC handle. The segment is the
+   * whole allocation that the address lies in; the memory stays its allocator's.
+   *
+   * @throws ZerohopException (FALLBACK) if the memory is of a kind that cannot be shared
+   */
+  public Segment share(final long address) {
+    checkOpen();
+    return register(IpcSegment.around(context, this::unregister, address));
+  }
+
+  @Override
+  public CopyStream openStream(final String name) {
+    checkOpen();
+    return register(new CudaCopyStream(context, this::unregister, name, copier, multiprocessors));
+  }
+
+  @Override
+  public Signal signal(final Segment segment, final long offset) {
+    if (!(segment instanceof CudaSegment ours)) {
+      throw new IllegalArgumentException("not a segment of a CUDA device: " + segment);
+    }
+    return new CudaSignal(ours, host, offset);
+  }
+
+  @Override
+  public int openResources() {
+    return open.size();
+  }
+
+  @Override
+  public void close() {
+    if (!open.isEmpty()) {
+      final Set<String> names = new TreeSet<>();
+      open.forEach(resource -> names.add(resource.toString()));
+      throw new IllegalStateException(context + " closed with " + names + " still open");
+    }
+    if (!closed) {
+      closed = true;
+      host.close();
+    }
+  }
+
+  private void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException(context + " is closed");
+    }
+  }
+
+  private <T> T register(final T resource) {
+    open.add(resource);
+    return resource;
+  }
+
+  private void unregister(final Object resource) {
+    open.remove(resource);
+  }
+}

@@ -1,0 +1,114 @@
+package io.zerohop.device.cuda;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.NativeLibrary;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import jcuda.driver.JCudaDriver;
+
+/**
+ * The CUDA driver, loaded once per process and only when somebody asks for a GPU, so that the same
+ * jar starts on machines without one. Thread safe.
+ */
+public final class CudaDriver {
+  /** By name first, which honours LD_LIBRARY_PATH; then where containers put it. */
+  private static final List<String> LIBRARIES =
+      List.of(
+          "libcuda.so.1",
+          "/usr/local/nvidia/lib64/libcuda.so.1",
+          "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+          "/usr/lib64/libcuda.so.1",
+          "/usr/lib/wsl/lib/libcuda.so.1");
+
+  private static boolean tried;
+  private static String absence;
+  private static int devices;
+
+  private CudaDriver() {}
+
+  /** Why no GPU can be used here, in one sentence; null if one can. */
+  public static synchronized String absence() {
+    if (!tried) {
+      tried = true;
+      absence = load();
+    }
+    return absence;
+  }
+
+  /** Whether there is a driver with at least one GPU. */
+  public static boolean present() {
+    return absence() == null;
+  }
+
+  /** GPUs that this process sees; 0 without a driver. */
+  public static synchronized int devices() {
+    return present() ? devices : 0;
+  }
+
+  /**
+   * Makes sure that the driver is there.
+   *
+   * @throws ZerohopException (FALLBACK) if it is not
+   */
+  static void require() {
+    final String reason = absence();
+    if (reason != null) {
+      throw new ZerohopException(Category.FALLBACK, "cuda: " + reason);
+    }
+  }
+
+  private static String load() {
+    try {
+      NativeLibrary.require();
+    } catch (final ZerohopException e) {
+      return e.getMessage();
+    }
+    if (LIBRARIES.stream().noneMatch(DriverMemory::open)) {
+      return "this machine has no CUDA driver (libcuda.so.1 was not found); blocks stay in host"
+          + " memory";
+    }
+    try {
+      loadBinding();
+    } catch (final IOException | LinkageError e) {
+      return "the JCuda library does not load (" + e.getMessage() + ")";
+    }
+    return initialise();
+  }
+
+  /**
+   * JCuda unpacks its library to one fixed file of the temporary folder. Executors that start
+   * together would load it half written, so they take turns.
+   */
+  private static void loadBinding() throws IOException {
+    final Path lock =
+        Path.of(
+            System.getProperty("java.io.tmpdir"), "zerohop-jcuda-" + Descriptor.userId() + ".lock");
+    try (FileChannel channel =
+            FileChannel.open(lock, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        FileLock held = channel.lock()) {
+      assert held.isValid();
+      JCudaDriver.setExceptionsEnabled(false);
+    }
+  }
+
+  private static String initialise() {
+    final int status = JCudaDriver.cuInit(0);
+    final int[] count = new int[1];
+    if (status == 0) {
+      JCudaDriver.cuDeviceGetCount(count);
+    }
+    if (count[0] == 0) {
+      return "the CUDA driver shows no GPU to this process ("
+          + CudaStatus.name(status)
+          + "; see CUDA_VISIBLE_DEVICES)";
+    }
+    devices = count[0];
+    return null;
+  }
+}

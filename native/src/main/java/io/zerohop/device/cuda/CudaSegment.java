@@ -1,0 +1,165 @@
+package io.zerohop.device.cuda;
+
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.posix.FdHandle;
+import java.util.function.Consumer;
+
+/**
+ * GPU memory made by {@code cuMemCreate}. The owner keeps the allocation's handle to export it; a
+ * mapped segment keeps only its mapping, which holds the memory, also when the owner is gone.
+ */
+final class CudaSegment implements Segment {
+  private static final long NO_HANDLE = 0;
+
+  private final CudaContext context;
+  private final Consumer<Object> onClose;
+  private final String name;
+  private final long handle;
+  private final long address;
+  private final long bytes;
+  private volatile boolean closed;
+
+  private CudaSegment(
+      final CudaContext context,
+      final Consumer<Object> onClose,
+      final String name,
+      final long handle,
+      final long address,
+      final long bytes) {
+    this.context = context;
+    this.onClose = onClose;
+    this.name = name;
+    this.handle = handle;
+    this.address = address;
+    this.bytes = bytes;
+  }
+
+  /**
+   * Allocates and maps. {@code bytes} is a multiple of the granularity. The content is undefined.
+   */
+  static CudaSegment allocate(
+      final CudaContext context,
+      final Consumer<Object> onClose,
+      final String name,
+      final boolean rdma,
+      final long bytes) {
+    context.enter();
+    final long[] result = new long[1];
+    CudaStatus.checkAllocation(
+        DriverMemory.create(context.ordinal(), DriverMemory.POSIX_FD, rdma, bytes, result),
+        "cuMemCreate",
+        context.toString(),
+        bytes);
+    final long handle = result[0];
+    final int status = DriverMemory.map(context.ordinal(), handle, bytes, result);
+    if (status != CudaStatus.SUCCESS) {
+      DriverMemory.release(handle);
+      CudaStatus.checkAllocation(status, "cuMemMap", context.toString(), bytes);
+    }
+    return new CudaSegment(context, onClose, name, handle, result[0], bytes);
+  }
+
+  /** Maps a peer's memory; the descriptor stays the caller's. */
+  static CudaSegment map(
+      final CudaContext context,
+      final Consumer<Object> onClose,
+      final String name,
+      final int fd,
+      final long bytes) {
+    context.enter();
+    final long[] result = new long[1];
+    int status =
+        CudaStatus.observe(DriverMemory.importDescriptor(fd, DriverMemory.POSIX_FD, result));
+    if (status != CudaStatus.SUCCESS) {
+      throw refused(context, "its descriptor is not GPU memory", status);
+    }
+    final long handle = result[0];
+    status = CudaStatus.observe(DriverMemory.map(context.ordinal(), handle, bytes, result));
+    DriverMemory.release(handle);
+    if (status != CudaStatus.SUCCESS) {
+      throw refused(context, "its " + bytes + " bytes cannot be mapped", status);
+    }
+    return new CudaSegment(context, onClose, name, NO_HANDLE, result[0], bytes);
+  }
+
+  private static ZerohopException refused(
+      final CudaContext context, final String reason, final int status) {
+    return new ZerohopException(
+        Category.FALLBACK,
+        context
+            + ": a peer's segment was refused: "
+            + reason
+            + ": "
+            + CudaStatus.name(status)
+            + "; its blocks are read the staged way");
+  }
+
+  @Override
+  public long address() {
+    return address;
+  }
+
+  @Override
+  public long bytes() {
+    return bytes;
+  }
+
+  @Override
+  public boolean owned() {
+    return handle != NO_HANDLE;
+  }
+
+  @Override
+  public synchronized SegmentHandle export() {
+    checkOpen();
+    if (!owned()) {
+      throw new IllegalStateException(this + " was mapped from a peer and cannot be exported");
+    }
+    context.enter();
+    final long[] result = new long[1];
+    CudaStatus.check(
+        DriverMemory.exportDescriptor(handle, DriverMemory.POSIX_FD, result),
+        "cuMemExportToShareableHandle",
+        context.toString());
+    return new FdHandle((int) result[0], bytes);
+  }
+
+  /** Memory of a GPU goes back segment by segment; this only checks the range. */
+  @Override
+  public void discard(final long offset, final long length) {
+    checkOpen();
+    if (offset < 0 || length < 0 || offset > bytes - length) {
+      throw new IllegalArgumentException(
+          "range " + offset + "+" + length + " in a segment of " + bytes + " bytes");
+    }
+  }
+
+  void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    onClose.accept(this);
+    context.enter();
+    final int status = DriverMemory.unmap(address, bytes);
+    if (owned()) {
+      DriverMemory.release(handle);
+    }
+    CudaStatus.check(status, "cuMemUnmap", context.toString());
+  }
+
+  @Override
+  public String toString() {
+    return "segment " + name + " of " + bytes + " bytes on " + context;
+  }
+}

@@ -1,0 +1,141 @@
+package io.zerohop.device.cuda;
+
+import io.zerohop.device.Topology;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Makes a {@link Topology} of what a source of links says, by the rule of PyTorch's IntraNodeComm:
+ * a link to a GPU counts for that pair; a link to a switch counts for every GPU that has switch
+ * links too, as many as the one of the pair that has fewer.
+ */
+public final class TopologyReader {
+  /** More than any GPU has. */
+  static final int MOST_LINKS = 36;
+
+  private TopologyReader() {}
+
+  /** What {@link Nvml} offers; tests make up machines. */
+  interface Links {
+    int count();
+
+    String uuid(int gpu);
+
+    String busId(int gpu);
+
+    int linkType(int gpu, int link);
+
+    String linkBusId(int gpu, int link);
+
+    boolean canRead(int from, int to);
+
+    String fabric(int gpu);
+  }
+
+  /** The machine's topology; one without GPUs where there is no NVML. */
+  public static Topology read() {
+    return Nvml.present()
+        ? read(new NvmlLinks())
+        : new Topology(List.of(), new int[0][0], new boolean[0][0]);
+  }
+
+  static Topology read(final Links source) {
+    final List<Integer> order = new ArrayList<>();
+    for (int gpu = 0; gpu < source.count(); gpu++) {
+      if (source.uuid(gpu) != null && source.busId(gpu) != null) {
+        order.add(gpu);
+      }
+    }
+    order.sort(Comparator.comparing(gpu -> busKey(source.busId(gpu))));
+    final int count = order.size();
+    final int[][] links = new int[count][count];
+    final int[] toSwitch = new int[count];
+    final boolean[][] peerAccess = new boolean[count][count];
+    final List<Topology.Gpu> gpus = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      final int gpu = order.get(i);
+      final String fabric = source.fabric(gpu);
+      gpus.add(new Topology.Gpu(source.uuid(gpu), source.busId(gpu), fabric == null ? "" : fabric));
+      countLinks(source, order, i, links, toSwitch);
+      for (int j = 0; j < count; j++) {
+        peerAccess[i][j] = i == j || source.canRead(gpu, order.get(j));
+      }
+    }
+    for (int i = 0; i < count; i++) {
+      for (int j = 0; j < count; j++) {
+        if (i != j) {
+          links[i][j] += Math.min(toSwitch[i], toSwitch[j]);
+        }
+      }
+    }
+    return new Topology(gpus, links, peerAccess);
+  }
+
+  private static void countLinks(
+      final Links source,
+      final List<Integer> order,
+      final int row,
+      final int[][] links,
+      final int[] toSwitch) {
+    final int gpu = order.get(row);
+    for (int link = 0; link < MOST_LINKS; link++) {
+      final int type = source.linkType(gpu, link);
+      if (type == Nvml.SWITCH) {
+        toSwitch[row]++;
+      } else if (type == Nvml.GPU) {
+        final String remote = source.linkBusId(gpu, link);
+        for (int column = 0; column < order.size() && remote != null; column++) {
+          if (busKey(source.busId(order.get(column))).equals(busKey(remote))) {
+            links[row][column]++;
+          }
+        }
+      }
+    }
+  }
+
+  /** Domains are written with four or eight digits, in either case. */
+  private static String busKey(final String busId) {
+    final String text = busId.toLowerCase(Locale.ROOT);
+    final int colon = text.indexOf(':');
+    return colon <= 0 ? text : "0".repeat(Math.max(0, 8 - colon)) + text;
+  }
+
+  private static final class NvmlLinks implements Links {
+    @Override
+    public int count() {
+      return Nvml.count();
+    }
+
+    @Override
+    public String uuid(final int gpu) {
+      return Nvml.uuid(gpu);
+    }
+
+    @Override
+    public String busId(final int gpu) {
+      return Nvml.busId(gpu);
+    }
+
+    @Override
+    public int linkType(final int gpu, final int link) {
+      return Nvml.linkType(gpu, link);
+    }
+
+    @Override
+    public String linkBusId(final int gpu, final int link) {
+      return Nvml.linkBusId(gpu, link);
+    }
+
+    @Override
+    public boolean canRead(final int from, final int to) {
+      return Nvml.peerStatus(from, to) == 0;
+    }
+
+    @Override
+    public String fabric(final int gpu) {
+      return Nvml.fabric(gpu);
+    }
+  }
+}

@@ -1,0 +1,121 @@
+package io.zerohop.device.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Segment;
+import io.zerohop.device.Signal;
+import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.WaitException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
+
+/** Waits on the GPU end, whatever holds them up, and say what they waited for. */
+@EnabledIf(value = "io.zerohop.device.cuda.Gpus#one", disabledReason = "no GPU here")
+class CudaWaitTest {
+  private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final int EVERY_MULTIPROCESSOR = 10_000;
+
+  private final CudaUnderTest memory = new CudaUnderTest();
+
+  @Test
+  void anAbortEndsAWaitWithinATenthOfASecond() {
+    try (CudaDevice device = new CudaDevice(0, EVERY_MULTIPROCESSOR);
+        Segment segment = device.allocate(1);
+        CopyStream stream = device.openStream("aborted")) {
+      final Signal never = device.signal(segment, 0);
+      for (int round = 0; round < 20; round++) {
+        submitFullOfWaits(stream, segment, never, 1);
+        final long start = System.nanoTime();
+        never.abort(7);
+        assertThatThrownBy(() -> stream.synchronize(LIMIT))
+            .isInstanceOfSatisfying(
+                WaitException.class,
+                e -> assertThat(e.reason()).isEqualTo(WaitException.Reason.ABORTED))
+            .hasMessageContaining("epoch 1 of signal")
+            .hasMessageContaining("segment zerohop-");
+        assertThat(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start)).isLessThan(100);
+        never.abort(0);
+      }
+    }
+  }
+
+  /** The host raises without a kernel, so it needs no room on a GPU that is full of waits. */
+  @Test
+  void aGpuFullOfWaitsCanStillBeReleased() {
+    try (CudaDevice device = new CudaDevice(0, EVERY_MULTIPROCESSOR);
+        Segment segment = device.allocate(1);
+        CopyStream waiting = device.openStream("waiting");
+        CopyStream raising = device.openStream("raising")) {
+      final Signal gate = device.signal(segment, 0);
+      final byte[] bytes = {1, 2, 3};
+      for (int epoch = 1; epoch <= 20; epoch++) {
+        submitFullOfWaits(waiting, segment, gate, epoch);
+        memory.write(segment.address() + 4096, bytes);
+        if (epoch % 2 == 0) {
+          gate.raise(epoch);
+        } else {
+          raising.raise(gate, epoch);
+          raising.synchronize(LIMIT);
+        }
+        waiting.synchronize(LIMIT);
+      }
+    }
+  }
+
+  @Test
+  void closingAStreamEndsItsWaits() {
+    try (CudaDevice device = new CudaDevice(0, EVERY_MULTIPROCESSOR);
+        Segment segment = device.allocate(1)) {
+      final Signal never = device.signal(segment, 0);
+      final CopyStream stream = device.openStream("closed");
+      submitFullOfWaits(stream, segment, never, 1);
+      final long start = System.nanoTime();
+      stream.close();
+      assertThat(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start)).isLessThan(1_000);
+    }
+  }
+
+  @Test
+  void nothingBehindAFailedWaitHappens() {
+    try (CudaDevice device = new CudaDevice(0, 24);
+        Segment segment = device.allocate(16 << 20);
+        CopyStream stream = device.openStream("failed")) {
+      final Signal never = device.signal(segment, 0);
+      final Signal behind = device.signal(segment, 64);
+      memory.write(segment.address() + 4096, new byte[] {42});
+      stream.await(never, 1, Duration.ofMillis(20));
+      final CopyBatch batch = stream.newBatch();
+      batch.add(segment.address() + 4096, segment.address() + 8192, 1);
+      batch.add(segment.address() + 4096, segment.address() + (8 << 20), 5 << 20);
+      stream.submit(batch);
+      stream.raise(behind, 1);
+      assertThatThrownBy(() -> stream.synchronize(LIMIT))
+          .isInstanceOf(WaitException.class)
+          .hasMessageContaining("was not raised within PT0.02S");
+      assertThat(memory.read(segment.address() + 8192, 1)).containsExactly(0);
+      assertThat(memory.read(segment.address() + (8 << 20), 1)).containsExactly(0);
+      assertThat(behind.epoch()).isZero();
+      batch.clear();
+      batch.add(segment.address() + 4096, segment.address() + 8192, 1);
+      stream.submit(batch);
+      stream.synchronize(LIMIT);
+      assertThat(memory.read(segment.address() + 8192, 1)).containsExactly(42);
+    }
+  }
+
+  /** Enough copies for a thread block on each SM, all of which wait first. */
+  private static void submitFullOfWaits(
+      final CopyStream stream, final Segment segment, final Signal gate, final int epoch) {
+    final CopyBatch batch = stream.newBatch();
+    for (int copy = 0; copy < 20_000; copy++) {
+      batch.add(segment.address() + (1 << 20), segment.address() + 65_536 + copy * 16L, 16);
+    }
+    stream.submit(batch, List.of(new SignalEpoch(gate, epoch)), List.of(), LIMIT);
+  }
+}

@@ -1,0 +1,164 @@
+package io.zerohop.device.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.device.Topology;
+import io.zerohop.device.Topology.Reach;
+import io.zerohop.device.Topology.Shape;
+import io.zerohop.device.Topology.View;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
+
+class TopologyTest {
+  /** A machine that is made up: who is at the end of each GPU's links. */
+  private static final class Machine implements TopologyReader.Links {
+    private final List<List<Integer>> links = new ArrayList<>();
+    private final boolean peers;
+
+    Machine(final int gpus, final boolean peers) {
+      for (int i = 0; i < gpus; i++) {
+        links.add(new ArrayList<>());
+      }
+      this.peers = peers;
+    }
+
+    Machine link(final int from, final int to) {
+      links.get(from).add(to);
+      return this;
+    }
+
+    Machine links(final int from, final int to, final int times) {
+      for (int i = 0; i < times; i++) {
+        link(from, to).link(to, from);
+      }
+      return this;
+    }
+
+    Machine switched(final int gpu, final int times) {
+      for (int i = 0; i < times; i++) {
+        link(gpu, -1);
+      }
+      return this;
+    }
+
+    @Override
+    public int count() {
+      return links.size();
+    }
+
+    @Override
+    public String uuid(final int gpu) {
+      return "GPU-" + gpu;
+    }
+
+    /** The last GPU comes first on the bus, and domains are written in two ways. */
+    @Override
+    public String busId(final int gpu) {
+      return "00000000:%02X:00.0".formatted(0xF0 - gpu);
+    }
+
+    @Override
+    public int linkType(final int gpu, final int link) {
+      if (link >= links.get(gpu).size()) {
+        return Nvml.NONE;
+      }
+      return links.get(gpu).get(link) < 0 ? Nvml.SWITCH : Nvml.GPU;
+    }
+
+    @Override
+    public String linkBusId(final int gpu, final int link) {
+      return "0000:%02x:00.0".formatted(0xF0 - links.get(gpu).get(link));
+    }
+
+    @Override
+    public boolean canRead(final int from, final int to) {
+      return peers;
+    }
+
+    @Override
+    public String fabric(final int gpu) {
+      return null;
+    }
+  }
+
+  @Test
+  void switchLinksCountForEveryPairThatHasThem() {
+    final Machine machine = new Machine(3, true);
+    machine.switched(0, 18).switched(1, 18).switched(2, 12);
+    final Topology topology = TopologyReader.read(machine);
+    assertThat(topology.shape()).isEqualTo(Shape.FULLY_CONNECTED);
+    assertThat(topology.gpus())
+        .extracting(Topology.Gpu::uuid)
+        .containsExactly("GPU-2", "GPU-1", "GPU-0");
+    assertThat(topology.links()[1][2]).isEqualTo(18);
+    assertThat(topology.links()[0][1]).isEqualTo(12);
+    assertThat(topology.reach("GPU-0", "GPU-2")).isEqualTo(Reach.NVLINK);
+    assertThat(topology.reach("GPU-0", "GPU-0")).isEqualTo(Reach.SAME);
+  }
+
+  @Test
+  void eightGpusWithFourNeighboursAreACubeMesh() {
+    final Machine machine = new Machine(8, true);
+    for (int quad = 0; quad < 8; quad += 4) {
+      for (int i = 0; i < 4; i++) {
+        for (int j = i + 1; j < 4; j++) {
+          machine.links(quad + i, quad + j, 1);
+        }
+      }
+    }
+    for (int i = 0; i < 4; i++) {
+      machine.links(i, i + 4, 2);
+    }
+    final Topology topology = TopologyReader.read(machine);
+    assertThat(topology.shape()).isEqualTo(Shape.HYBRID_CUBE_MESH);
+    assertThat(topology.reach("GPU-0", "GPU-4")).isEqualTo(Reach.NVLINK);
+    assertThat(topology.reach("GPU-0", "GPU-5")).isEqualTo(Reach.PCIE);
+  }
+
+  @Test
+  void pairsWithoutPeerAccessGoThroughTheHost() {
+    final Topology topology = TopologyReader.read(new Machine(2, false));
+    assertThat(topology.shape()).isEqualTo(Shape.UNKNOWN);
+    assertThat(topology.reach("GPU-0", "GPU-1")).isEqualTo(Reach.HOST);
+    assertThat(topology.reach("GPU-0", "GPU-elsewhere")).isEqualTo(Reach.HOST);
+  }
+
+  @Test
+  void sharedGpusAndOtherViewsAreNamed() {
+    assertThat(Topology.problems(List.of(new View("1", "GPU-0", "a"), new View("2", "GPU-1", "a"))))
+        .isEmpty();
+    final List<String> problems =
+        Topology.problems(
+            List.of(
+                new View("2", "GPU-0", "a"),
+                new View("1", "GPU-0", "a"),
+                new View("3", "GPU-1", "b")));
+    assertThat(problems).hasSize(2);
+    assertThat(problems.get(0)).contains("executors 1, 2 share GPU GPU-0");
+    assertThat(problems.get(1)).contains("executors 1, 2 see a").contains("executors 3 see b");
+  }
+
+  @Test
+  void fingerprintsTellMachinesApart() {
+    final String one = TopologyReader.read(new Machine(2, true)).fingerprint();
+    assertThat(TopologyReader.read(new Machine(2, true)).fingerprint()).isEqualTo(one);
+    assertThat(TopologyReader.read(new Machine(2, false)).fingerprint()).isNotEqualTo(one);
+    assertThat(TopologyReader.read(new Machine(2, true).links(0, 1, 1)).fingerprint())
+        .isNotEqualTo(one);
+  }
+
+  @Test
+  @EnabledIf(value = "io.zerohop.device.cuda.Gpus#one", disabledReason = "no GPU here")
+  void theMachinesOwnGpusAreFound() {
+    final Topology topology = TopologyReader.read();
+    System.out.println("topology: " + topology.fingerprint() + " " + topology.gpus());
+    try (CudaDevice device = new CudaDevice(0, 1)) {
+      assertThat(topology.gpus()).extracting(Topology.Gpu::uuid).contains(device.uuid());
+      for (final Topology.Gpu other : topology.gpus()) {
+        assertThat(topology.reach(device.uuid(), other.uuid())).isNotNull();
+      }
+    }
+  }
+}
