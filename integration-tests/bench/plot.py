@@ -12,7 +12,22 @@ from pathlib import Path
 from statistics import median, quantiles
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-COLOURS = {"zerohop": "#1b7f5c", "sort": "#8a8f98", "sort_uncompressed": "#c9ccd1"}
+COLOURS = {
+    "zerohop": "#1b7f5c",
+    "sort": "#8a8f98",
+    "sort_uncompressed": "#c9ccd1",
+    "zerohop, 8 SMs": "#7fbfa6",
+    "zerohop, 24 SMs": "#1b7f5c",
+    "zerohop, all SMs": "#0c4a35",
+    "memcpy_batch": "#8a8f98",
+    "memcpy_loop": "#c9ccd1",
+    "16 KiB": "#1b7f5c",
+    "4 KiB": "#7fbfa6",
+    "zerohop, one block": "#0c4a35",
+    "zerohop, 256 KiB": "#1b7f5c",
+    "zerohop, 16 KiB": "#7fbfa6",
+    "nccl": "#8a8f98",
+}
 YARDSTICKS = ("sort", "sort_uncompressed")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 360, 70, 20, 50, 60
 
@@ -248,6 +263,133 @@ def growth(run, folder):
     return markdown(["map tasks x partitions", "blocks", *(f"{c}, s" for c in cases), "ratio"], body)
 
 
+def gpu_provenance(run):
+    host = run["host"]
+    commit, _, dirty = run["commit"].partition("-")
+    changed = " with changes" if dirty else ""
+    return (
+        f"{host['gpus']} x {host['gpu']}, {host['link']}, driver {host['driver']}; median of 5; "
+        f"commit {commit[:12]}{changed}, {run['date']}."
+    )
+
+
+def gbps(row):
+    """The median and the whole spread relative to it, as the plots take them."""
+    return row["gbps"], (row["gbps_most"] - row["gbps_least"]) / row["gbps"]
+
+
+def by(rows, key, name):
+    """{key value: {name of the row: (gbps, spread)}}."""
+    found = {}
+    for row in rows:
+        found.setdefault(row[key], {})[name(row)] = gbps(row)
+    return found
+
+
+def sms_name(row):
+    return f"zerohop, {row['sms']} SMs" if row["sms"] < 100 else "zerohop, all SMs"
+
+
+def gather(run, folder):
+    rows = run["rows"]
+    peak = next(row["gbps"] for row in rows if row["case"] == "copy_engine_peak")
+    even = [row for row in rows if row["case"] == "zerohop" and row["sms"] != 16]
+    others = [row for row in rows if row["case"] in ("memcpy_loop", "memcpy_batch")]
+    found = by(even, "block_bytes", sms_name)
+    for size, cells in by(others, "block_bytes", lambda row: row["case"]).items():
+        found.setdefault(size, {}).update(cells)
+    cases = ["zerohop, 8 SMs", "zerohop, 24 SMs", "zerohop, all SMs", "memcpy_batch", "memcpy_loop"]
+    (folder / "gather.svg").write_text(
+        lines(found, cases, "One GPU gathers from another (median)", "GB/s", "bytes of a block")
+    )
+    curve = by(
+        [row for row in rows if row["case"] == "zerohop_by_sms"],
+        "sms",
+        lambda row: f"{row['block_bytes'] >> 10} KiB",
+    )
+    (folder / "gather_sms.svg").write_text(
+        lines(curve, ["16 KiB", "4 KiB"], "The same over the number of SMs", "GB/s", "SMs")
+    )
+
+    def share(cells, case):
+        return f"{cells[case][0]:.0f} ({cells[case][0] / peak:.3f})" if case in cells else "-"
+
+    body = [[f"{size:,}", *(share(found[size], case) for case in cases)] for size in sorted(found)]
+    zipf = [row for row in rows if "zipf" in row["case"] and "gbps" in row]
+    zipf_body = [
+        [f"{row['blocks']:,} of 1 to {row['block_bytes']:,} bytes", sms_name(row),
+         f"{row['gbps']:.0f}", f"{row['gbps'] / peak:.3f}", f"{row['gbps_submitted'] / peak:.3f}"]
+        for row in zipf
+    ]
+    submit = [
+        [row["case"].removesuffix("_submit"), f"{row['block_bytes']:,}", f"{row['blocks']:,}",
+         f"{row['us']:.0f}", f"{row['us_per_block']:.3f}"]
+        for row in rows if row["case"].endswith("_submit") and "by_sms" not in row["case"]
+    ]
+    return "\n\n".join([
+        f"GB/s, and the share of the copy engine's peak on one block of 2 GiB, {peak:.0f} GB/s:",
+        markdown(["bytes of a block", *cases], body),
+        "![over SMs](measurements/gather_sms.svg)",
+        "Sizes by Zipf's law at odd places; the last column counts the host's work as well:",
+        markdown(["blocks", "", "GB/s", "share", "with submitting"], zipf_body),
+        "What the host pays to submit a window:",
+        markdown(["case", "bytes of a block", "blocks", "us", "us a block"], submit),
+    ])
+
+
+def alltoall(run, folder):
+    rows = run["rows"]
+
+    def name(row):
+        if row["case"] == "nccl":
+            return "nccl"
+        whole = row["block_bytes"] == row["bytes_per_rank"] // row["gpus"]
+        return "zerohop, one block" if whole else f"zerohop, {row['block_bytes'] >> 10} KiB"
+
+    cases = ["zerohop, one block", "zerohop, 256 KiB", "zerohop, 16 KiB", "nccl"]
+    main_rows = [row for row in rows if row.get("sms", 24) == 24]
+    body = []
+    for gpus in in_order(row["gpus"] for row in rows):
+        found = by([row for row in main_rows if row["gpus"] == gpus], "bytes_per_rank", name)
+        for size in sorted(found):
+            cells = found[size]
+            ratios = [
+                f"{cells[case][0] / cells['nccl'][0]:.2f}" if case in cells else "-"
+                for case in cases[:3]
+            ] if "nccl" in cells else ["-"] * 3
+            body.append([f"{gpus}", f"{size >> 20:,} MiB",
+                         *(f"{cells[c][0]:.0f}" if c in cells else "-" for c in cases), *ratios])
+    gigabyte = by([row for row in main_rows if row["bytes_per_rank"] == 1 << 30], "gpus", name)
+    (folder / "alltoall.svg").write_text(
+        bars(gigabyte, cases, "All to all, 1 GiB a rank, over the number of GPUs", "GB/s")
+    )
+    curve = [row for row in rows if row["case"] == "zerohop" and row["block_bytes"] == 256 << 10
+             and row["bytes_per_rank"] == 1 << 30]
+    sms = sorted({row["sms"] for row in curve})
+    counts = in_order(row["gpus"] for row in curve)
+    sms_body = [
+        [f"{gpus} GPUs", *(next((f"{row['gbps']:.0f}" for row in curve
+                                 if row["gpus"] == gpus and row["sms"] == n), "-") for n in sms)]
+        for gpus in counts
+    ]
+    heading = ["GPUs", "a rank", *(f"{c}, GB/s" for c in cases), *(f"{c} / nccl" for c in cases[:3])]
+    return "\n\n".join([
+        "Bytes that each GPU gets from others, over the time of the slowest; 24 SMs:",
+        markdown(heading, body),
+        "1 GiB a rank in blocks of 256 KiB, GB/s over the number of SMs:",
+        markdown(["", *map(str, sms)], sms_body),
+    ])
+
+
+def signal(run, folder):
+    body = [
+        [row["case"].replace("_", " "), f"{row['round_trip_us']:.2f}",
+         f"{row['round_trip_us_least']:.2f} to {row['round_trip_us_most']:.2f}"]
+        for row in run["rows"]
+    ]
+    return markdown(["round trip between two GPUs", "us", "spread"], body)
+
+
 def replace_section(page, bench, content):
     begin, end = f"<!-- {bench}:begin -->", f"<!-- {bench}:end -->"
     if begin not in page or end not in page:
@@ -260,12 +402,18 @@ def main():
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "measurements"
     page_file = Path(sys.argv[2]) if len(sys.argv) > 2 else DOCS / "benchmarks.md"
     page = page_file.read_text()
-    for bench, draw in (("host_job", host_job), ("growth", growth)):
+    for bench, draw in (
+        ("host_job", host_job), ("growth", growth),
+        ("gather", gather), ("alltoall", alltoall), ("signal", signal),
+    ):
         source = folder / f"{bench}.json"
         if not source.exists():
             continue
         run = json.loads(source.read_text())
-        content = f"![{bench}](measurements/{bench}.svg)\n\n{draw(run, folder)}\n\n{provenance(run)}"
+        table = draw(run, folder)
+        plot = f"![{bench}](measurements/{bench}.svg)\n\n" if (folder / f"{bench}.svg").exists() else ""
+        origin = gpu_provenance(run) if "gpu" in run["host"] else provenance(run)
+        content = f"{plot}{table}\n\n{origin}"
         page = replace_section(page, bench, content)
         print(f"drew {bench} from {source}")
     page_file.write_text(page)
