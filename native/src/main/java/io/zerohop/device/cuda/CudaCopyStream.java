@@ -20,8 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A CUDA stream. A batch is one kernel launch whatever it holds; its large copies go to a copy
- * engine at the same time. Waits are made on the GPU by one warp, with a limit, and end at the
+ * A CUDA stream. A batch is one kernel launch whatever it holds; its large copies go to copy
+ * engines at the same time. Waits are made on the GPU by one warp, with a limit, and end at the
  * signal's abort word or this stream's own; what is behind a failed wait does nothing.
  *
  * <p>A batch may be filled again as soon as it was submitted.
@@ -46,7 +46,7 @@ final class CudaCopyStream implements CopyStream {
   private final LaunchRing ring;
   private final GatherArguments arguments;
   private final Map<Integer, List<SignalEpoch>> awaited = new HashMap<>();
-  private EngineStream engine;
+  private EngineStreams engines;
   private int launch;
   private boolean conditional;
   private Duration lastLimit = Duration.ZERO;
@@ -124,7 +124,7 @@ final class CudaCopyStream implements CopyStream {
     }
     final boolean byEngine = !copies.large().isEmpty();
     if (byEngine) {
-      engine().copy(stream, copies.large());
+      engines().copy(stream, copies.large());
     }
     if (copies.small() > 0) {
       launchCopies(copies, after, byEngine ? List.of() : then, limit);
@@ -132,16 +132,16 @@ final class CudaCopyStream implements CopyStream {
       launchSignals(after, then, limit);
     }
     if (byEngine) {
-      engine().join(stream);
+      engines().join(stream);
       then.forEach(next -> raise(next.signal(), next.epoch()));
     }
   }
 
-  private EngineStream engine() {
-    if (engine == null) {
-      engine = new EngineStream(context);
+  private EngineStreams engines() {
+    if (engines == null) {
+      engines = new EngineStreams(context);
     }
-    return engine;
+    return engines;
   }
 
   /** One launch, or several if the list is longer than half the ring. */
@@ -305,8 +305,8 @@ final class CudaCopyStream implements CopyStream {
   }
 
   private void free() {
-    if (engine != null) {
-      engine.close();
+    if (engines != null) {
+      engines.close();
     }
     JCudaDriver.cuStreamDestroy(stream);
     JCudaDriver.cuMemFree(counters);
