@@ -84,7 +84,7 @@ class CudaWaitTest {
   @Test
   void nothingBehindAFailedWaitHappens() {
     try (CudaDevice device = new CudaDevice(0, 24);
-        Segment segment = device.allocate(16 << 20);
+        Segment segment = device.allocate(300 << 20);
         CopyStream stream = device.openStream("failed")) {
       final Signal never = device.signal(segment, 0);
       final Signal behind = device.signal(segment, 64);
@@ -92,14 +92,14 @@ class CudaWaitTest {
       stream.await(never, 1, Duration.ofMillis(20));
       final CopyBatch batch = stream.newBatch();
       batch.add(segment.address() + 4096, segment.address() + 8192, 1);
-      batch.add(segment.address() + 4096, segment.address() + (8 << 20), 5 << 20);
+      batch.add(segment.address() + 4096, segment.address() + (140 << 20), 130 << 20);
       stream.submit(batch);
       stream.raise(behind, 1);
       assertThatThrownBy(() -> stream.synchronize(LIMIT))
           .isInstanceOf(WaitException.class)
           .hasMessageContaining("was not raised within PT0.02S");
       assertThat(memory.read(segment.address() + 8192, 1)).containsExactly(0);
-      assertThat(memory.read(segment.address() + (8 << 20), 1)).containsExactly(0);
+      assertThat(memory.read(segment.address() + (140 << 20), 1)).containsExactly(0);
       assertThat(behind.epoch()).isZero();
       batch.clear();
       batch.add(segment.address() + 4096, segment.address() + 8192, 1);
