@@ -34,6 +34,18 @@ public interface Device extends AutoCloseable {
   /** Segment sizes are multiples of this many bytes. */
   long granularity();
 
+  /** Whether this process may read and write addresses of the device's segments itself. */
+  default boolean hostAccessible() {
+    return true;
+  }
+
+  /**
+   * Memory through which bytes come from the host to the device and back.
+   *
+   * @throws DeviceMemoryException (RETRY) when there is none now
+   */
+  HostBuffer hostBuffer(long bytes);
+
   /** Opens a stream; copies submitted to one stream happen in order, those of two need not. */
   CopyStream openStream(String name);
 

@@ -1,6 +1,9 @@
 package io.zerohop.spark;
 
+import io.zerohop.device.Device;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.cuda.CudaDevice;
+import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.RetainedLeases;
@@ -99,7 +102,7 @@ final class ExecutorShuffle implements AutoCloseable {
             .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
             .build();
     try {
-      final ShuffleNode node = ShuffleNode.start(config);
+      final ShuffleNode node = ShuffleNode.start(config, testDevice(env, conf));
       LOG.info(
           "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",
           env.executorId(),
@@ -113,6 +116,21 @@ final class ExecutorShuffle implements AutoCloseable {
           e);
       return null;
     }
+  }
+
+  /** Null for host memory. */
+  private static Device testDevice(final SparkEnv env, final SparkConf conf) {
+    if (!ZerohopConf.TEST_DEVICE.get(conf).equals("cuda")) {
+      return null;
+    }
+    // Executors of one node take turns at its GPUs.
+    final String digits = env.executorId().replaceAll("\\D", "");
+    final int turn = digits.isEmpty() ? 0 : Integer.parseInt(digits);
+    final int ordinal = turn % Math.max(1, CudaDriver.devices());
+    final CudaDevice device = new CudaDevice(ordinal, ZerohopConf.CUDA_MULTIPROCESSORS.get(conf));
+    LOG.info(
+        "Zerohop: executor {} holds shuffle blocks on GPU {}", env.executorId(), device.uuid());
+    return device;
   }
 
   /**

@@ -139,6 +139,24 @@ public final class ZerohopConf {
               + " read in place.",
           text -> within(1L << 16, 1L << 40, bytes(text)));
 
+  public static final ConfEntry<String> TEST_DEVICE =
+      new ConfEntry<>(
+          PREFIX + "test.device",
+          "host or cuda",
+          "host",
+          "For tests only: `cuda` puts the blocks of the rows codec into GPU memory, from which they"
+              + " are copied back to the host to be read.",
+          ZerohopConf::deviceName);
+
+  public static final ConfEntry<Integer> CUDA_MULTIPROCESSORS =
+      new ConfEntry<>(
+          PREFIX + "cuda.multiprocessors",
+          "int",
+          "24",
+          "Most multiprocessors (SMs) of a GPU that the copies of one stream may occupy, so that"
+              + " queries keep theirs.",
+          text -> (int) within(1, 1_000, Long.parseLong(text)));
+
   private static final List<ConfEntry<?>> ENTRIES =
       List.of(
           ENABLED,
@@ -153,7 +171,9 @@ public final class ZerohopConf {
           REQUEST_TIMEOUT,
           WINDOW_BLOCKS,
           WINDOW_SIZE,
-          LANDING_SIZE);
+          LANDING_SIZE,
+          CUDA_MULTIPROCESSORS,
+          TEST_DEVICE);
 
   private ZerohopConf() {}
 
@@ -219,6 +239,13 @@ public final class ZerohopConf {
       throw new IllegalArgumentException("must be from " + least + " to " + most);
     }
     return value;
+  }
+
+  private static String deviceName(final String text) {
+    if (!text.equals("host") && !text.equals("cuda")) {
+      throw new IllegalArgumentException("must be host or cuda");
+    }
+    return text;
   }
 
   private static Set<Path> paths(final String text) {

@@ -1,9 +1,14 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.device.Device;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.fetch.ExtentInputStream;
 import io.zerohop.shuffle.fetch.ExtentList;
+import io.zerohop.shuffle.fetch.HostLanding;
 import java.io.InputStream;
+import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
@@ -14,11 +19,22 @@ import java.util.function.Consumer;
  */
 public final class MapOutputLease implements AutoCloseable {
   private final OwnOutput output;
+  private final Device device;
+  private final Duration limit;
   private final Consumer<MapOutputLease> onClose;
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  MapOutputLease(final OwnOutput output, final Consumer<MapOutputLease> onClose) {
+  /** Copies of blocks on a device that the host cannot read. */
+  private final Queue<HostLanding> landed = new ConcurrentLinkedQueue<>();
+
+  MapOutputLease(
+      final OwnOutput output,
+      final Device device,
+      final Duration limit,
+      final Consumer<MapOutputLease> onClose) {
     this.output = output;
+    this.device = device;
+    this.limit = limit;
     this.onClose = onClose;
   }
 
@@ -38,7 +54,16 @@ public final class MapOutputLease implements AutoCloseable {
   /** Gives the extents of a block, in order; their memory is valid until the lease is closed. */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
     checkOpen();
-    output.forEachExtent(partition, consumer);
+    if (device.hostAccessible()) {
+      output.forEachExtent(partition, consumer);
+      return;
+    }
+    final ExtentList extents = new ExtentList();
+    output.forEachExtent(partition, extents::add);
+    landed.add(HostLanding.gather(device, extents, limit, () -> {}));
+    for (int i = 0; i < extents.size(); i++) {
+      consumer.extent(extents.address(i), extents.length(i));
+    }
   }
 
   /** A stream over a block that reads straight from memory; fails once the lease is closed. */
@@ -52,6 +77,7 @@ public final class MapOutputLease implements AutoCloseable {
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
+      landed.forEach(HostLanding::close);
       output.release();
       onClose.accept(this);
     }

@@ -3,10 +3,13 @@ package io.zerohop.shuffle;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
+import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.Crc32c;
+import io.zerohop.shuffle.fetch.ExtentList;
+import io.zerohop.shuffle.fetch.HostLanding;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
@@ -14,6 +17,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.agrona.UnsafeAccess;
 
 /**
  * One map task's output while it is being written: batch after batch is packed into the pool, then
@@ -22,6 +26,7 @@ import java.util.function.Consumer;
  * <p>Owns the regions of its batches until {@link #commit} hands them to the catalog.
  */
 public final class MapOutputWriter implements AutoCloseable {
+  private final Device device;
   private final Catalog catalog;
   private final Pool pool;
   private final Duration limit;
@@ -34,6 +39,10 @@ public final class MapOutputWriter implements AutoCloseable {
   private final CopyStream stream;
   private final CopyBatch copies;
   private final List<BatchImage> batches = new ArrayList<>();
+
+  /** Copies of blocks on a device that the host cannot read. */
+  private final List<HostLanding> landed = new ArrayList<>();
+
   private boolean committed;
   private boolean closed;
 
@@ -46,6 +55,7 @@ public final class MapOutputWriter implements AutoCloseable {
       final long mapId,
       final int partitions,
       final Consumer<MapOutputWriter> onClose) {
+    this.device = device;
     this.catalog = catalog;
     this.pool = pool;
     this.limit = config.requestLimit();
@@ -107,13 +117,38 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   private void pack(final PackSource source, final Region region) {
+    if (device.hostAccessible()) {
+      pack(source, region, (address, length) -> address);
+      return;
+    }
+    // The device reads the host's memory only where it was made for that.
+    try (HostBuffer staging = device.hostBuffer(region.bytes())) {
+      final long[] next = {staging.address()};
+      pack(
+          source,
+          region,
+          (address, length) -> {
+            final long at = next[0];
+            UnsafeAccess.UNSAFE.copyMemory(address, at, length);
+            next[0] += length;
+            return at;
+          });
+    }
+  }
+
+  /** Where the device finds bytes of the host. */
+  private interface Reachable {
+    long address(long address, int length);
+  }
+
+  private void pack(final PackSource source, final Region region, final Reachable reachable) {
     copies.clear();
     final long[] target = {region.address()};
     for (int partition = 0; partition < partitions; partition++) {
       source.forEachChunk(
           partition,
           (address, length) -> {
-            copies.add(address, target[0], length);
+            copies.add(reachable.address(address, length), target[0], length);
             target[0] += length;
           });
     }
@@ -124,11 +159,18 @@ public final class MapOutputWriter implements AutoCloseable {
   /** Gives the extents that a block has in the batches so far, in order. */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
     checkOpen();
+    final ExtentList extents = new ExtentList();
     for (final BatchImage batch : batches) {
       final int length = batch.length(partition);
       if (length > 0) {
-        consumer.extent(batch.region().address() + batch.start(partition), length);
+        extents.add(batch.region().address() + batch.start(partition), length);
       }
+    }
+    if (!device.hostAccessible()) {
+      landed.add(HostLanding.gather(device, extents, limit, () -> {}));
+    }
+    for (int i = 0; i < extents.size(); i++) {
+      consumer.extent(extents.address(i), extents.length(i));
     }
   }
 
@@ -170,6 +212,7 @@ public final class MapOutputWriter implements AutoCloseable {
     }
     closed = true;
     try {
+      landed.forEach(HostLanding::close);
       stream.close();
     } finally {
       if (!committed) {

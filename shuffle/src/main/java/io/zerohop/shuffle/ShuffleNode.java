@@ -41,9 +41,14 @@ public final class ShuffleNode implements AutoCloseable {
 
   private final NodeConfig config;
   private final Device device;
+  private final Device blockDevice;
   private final SocketFolder folder;
   private final RootSegment root;
   private final Pool pool;
+
+  /** Where the catalog lies: the same pool, or one on the host beside that of another device. */
+  private final Pool entries;
+
   private final Reclaimer reclaimer;
   private final Catalog catalog;
   private final SegmentServer server;
@@ -64,9 +69,14 @@ public final class ShuffleNode implements AutoCloseable {
   private boolean closed;
   private boolean freed;
 
-  private ShuffleNode(final NodeConfig config, final Device device, final SocketFolder folder) {
+  private ShuffleNode(
+      final NodeConfig config,
+      final Device device,
+      final Device blockDevice,
+      final SocketFolder folder) {
     this.config = config;
     this.device = device;
+    this.blockDevice = blockDevice;
     this.folder = folder;
     final long incarnation = new SecureRandom().nextLong();
     final String name =
@@ -76,21 +86,22 @@ public final class ShuffleNode implements AutoCloseable {
     root = new RootSegment(device, incarnation);
     boolean done = false;
     try {
-      pool = new Pool(device, root, config.poolBytes(), config.segmentBytes(), config.keepEmpty());
+      pool = newPool(blockDevice);
+      entries = blockDevice == device ? pool : newPool(device);
       reclaimer = new Reclaimer(root.lanes());
-      pool.onShortage(reclaimer::poll);
-      catalog = new Catalog(device, root, pool, reclaimer);
-      local = new LocalMemory(root, pool, config.executorId());
-      peers = new PeerDirectory(device, folder, name, config);
+      pools().forEach(each -> each.onShortage(reclaimer::poll));
+      catalog = new Catalog(device, root, entries, reclaimer);
+      local = new LocalMemory(root, pool, entries, config.executorId());
+      peers = new PeerDirectory(device, blockDevice, folder, name, config);
       landing = new LandingBudget(config.landingBytes());
       final PathChooser paths = new PathChooser(location, config.paths(), local, peers);
-      fetchContext = new FetchContext(config, device, paths, landing, counters);
+      fetchContext = new FetchContext(config, device, blockDevice, paths, landing, counters);
       server =
           new SegmentServer(
               folder,
               name,
               config.secret(),
-              new SharedMemory(root, pool, this::serverFailed),
+              new SharedMemory(root, pools(), this::serverFailed),
               SegmentServer.Limits.DEFAULT);
       server.start();
       socketWatch = new SocketWatch(server.socket());
@@ -103,6 +114,14 @@ public final class ShuffleNode implements AutoCloseable {
     }
   }
 
+  private Pool newPool(final Device on) {
+    return new Pool(on, root, config.poolBytes(), config.segmentBytes(), config.keepEmpty());
+  }
+
+  private List<Pool> pools() {
+    return entries == pool ? List.of(pool) : List.of(pool, entries);
+  }
+
   /**
    * Starts a node on shared host memory.
    *
@@ -110,14 +129,25 @@ public final class ShuffleNode implements AutoCloseable {
    *     memory cannot be had; nothing stays behind
    */
   public static ShuffleNode start(final NodeConfig config) {
+    return start(config, null);
+  }
+
+  /**
+   * Starts a node whose blocks lie on a device; its catalog and signals stay in host memory.
+   *
+   * @param blocks owned by the node from now on, also if it cannot start; null for host memory
+   * @throws ZerohopException (FALLBACK) as above
+   */
+  public static ShuffleNode start(final NodeConfig config, final Device blocks) {
     final Device device = new HostDevice();
+    final Device blockDevice = blocks == null ? device : blocks;
     final java.nio.file.Path base =
         config.socketBase() == null ? SocketFolder.defaultBase() : config.socketBase();
     final SocketFolder folder = SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
     boolean done = false;
     try {
       folder.sweep();
-      final ShuffleNode node = new ShuffleNode(config, device, folder);
+      final ShuffleNode node = new ShuffleNode(config, device, blockDevice, folder);
       done = true;
       LOG.info(
           "executor {} shares its memory at {} (pool of {} bytes)",
@@ -128,6 +158,7 @@ public final class ShuffleNode implements AutoCloseable {
     } finally {
       if (!done) {
         folder.close();
+        blockDevice.close();
         device.close();
       }
     }
@@ -152,7 +183,7 @@ public final class ShuffleNode implements AutoCloseable {
   public MapOutputWriter newMapOutput(final int shuffleId, final long mapId, final int partitions) {
     final MapOutputWriter writer =
         new MapOutputWriter(
-            device, catalog, pool, config, shuffleId, mapId, partitions, writers::remove);
+            blockDevice, catalog, pool, config, shuffleId, mapId, partitions, writers::remove);
     writers.add(writer);
     return writer;
   }
@@ -168,7 +199,8 @@ public final class ShuffleNode implements AutoCloseable {
     if (output == null) {
       return null;
     }
-    final MapOutputLease lease = new MapOutputLease(output, leases::remove);
+    final MapOutputLease lease =
+        new MapOutputLease(output, blockDevice, config.requestLimit(), leases::remove);
     leases.add(lease);
     return lease;
   }
@@ -218,10 +250,10 @@ public final class ShuffleNode implements AutoCloseable {
   public NodeStats stats() {
     return new NodeStats(
         pool.limitBytes(),
-        pool.reservedBytes(),
-        pool.usedBytes(),
-        pool.segments(),
-        pool.regions(),
+        pools().stream().mapToLong(Pool::reservedBytes).sum(),
+        pools().stream().mapToLong(Pool::usedBytes).sum(),
+        pools().stream().mapToInt(Pool::segments).sum(),
+        pools().stream().mapToInt(Pool::regions).sum(),
         reclaimer.waitingRegions(),
         catalog.outputs(),
         writers.size(),
@@ -241,7 +273,7 @@ public final class ShuffleNode implements AutoCloseable {
    */
   void serverFailed(final Throwable cause) {
     notServing = true;
-    pool.freezeForFiles();
+    pools().forEach(Pool::freezeForFiles);
     root.markFrozen();
     LOG.error(
         "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
@@ -254,7 +286,7 @@ public final class ShuffleNode implements AutoCloseable {
   /** Small chores that no caller waits for. */
   private void maintain() {
     reclaimer.poll();
-    pool.trim();
+    pools().forEach(Pool::trim);
     peers.sweep();
     // In this order: who removes the socket in good order has set the flag before.
     if (socketWatch.isGone() && !notServing) {
@@ -289,16 +321,19 @@ public final class ShuffleNode implements AutoCloseable {
     freed = true;
     reclaimer.drop();
     try {
-      pool.close();
+      pools().forEach(Pool::close);
     } finally {
       root.close();
+      if (blockDevice != device) {
+        blockDevice.close();
+      }
       device.close();
     }
   }
 
   private void stop() {
     // First of all no byte may change any more: peers may go on reading what they have mapped.
-    pool.freeze();
+    pools().forEach(Pool::freeze);
     root.markFrozen();
     notServing = true;
     local.close();

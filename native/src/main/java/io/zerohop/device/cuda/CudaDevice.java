@@ -3,6 +3,7 @@ package io.zerohop.device.cuda;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
@@ -153,6 +154,17 @@ public final class CudaDevice implements Device {
   public Segment share(final long address) {
     checkOpen();
     return register(IpcSegment.around(context, this::unregister, address));
+  }
+
+  @Override
+  public boolean hostAccessible() {
+    return false;
+  }
+
+  @Override
+  public HostBuffer hostBuffer(final long bytes) {
+    checkOpen();
+    return register(PinnedMemory.allocate(context, bytes, this::unregister));
   }
 
   @Override

@@ -1,29 +1,42 @@
 package io.zerohop.device.cuda;
 
+import io.zerohop.device.HostBuffer;
 import java.nio.ByteBuffer;
+import java.util.function.Consumer;
 import jcuda.driver.JCudaDriver;
+import org.agrona.UnsafeAccess;
 
 /**
  * Host memory that every GPU of this process can reach at the address that the host uses. Zeroed.
  * Owned by whoever allocated it.
  */
-final class PinnedMemory implements AutoCloseable {
+final class PinnedMemory implements HostBuffer {
   private static final int FLAGS =
       JCudaDriver.CU_MEMHOSTALLOC_PORTABLE | JCudaDriver.CU_MEMHOSTALLOC_DEVICEMAP;
 
   private final CudaContext context;
   private final Addresses.HostPointer pointer;
-  private final ByteBuffer buffer;
+  private final long bytes;
+  private final Consumer<Object> onClose;
   private boolean closed;
 
   private PinnedMemory(
-      final CudaContext context, final Addresses.HostPointer pointer, final int bytes) {
+      final CudaContext context,
+      final Addresses.HostPointer pointer,
+      final long bytes,
+      final Consumer<Object> onClose) {
     this.context = context;
     this.pointer = pointer;
-    this.buffer = pointer.getByteBuffer(0, bytes);
+    this.bytes = bytes;
+    this.onClose = onClose;
   }
 
-  static PinnedMemory allocate(final CudaContext context, final int bytes) {
+  static PinnedMemory allocate(final CudaContext context, final long bytes) {
+    return allocate(context, bytes, memory -> {});
+  }
+
+  static PinnedMemory allocate(
+      final CudaContext context, final long bytes, final Consumer<Object> onClose) {
     context.enter();
     final Addresses.HostPointer pointer = new Addresses.HostPointer();
     CudaStatus.checkAllocation(
@@ -31,25 +44,38 @@ final class PinnedMemory implements AutoCloseable {
         "cuMemHostAlloc",
         context.toString(),
         bytes);
-    final PinnedMemory memory = new PinnedMemory(context, pointer, bytes);
-    memory.buffer.put(0, new byte[bytes]);
+    final PinnedMemory memory = new PinnedMemory(context, pointer, bytes, onClose);
+    UnsafeAccess.UNSAFE.setMemory(memory.address(), bytes, (byte) 0);
     return memory;
   }
 
-  long address() {
+  @Override
+  public long address() {
     return pointer.value();
   }
 
+  @Override
+  public long bytes() {
+    return bytes;
+  }
+
+  /** All of it, at most what an int can index. */
   ByteBuffer buffer() {
-    return buffer;
+    return pointer.getByteBuffer(0, bytes);
   }
 
   @Override
   public synchronized void close() {
     if (!closed) {
       closed = true;
+      onClose.accept(this);
       context.enter();
       JCudaDriver.cuMemFreeHost(pointer);
     }
+  }
+
+  @Override
+  public String toString() {
+    return "pinned memory of " + bytes + " bytes";
   }
 }

@@ -3,6 +3,7 @@ package io.zerohop.device.host;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
@@ -106,6 +107,11 @@ public final class HostDevice implements Device {
   private static ZerohopException refused(final String reason, final Throwable cause) {
     return new ZerohopException(
         Category.FALLBACK, "host: a peer's segment was refused: " + reason, cause);
+  }
+
+  @Override
+  public HostBuffer hostBuffer(final long bytes) {
+    return new SegmentBuffer(allocate(bytes));
   }
 
   @Override

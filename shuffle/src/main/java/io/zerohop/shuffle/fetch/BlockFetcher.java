@@ -213,11 +213,30 @@ public final class BlockFetcher implements AutoCloseable {
       staged.add(source, source.blocks());
       return;
     }
-    final int step = context.config().windowBlocks();
-    for (int from = 0; from < source.blocks().size(); from += step) {
-      final int end = Math.min(source.blocks().size(), from + step);
+    int from = 0;
+    while (from < source.blocks().size()) {
+      final int end = endOfWindow(source.blocks(), from);
       inPlace.add(new InPlaceRequest(source, route, source.blocks().subList(from, end)));
+      from = end;
     }
+  }
+
+  /** Blocks in place need no memory; those that have to be copied come in windows of some bytes. */
+  private int endOfWindow(final List<Block> blocks, final int from) {
+    final int most = Math.min(blocks.size(), from + context.config().windowBlocks());
+    if (context.blockDevice().hostAccessible()) {
+      return most;
+    }
+    int end = from;
+    long bytes = 0;
+    while (end < most) {
+      bytes += blocks.get(end).bytes();
+      if (end > from && bytes > context.config().windowBytes()) {
+        break;
+      }
+      end++;
+    }
+    return end;
   }
 
   private Route choose(final BlockSource source) {

@@ -26,15 +26,24 @@ public final class ExtentList {
     size++;
   }
 
+  /** From now on the ranges lie one behind the other, each at a multiple of the alignment. */
+  void moveTo(final long address, final int alignment) {
+    long at = address;
+    for (int i = 0; i < size; i++) {
+      addresses[i] = at;
+      at += (lengths[i] + alignment - 1L) / alignment * alignment;
+    }
+  }
+
   public int size() {
     return size;
   }
 
-  long address(final int index) {
+  public long address(final int index) {
     return addresses[index];
   }
 
-  int length(final int index) {
+  public int length(final int index) {
     return lengths[index];
   }
 

@@ -33,6 +33,9 @@ final class InPlaceWindow implements AutoCloseable {
   private volatile boolean held = true;
   private volatile RetainedLeases retainer;
 
+  /** Copies on the host; null where the blocks are read where they lie. */
+  private HostLanding landing;
+
   private InPlaceWindow(
       final FetchContext context,
       final BlockSource source,
@@ -65,6 +68,9 @@ final class InPlaceWindow implements AutoCloseable {
     boolean done = false;
     try {
       window.lookUp(wanted, cancelled);
+      if (!context.blockDevice().hostAccessible()) {
+        window.land(cancelled);
+      }
       done = true;
       return window;
     } finally {
@@ -111,11 +117,33 @@ final class InPlaceWindow implements AutoCloseable {
     }
   }
 
+  /** Reserves memory for all blocks or for none, and brings them there in one go. */
+  private void land(final BooleanSupplier cancelled) {
+    if (blocks.isEmpty()) {
+      return;
+    }
+    final long bytes = HostLanding.bytes(extents);
+    context.landing().reserve(bytes, StagedQueue.LANDING_PATIENCE, cancelled);
+    try {
+      landing =
+          HostLanding.gather(
+              context.blockDevice(),
+              extents,
+              context.config().requestLimit(),
+              () -> context.landing().release(bytes));
+    } catch (final ZerohopException e) {
+      if (e.category() == ZerohopException.Category.FATAL) {
+        throw e;
+      }
+      throw failed(blocks.get(0), "it could not be copied from the device", e);
+    }
+  }
+
   private void add(final Block block, final EntryCursor cursor) {
     final int from = extents.size();
     for (int batch = 0; batch < cursor.batches(); batch++) {
       if (cursor.extent(batch, block.partition())) {
-        final SegmentMemory segment = memory.segment(cursor.segmentId());
+        final SegmentMemory segment = memory.blockSegment(cursor.segmentId());
         if (segment == null) {
           throw failed(block, "its segment " + cursor.segmentId() + " is not there", null);
         }
@@ -203,12 +231,15 @@ final class InPlaceWindow implements AutoCloseable {
 
   /** Names the segment and offset of an address by looking the block up again. */
   private String where(final Block block, final long address) {
+    if (landing != null) {
+      return "in the copy that was made of them";
+    }
     final EntryCursor cursor = new EntryCursor();
     final ShuffleView shuffle = memory.catalog().shuffle(block.shuffleId());
     if (shuffle != null && shuffle.find(block.mapId(), cursor)) {
       for (int batch = 0; batch < cursor.batches(); batch++) {
         if (cursor.extent(batch, block.partition())) {
-          final SegmentMemory segment = memory.segment(cursor.segmentId());
+          final SegmentMemory segment = memory.blockSegment(cursor.segmentId());
           if (segment != null && cursor.address(segment) == address) {
             return "segment "
                 + cursor.segmentId()
@@ -264,10 +295,23 @@ final class InPlaceWindow implements AutoCloseable {
         cause);
   }
 
-  /** Ends the lease. Idempotent. */
+  /** Gives the copies on the host away, to be closed by the caller; null if there are none. */
+  HostLanding takeLanding() {
+    final HostLanding taken = landing;
+    landing = null;
+    return taken;
+  }
+
+  /** Ends the lease and frees what was copied. Idempotent. */
   @Override
   public void close() {
     held = false;
-    lease.close();
+    try {
+      if (landing != null) {
+        landing.close();
+      }
+    } finally {
+      lease.close();
+    }
   }
 }

@@ -1,7 +1,9 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.shuffle.transport.BlockMemory;
+import java.util.ArrayList;
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -14,6 +16,7 @@ import java.util.Map;
  */
 public final class RetainedLeases implements AutoCloseable {
   private final Map<BlockMemory, InPlaceWindow> oldest = new IdentityHashMap<>();
+  private final List<HostLanding> landings = new ArrayList<>();
   private volatile boolean open = true;
 
   /** Takes the window over, whose blocks stay readable until {@link #close}. */
@@ -23,6 +26,10 @@ public final class RetainedLeases implements AutoCloseable {
       return;
     }
     window.retainedBy(this);
+    final HostLanding landing = window.takeLanding();
+    if (landing != null) {
+      landings.add(landing); // An older lease does not hold what was copied.
+    }
     final InPlaceWindow known = oldest.get(window.memory());
     if (known == null) {
       oldest.put(window.memory(), window);
@@ -65,5 +72,7 @@ public final class RetainedLeases implements AutoCloseable {
     open = false;
     oldest.values().forEach(InPlaceWindow::close);
     oldest.clear();
+    landings.forEach(HostLanding::close);
+    landings.clear();
   }
 }

@@ -20,7 +20,7 @@ import java.util.function.BooleanSupplier;
  */
 final class StagedQueue implements AutoCloseable {
   private static final long SLICE_MILLIS = 10;
-  private static final Duration LANDING_PATIENCE = Duration.ofSeconds(2);
+  static final Duration LANDING_PATIENCE = Duration.ofSeconds(2);
 
   private final FetchContext context;
   private final StagedTransport transport;

@@ -18,9 +18,10 @@ public interface BlockMemory {
   CatalogView catalog();
 
   /**
-   * A segment of the owner, mapped now if it was not yet; null if the owner has none of this id.
+   * The segment that a block lies in, mapped on the device of blocks now if it was not yet; null if
+   * the owner has none of this id.
    */
-  SegmentMemory segment(long segmentId);
+  SegmentMemory blockSegment(long segmentId);
 
   /**
    * Whether what was read under a lease that is still open was what the owner had put there. False

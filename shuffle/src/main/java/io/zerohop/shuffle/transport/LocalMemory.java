@@ -10,17 +10,25 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 
 /** This process's own memory, read the same way as a peer's. */
 public final class LocalMemory implements BlockMemory {
-  private final Pool pool;
+  private final Pool blocks;
   private final LanePool lanes;
   private final CatalogView catalog;
   private volatile boolean closed;
 
-  public LocalMemory(final RootSegment root, final Pool pool, final String self) {
-    this.pool = pool;
+  /**
+   * @param blocks where blocks lie
+   * @param entries where the catalog lies; the same pool on host memory
+   */
+  public LocalMemory(
+      final RootSegment root, final Pool blocks, final Pool entries, final String self) {
+    this.blocks = blocks;
     this.lanes = new LanePool(root.memory(), 0, () -> !closed);
     this.catalog =
         new CatalogView(
-            new RootView(root.memory(), root.incarnation(), self), pool, self, root.incarnation());
+            new RootView(root.memory(), root.incarnation(), self),
+            entries,
+            self,
+            root.incarnation());
   }
 
   @Override
@@ -39,8 +47,8 @@ public final class LocalMemory implements BlockMemory {
   }
 
   @Override
-  public SegmentMemory segment(final long segmentId) {
-    return pool.resolve(segmentId);
+  public SegmentMemory blockSegment(final long segmentId) {
+    return blocks.resolve(segmentId);
   }
 
   @Override

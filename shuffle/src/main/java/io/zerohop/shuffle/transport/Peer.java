@@ -29,6 +29,7 @@ final class Peer implements BlockMemory {
   private final String name;
   private final PeerLink link;
   private final Device device;
+  private final Device blockDevice;
   private final Duration limit;
   private final Predicate<RootView> ownerGone;
   private final SegmentMemory rootMemory;
@@ -57,14 +58,16 @@ final class Peer implements BlockMemory {
       final PeerLink link,
       final Greeting greeting,
       final Device device,
+      final Device blockDevice,
       final Duration limit,
       final Predicate<RootView> ownerGone) {
     this.name = name;
     this.link = link;
     this.device = device;
+    this.blockDevice = blockDevice;
     this.limit = limit;
     this.ownerGone = ownerGone;
-    this.rootMemory = fetch(greeting.rootSegment());
+    this.rootMemory = fetch(greeting.rootSegment(), device);
     if (rootMemory == null) {
       throw new CatalogException("executor " + name + " has no root segment");
     }
@@ -72,7 +75,7 @@ final class Peer implements BlockMemory {
     try {
       this.root = new RootView(rootMemory, greeting.incarnation(), name);
       this.lanes = new LanePool(rootMemory, greeting.laneBlock(), link::alive);
-      this.catalog = new CatalogView(root, this::segment, name, greeting.incarnation());
+      this.catalog = new CatalogView(root, id -> segment(id, device), name, greeting.incarnation());
       done = true;
     } finally {
       if (!done) {
@@ -98,13 +101,17 @@ final class Peer implements BlockMemory {
   }
 
   @Override
-  public SegmentMemory segment(final long segmentId) {
+  public SegmentMemory blockSegment(final long segmentId) {
+    return segment(segmentId, blockDevice);
+  }
+
+  private SegmentMemory segment(final long segmentId, final Device on) {
     final SegmentMemory known = mapped.get(SegmentIds.slot(segmentId));
-    return known != null && known.id() == segmentId ? known : map(segmentId);
+    return known != null && known.id() == segmentId ? known : map(segmentId, on);
   }
 
   /** Callers hold a lease, so nothing of this peer is unmapped meanwhile. */
-  private SegmentMemory map(final long segmentId) {
+  private SegmentMemory map(final long segmentId, final Device on) {
     mapping.lock(); // Those in front are bounded by the link, which a time-out closes.
     try {
       final int slot = SegmentIds.slot(segmentId);
@@ -112,7 +119,7 @@ final class Peer implements BlockMemory {
       if (known != null && known.id() == segmentId) {
         return known;
       }
-      final SegmentMemory memory = fetch(segmentId);
+      final SegmentMemory memory = fetch(segmentId, on);
       if (memory != null) {
         if (known != null) {
           retired.add(new Retired(known, lanes.snapshot()));
@@ -126,7 +133,7 @@ final class Peer implements BlockMemory {
     }
   }
 
-  private SegmentMemory fetch(final long segmentId) {
+  private SegmentMemory fetch(final long segmentId, final Device on) {
     final SegmentHandle handle;
     try {
       handle = link.fetch(segmentId, limit);
@@ -137,7 +144,7 @@ final class Peer implements BlockMemory {
       }
       throw e;
     }
-    return handle == null ? null : new SegmentMemory(segmentId, device.map(handle));
+    return handle == null ? null : new SegmentMemory(segmentId, on.map(handle));
   }
 
   /** Whether the owner is there. */

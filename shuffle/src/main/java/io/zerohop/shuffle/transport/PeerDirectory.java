@@ -28,6 +28,7 @@ public final class PeerDirectory implements AutoCloseable {
   private static final Duration GONE_LIMIT = Duration.ofSeconds(2);
 
   private final Device device;
+  private final Device blockDevice;
   private final SocketFolder folder;
   private final String self;
   private final byte[] secret;
@@ -38,12 +39,19 @@ public final class PeerDirectory implements AutoCloseable {
   private volatile boolean closed;
 
   /**
+   * @param device maps peers' catalogs
+   * @param blockDevice maps the segments that peers' blocks lie in
    * @param folder where the peers' sockets are; stays the caller's
    * @param self this process's name in handshakes
    */
   public PeerDirectory(
-      final Device device, final SocketFolder folder, final String self, final NodeConfig config) {
+      final Device device,
+      final Device blockDevice,
+      final SocketFolder folder,
+      final String self,
+      final NodeConfig config) {
     this.device = device;
+    this.blockDevice = blockDevice;
     this.folder = folder;
     this.self = self;
     this.secret = config.secret();
@@ -123,7 +131,13 @@ public final class PeerDirectory implements AutoCloseable {
       }
       final Peer peer =
           new Peer(
-              executorId, link, greeting, device, requestLimit, root -> isGone(location, root));
+              executorId,
+              link,
+              greeting,
+              device,
+              blockDevice,
+              requestLimit,
+              root -> isGone(location, root));
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
       done = true;

@@ -5,6 +5,7 @@ import io.zerohop.device.exchange.PeerInfo;
 import io.zerohop.device.exchange.SegmentDirectory;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.pool.Pool;
+import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
@@ -14,7 +15,7 @@ import java.util.function.Consumer;
  */
 public final class SharedMemory implements SegmentDirectory {
   private final RootSegment root;
-  private final Pool pool;
+  private final List<Pool> pools;
   private final Consumer<Throwable> onFailure;
   private final ConcurrentHashMap<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
 
@@ -22,9 +23,9 @@ public final class SharedMemory implements SegmentDirectory {
    * @param onFailure freezes the memory when the server fails, before any lane is dropped
    */
   public SharedMemory(
-      final RootSegment root, final Pool pool, final Consumer<Throwable> onFailure) {
+      final RootSegment root, final List<Pool> pools, final Consumer<Throwable> onFailure) {
     this.root = root;
-    this.pool = pool;
+    this.pools = List.copyOf(pools);
     this.onFailure = onFailure;
   }
 
@@ -39,9 +40,16 @@ public final class SharedMemory implements SegmentDirectory {
 
   @Override
   public SegmentHandle export(final long segmentId) {
-    return segmentId == root.memory().id()
-        ? root.memory().segment().export()
-        : pool.export(segmentId);
+    if (segmentId == root.memory().id()) {
+      return root.memory().segment().export();
+    }
+    for (final Pool pool : pools) {
+      final SegmentHandle handle = pool.export(segmentId);
+      if (handle != null) {
+        return handle;
+      }
+    }
+    return null;
   }
 
   @Override

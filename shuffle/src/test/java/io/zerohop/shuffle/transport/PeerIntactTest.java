@@ -11,6 +11,7 @@ import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.pool.Pool;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -38,12 +39,16 @@ class PeerIntactTest {
             folder,
             "owner",
             TestNodes.SECRET,
-            new SharedMemory(root, pool, cause -> {}),
+            new SharedMemory(root, List.of(pool), cause -> {}),
             SegmentServer.Limits.DEFAULT);
     server.start();
     peers =
         new PeerDirectory(
-            device, folder, "reader", TestNodes.config(base.resolve("s"), "reader").build());
+            device,
+            device,
+            folder,
+            "reader",
+            TestNodes.config(base.resolve("s"), "reader").build());
     peer =
         peers.connect(
             new Location(Location.currentBootId(), folder.identity(), INCARNATION, "owner"),

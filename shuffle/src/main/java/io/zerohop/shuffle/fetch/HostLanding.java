@@ -1,0 +1,78 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Device;
+import io.zerohop.device.HostBuffer;
+import java.time.Duration;
+
+/**
+ * Blocks of a device that the host cannot read itself, brought to host memory by one gather. Owns
+ * that memory; readable until it is closed.
+ */
+public final class HostLanding implements AutoCloseable {
+  private static final int ALIGNMENT = 8;
+
+  private final HostBuffer buffer;
+  private final Runnable onClose;
+  private boolean closed;
+
+  private HostLanding(final HostBuffer buffer, final Runnable onClose) {
+    this.buffer = buffer;
+    this.onClose = onClose;
+  }
+
+  /**
+   * Copies the extents and makes the list name the copies. If it fails, the list is as it was.
+   *
+   * @param onClose runs once, when the copies are freed, or at once if there are none
+   */
+  public static HostLanding gather(
+      final Device device, final ExtentList extents, final Duration limit, final Runnable onClose) {
+    HostBuffer buffer = null;
+    boolean done = false;
+    try (CopyStream stream = device.openStream("landing")) {
+      buffer = device.hostBuffer(Math.max(1, bytes(extents)));
+      final CopyBatch batch = stream.newBatch();
+      long at = buffer.address();
+      for (int i = 0; i < extents.size(); i++) {
+        batch.add(extents.address(i), at, extents.length(i));
+        at += aligned(extents.length(i));
+      }
+      stream.submit(batch);
+      stream.synchronize(limit);
+      extents.moveTo(buffer.address(), ALIGNMENT);
+      done = true;
+      return new HostLanding(buffer, onClose);
+    } finally {
+      if (!done) {
+        if (buffer != null) {
+          buffer.close();
+        }
+        onClose.run();
+      }
+    }
+  }
+
+  /** What the copies of these extents take. */
+  static long bytes(final ExtentList extents) {
+    long bytes = 0;
+    for (int i = 0; i < extents.size(); i++) {
+      bytes += aligned(extents.length(i));
+    }
+    return bytes;
+  }
+
+  private static long aligned(final int length) {
+    return (length + ALIGNMENT - 1L) / ALIGNMENT * ALIGNMENT;
+  }
+
+  @Override
+  public synchronized void close() {
+    if (!closed) {
+      closed = true;
+      buffer.close();
+      onClose.run();
+    }
+  }
+}

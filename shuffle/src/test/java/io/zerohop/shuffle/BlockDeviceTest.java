@@ -1,0 +1,144 @@
+package io.zerohop.shuffle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.fetch.RetainedLeases;
+import io.zerohop.shuffle.pool.PoolFullException;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
+import java.util.List;
+import java.util.Map;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Nodes whose blocks lie on a device that the host cannot read. */
+class BlockDeviceTest {
+  private static final int PARTITIONS = 60;
+  private static final int MOST = 500;
+  private static final int WINDOW_BYTES = 20_000;
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private ShuffleNode owner;
+  private ShuffleNode reader;
+
+  @BeforeEach
+  void start() {
+    owner = node("owner");
+    reader = node("reader");
+  }
+
+  private ShuffleNode node(final String executorId) {
+    return ShuffleNode.start(
+        TestNodes.config(base.resolve("s"), executorId).windowBytes(WINDOW_BYTES).build(),
+        new FarDevice());
+  }
+
+  @AfterEach
+  void noLeaks() {
+    for (final ShuffleNode node : List.of(reader, owner)) {
+      node.unregisterShuffle(1);
+      TestNodes.assertNothingHeld(node);
+      node.close();
+    }
+    leaks.check();
+  }
+
+  private BlockSource write(final int maps) {
+    for (int map = 0; map < maps; map++) {
+      TestBlocks.write(owner, 1, map, 2, PARTITIONS, MOST);
+    }
+    return TestBlocks.source("owner", owner.location(), 1, 0, maps, 2, PARTITIONS, MOST);
+  }
+
+  @Test
+  void ownerAndPeerReadWhatWasWritten() {
+    final BlockSource source = write(30);
+    for (final Map.Entry<ShuffleNode, Path> by :
+        Map.of(owner, Path.LOCAL, reader, Path.PEER).entrySet()) {
+      final Map<Path, Integer> counts =
+          TestNodes.fetchAndCheck(by.getKey(), TestNodes.noStaging(), 2, MOST, source);
+      assertThat(counts).isEqualTo(Map.of(by.getValue(), source.blocks().size()));
+      assertThat(by.getKey().stats().landingBytes()).isZero();
+    }
+  }
+
+  @Test
+  void windowsKeepToTheirBytes() {
+    final BlockSource source = write(30);
+    long most = 0;
+    try (BlockFetcher fetcher =
+        reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+      while (fetcher.next()) {
+        most = Math.max(most, reader.stats().landingBytes());
+      }
+    }
+    assertThat(most).isBetween(1L, 3L * (WINDOW_BYTES + 2 * MOST * 8));
+  }
+
+  @Test
+  void retiredBlocksStayReadable() {
+    final BlockSource source = write(3);
+    final FetchedBlock last;
+    try (RetainedLeases leases = new RetainedLeases()) {
+      try (BlockFetcher fetcher =
+          reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+        FetchedBlock current = null;
+        while (fetcher.next()) {
+          current = fetcher.block();
+        }
+        last = current;
+        fetcher.retire(leases);
+      }
+      final Block block = last.block();
+      assertThat(TestNodes.read(last))
+          .isEqualTo(TestBlocks.block(1, block.mapId(), 2, block.partition(), MOST));
+      assertThat(reader.stats().landingBytes()).isPositive();
+    }
+    assertThatThrownBy(() -> TestNodes.read(last)).hasMessageContaining("released");
+  }
+
+  @Test
+  void holdersOnTheHostGetCopies() throws Exception {
+    write(1);
+    try (MapOutputLease lease = owner.lease(1, 0)) {
+      for (int partition = 0; partition < PARTITIONS; partition++) {
+        final byte[] expected = TestBlocks.block(1, 0, 2, partition, MOST);
+        assertThat(lease.bytes(partition)).isEqualTo(expected.length);
+        try (InputStream in = lease.stream(partition)) {
+          assertThat(in.readAllBytes()).isEqualTo(expected);
+        }
+      }
+    }
+  }
+
+  @Test
+  void whatDidNotFitCanStillBeWrittenToAFile() {
+    try (MapOutputWriter writer = owner.newMapOutput(1, 7, 1)) {
+      final byte[] first = new byte[3 << 20];
+      java.util.Arrays.fill(first, (byte) 5);
+      writer.append(new TestBlocks.Source(new byte[][] {first}, 1 << 20));
+      assertThatThrownBy(
+              () ->
+                  writer.append(new TestBlocks.Source(new byte[][] {new byte[15 << 20]}, 1 << 20)))
+          .isInstanceOf(PoolFullException.class);
+      final ByteArrayOutputStream out = new ByteArrayOutputStream();
+      writer.forEachExtent(
+          0,
+          (address, length) -> {
+            final byte[] bytes = new byte[length];
+            new UnsafeBuffer(address, length).getBytes(0, bytes);
+            out.writeBytes(bytes);
+          });
+      assertThat(out.toByteArray()).isEqualTo(first);
+    }
+  }
+}

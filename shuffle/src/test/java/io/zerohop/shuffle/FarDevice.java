@@ -1,0 +1,198 @@
+package io.zerohop.shuffle;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Device;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Signal;
+import io.zerohop.device.host.HostDevice;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
+
+/**
+ * A device whose memory the host cannot reach: whoever touches one of its addresses dies of it. Its
+ * copies reach its own memory and its host buffers, nothing else.
+ */
+final class FarDevice implements Device {
+  /** Beyond what a process can address. */
+  private static final long FAR = 1L << 56;
+
+  private final HostDevice near = new HostDevice();
+  private final Map<Long, Long> buffers = new ConcurrentSkipListMap<>();
+
+  @Override
+  public String name() {
+    return "far";
+  }
+
+  @Override
+  public Segment allocate(final long bytes) {
+    return new FarSegment(near.allocate(bytes));
+  }
+
+  @Override
+  public Segment map(final SegmentHandle handle) {
+    return new FarSegment(near.map(handle));
+  }
+
+  @Override
+  public long granularity() {
+    return near.granularity();
+  }
+
+  @Override
+  public boolean hostAccessible() {
+    return false;
+  }
+
+  @Override
+  public HostBuffer hostBuffer(final long bytes) {
+    final HostBuffer buffer = near.hostBuffer(bytes);
+    buffers.put(buffer.address(), buffer.bytes());
+    return new HostBuffer() {
+      @Override
+      public long address() {
+        return buffer.address();
+      }
+
+      @Override
+      public long bytes() {
+        return buffer.bytes();
+      }
+
+      @Override
+      public void close() {
+        buffers.remove(buffer.address());
+        buffer.close();
+      }
+    };
+  }
+
+  @Override
+  public CopyStream openStream(final String name) {
+    return new FarStream(near.openStream(name));
+  }
+
+  @Override
+  public Signal signal(final Segment segment, final long offset) {
+    throw new AssertionError("signals lie in host memory");
+  }
+
+  @Override
+  public int openResources() {
+    return near.openResources();
+  }
+
+  @Override
+  public void close() {
+    near.close();
+  }
+
+  private long reach(final long address, final long length) {
+    if (address >= FAR) {
+      return address - FAR;
+    }
+    for (final Map.Entry<Long, Long> buffer : buffers.entrySet()) {
+      if (address >= buffer.getKey() && address + length <= buffer.getKey() + buffer.getValue()) {
+        return address;
+      }
+    }
+    throw new AssertionError("the device cannot reach " + Long.toHexString(address));
+  }
+
+  private record FarSegment(Segment segment) implements Segment {
+    @Override
+    public long address() {
+      return FAR + segment.address();
+    }
+
+    @Override
+    public long bytes() {
+      return segment.bytes();
+    }
+
+    @Override
+    public boolean owned() {
+      return segment.owned();
+    }
+
+    @Override
+    public SegmentHandle export() {
+      return segment.export();
+    }
+
+    @Override
+    public void close() {
+      segment.close();
+    }
+  }
+
+  private final class FarBatch implements CopyBatch {
+    private final CopyBatch batch;
+
+    FarBatch(final CopyBatch batch) {
+      this.batch = batch;
+    }
+
+    @Override
+    public void add(final long source, final long destination, final long length) {
+      batch.add(reach(source, length), reach(destination, length), length);
+    }
+
+    @Override
+    public int size() {
+      return batch.size();
+    }
+
+    @Override
+    public long bytes() {
+      return batch.bytes();
+    }
+
+    @Override
+    public void clear() {
+      batch.clear();
+    }
+  }
+
+  private final class FarStream implements CopyStream {
+    private final CopyStream stream;
+
+    FarStream(final CopyStream stream) {
+      this.stream = stream;
+    }
+
+    @Override
+    public CopyBatch newBatch() {
+      return new FarBatch(stream.newBatch());
+    }
+
+    @Override
+    public void submit(final CopyBatch batch) {
+      stream.submit(((FarBatch) batch).batch);
+    }
+
+    @Override
+    public void await(final Signal signal, final int epoch, final Duration limit) {
+      stream.await(signal, epoch, limit);
+    }
+
+    @Override
+    public void raise(final Signal signal, final int epoch) {
+      stream.raise(signal, epoch);
+    }
+
+    @Override
+    public void synchronize(final Duration limit) {
+      stream.synchronize(limit);
+    }
+
+    @Override
+    public void close() {
+      stream.close();
+    }
+  }
+}
