@@ -6,13 +6,16 @@
 #   run.sh bench PACK OUT [gather|alltoall|signal]
 #                             the benchmarks; one JSON file each in OUT
 #   run.sh sanitize PACK OUT  the contract suite under compute-sanitizer; needs a CUDA toolkit
+#   run.sh spark PROJECT OUT  the demo's queries with their rows in GPU memory, every row compared
+#                             with sort shuffle's; needs JAVA_HOME, a JDK or JRE 17, and of the built
+#                             project integration-tests/target and plugin/target
 #
 # The GPU host needs a driver and nothing else: DIR holds a Java run time. Copy DIR there, with this
 # script in it, and run it there.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() { sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 
 pack() {
   local out="$1" root native
@@ -42,6 +45,21 @@ pack() {
 
 class_path() { echo "$1/classes:$1/test-classes:$(find "$1/lib" -name '*.jar' | tr '\n' ':')"; }
 
+# The counts of all suites in OUT as one line of JSON each, behind what they ran on.
+summary() { # out, commit
+  {
+    printf '{"bench": "gpu_tests", "commit": "%s", "date": "%s",\n "host": {"gpu": "%s", "gpus": %s, "driver": "%s"},\n "rows": [\n' \
+      "$2" "$(date -u +%F)" "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)" \
+      "$(nvidia-smi -L | wc -l)" "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -1)"
+    for xml in "$1"/*/TEST-junit-jupiter.xml; do
+      grep -m1 -o '<testsuite [^>]*' "$xml" |
+        sed -E 's/.* tests="([0-9]+)" skipped="([0-9]+)" failures="([0-9]+)" errors="([0-9]+)".*/"tests": \1, "skipped": \2, "failures": \3, "errors": \4},/' |
+        sed "s/^/  {\"case\": \"$(basename "$(dirname "$xml")")\", /"
+    done | sed '$s/,$//'
+    printf ' ]}\n'
+  } > "$1/gpu_tests.json"
+}
+
 suite() { # name, pack, out, console options ...
   local name="$1" pack="$2" out="$3"; shift 3
   timeout -k 10 "${SUITE_LIMIT:-240}" "$pack/jre/bin/java" -Xmx2g -cp "$(class_path "$pack")" \
@@ -60,6 +78,7 @@ case "${1:-}" in
     if [ "$(nvidia-smi -L | wc -l)" -gt 1 ]; then
       CUDA_VISIBLE_DEVICES=0 ZEROHOP_PEER_DEVICES=1 suite two-gpus "$2" "$3" "${all[@]}" || status=$?
     fi
+    summary "$3" "$(cat "$2/commit")"
     exit "$status" ;;
   bench)
     [ $# -ge 3 ] || usage
@@ -87,6 +106,27 @@ case "${1:-}" in
         --reports-dir "$3/$tool" --select-class io.zerohop.device.cuda.CudaDeviceTest \
         --exclude-methodname "$waits" > "$3/$tool.txt" 2>&1 || echo "$tool: exit $?"
       grep -E "ERROR SUMMARY|RACECHECK SUMMARY|tests (successful|failed)" "$3/$tool.txt" | sort | uniq -c
-    done ;;
+    done
+    summary "$3" "$(cat "$2/commit")" ;;
+  spark)
+    [ $# -eq 3 ] || usage
+    mkdir -p "$3"
+    run_dir="$(mktemp -d)"
+    built="$2/integration-tests/target"
+    timeout -k 10 "${BENCH_LIMIT:-300}" "$JAVA_HOME/bin/java" -Xmx512m \
+      -cp "$(echo "$built"/zerohop-integration-tests-*.jar):$built/application-jars/*:$built/spark-home/conf:$built/spark-home/jars/*" \
+      io.zerohop.bench.Bench host_job --commit unknown --project "$2" --run-dir "$run_dir" \
+      --scale 0.2 --quick-scale 0.2 --iterations 0 --contenders zerohop,sort --executor-cores 4 \
+      --conf spark.zerohop.test.device=cuda --out "$3/spark_cuda.json" &
+    job=$!
+    # Which processes have memory on which GPU meanwhile.
+    while kill -0 "$job" 2>/dev/null; do
+      nvidia-smi --query-compute-apps=gpu_uuid,process_name,used_memory --format=csv,noheader
+      sleep 2
+    done | sort | uniq -c > "$3/gpu_processes.txt"
+    wait "$job"
+    cat "$3/gpu_processes.txt"
+    ! grep -q '"staged_bytes" : [1-9]' "$3/spark_cuda.json" ||
+      { echo "some blocks were staged" >&2; exit 1; } ;;
   *) usage ;;
 esac

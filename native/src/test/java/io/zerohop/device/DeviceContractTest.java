@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -206,6 +207,34 @@ public abstract class DeviceContractTest extends SignalContract {
       stream.submit(batch);
       stream.synchronize(LIMIT);
       assertThat(subject.read(segment.address() + area, area)).isEqualTo(expected);
+    }
+  }
+
+  @Test
+  void copiesReachHostBuffers() {
+    final byte[] bytes = random(8, 100_000);
+    try (Segment segment = device.allocate(1 << 20);
+        HostBuffer buffer = device.hostBuffer(bytes.length);
+        CopyStream stream = device.openStream("host")) {
+      assertThat(buffer.bytes()).isGreaterThanOrEqualTo(bytes.length);
+      final UnsafeBuffer host = new UnsafeBuffer(buffer.address(), bytes.length);
+      assertThat(host.getByte(bytes.length - 1)).isZero();
+      host.putBytes(0, bytes);
+      final CopyBatch batch = stream.newBatch();
+      batch.add(buffer.address(), segment.address() + 3, bytes.length);
+      stream.submit(batch);
+      stream.synchronize(LIMIT);
+      assertThat(subject.read(segment.address() + 3, bytes.length)).isEqualTo(bytes);
+      host.setMemory(0, bytes.length, (byte) 0);
+      batch.clear();
+      for (int at = 0; at < bytes.length; at += 1_000) {
+        batch.add(segment.address() + 3 + at, buffer.address() + at, 1_000);
+      }
+      stream.submit(batch);
+      stream.synchronize(LIMIT);
+      final byte[] back = new byte[bytes.length];
+      host.getBytes(0, back);
+      assertThat(back).isEqualTo(bytes);
     }
   }
 

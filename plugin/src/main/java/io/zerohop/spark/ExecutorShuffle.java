@@ -128,8 +128,7 @@ final class ExecutorShuffle implements AutoCloseable {
     final int turn = digits.isEmpty() ? 0 : Integer.parseInt(digits);
     final int ordinal = turn % Math.max(1, CudaDriver.devices());
     final CudaDevice device = new CudaDevice(ordinal, ZerohopConf.CUDA_MULTIPROCESSORS.get(conf));
-    LOG.info(
-        "Zerohop: executor {} holds shuffle blocks on GPU {}", env.executorId(), device.uuid());
+    LOG.info("Zerohop: executor {} holds shuffle blocks on {}", env.executorId(), device);
     return device;
   }
 

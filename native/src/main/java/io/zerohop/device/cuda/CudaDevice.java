@@ -83,6 +83,32 @@ public final class CudaDevice implements Device {
     return rdma;
   }
 
+  /**
+   * Whether the driver makes handles that work between the nodes of an NVLink fabric; found out by
+   * making one.
+   */
+  public boolean fabricCapable() {
+    context.enter();
+    final long[] result = new long[1];
+    final int status =
+        DriverMemory.create(context.ordinal(), DriverMemory.FABRIC, false, granularity, result);
+    if (status == CudaStatus.SUCCESS) {
+      DriverMemory.release(result[0]);
+    }
+    return status == CudaStatus.SUCCESS;
+  }
+
+  @Override
+  public String toString() {
+    return context
+        + ", compute capability "
+        + context.computeCapability() / 10.0
+        + ", GPUDirect RDMA "
+        + (rdma ? "possible" : "not possible")
+        + ", fabric handles "
+        + (fabricCapable() ? "possible" : "not possible");
+  }
+
   @Override
   public long granularity() {
     return granularity;
