@@ -247,6 +247,23 @@ def host_job(run, folder):
     return markdown(heading, body) + memory_table(rows, cases)
 
 
+UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def host_memory(run, folder):
+    """A pool that is smaller than the shuffles: what the executors hold is bounded by it."""
+    size = run["setting"]["conf"]["spark.zerohop.pool.size"]
+    pools = int(size[:-1]) * UNITS[size[-1]] * run["setting"]["executors"]
+    staged = {row["query"]: row["staged_bytes"] for row in run["rows"] if "staged_bytes" in row}
+    body = [
+        [row["query"], f"{pools / 1e6:.0f}", f"{row['pss_shared_peak_bytes'] / 1e6:.0f}",
+         f"{row['pss_shared_peak_bytes'] / pools:.3f}", f"{staged[row['query']] / 1e6:.0f}"]
+        for row in run["rows"] if "pss_peak_bytes" in row
+    ]
+    heading = ["query", "pools, MB", "peak of shared PSS, MB", "ratio", "staged from files, MB"]
+    return markdown(heading, body)
+
+
 def growth(run, folder):
     rows = run["rows"]
     cases = in_order(row["case"] for row in rows)
@@ -403,7 +420,7 @@ def main():
     page_file = Path(sys.argv[2]) if len(sys.argv) > 2 else DOCS / "benchmarks.md"
     page = page_file.read_text()
     for bench, draw in (
-        ("host_job", host_job), ("growth", growth),
+        ("host_job", host_job), ("host_memory", host_memory), ("growth", growth),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
     ):
         source = folder / f"{bench}.json"
