@@ -115,7 +115,7 @@ case "${1:-}" in
     built="$2/integration-tests/target"
     timeout -k 10 "${BENCH_LIMIT:-300}" "$JAVA_HOME/bin/java" -Xmx512m \
       -cp "$(echo "$built"/zerohop-integration-tests-*.jar):$built/application-jars/*:$built/spark-home/conf:$built/spark-home/jars/*" \
-      io.zerohop.bench.Bench host_job --commit unknown --project "$2" --run-dir "$run_dir" \
+      io.zerohop.bench.Bench host_job --commit "$(git -C "$here" rev-parse HEAD 2>/dev/null || echo unknown)" --project "$2" --run-dir "$run_dir" \
       --scale 0.2 --quick-scale 0.2 --iterations 0 --contenders zerohop,sort --executor-cores 4 \
       --conf spark.zerohop.test.device=cuda --out "$3/spark_cuda.json" &
     job=$!

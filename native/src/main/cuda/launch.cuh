@@ -1,5 +1,6 @@
-// What the host passes to every kernel. CudaLaunch.java writes these structs byte by byte: a change
-// here is a change there.
+// What the host passes to every kernel. GatherArguments.java, RangeCutter.java and
+// CudaCopyStream.java write these structs byte by byte, StreamState.java reads one: a change here is
+// a change there.
 #pragma once
 
 #include <stdint.h>

@@ -128,7 +128,8 @@ final class ExecutorShuffle implements AutoCloseable {
     final int turn = digits.isEmpty() ? 0 : Integer.parseInt(digits);
     final int ordinal = turn % Math.max(1, CudaDriver.devices());
     final CudaDevice device = new CudaDevice(ordinal, ZerohopConf.CUDA_MULTIPROCESSORS.get(conf));
-    LOG.info("Zerohop: executor {} holds shuffle blocks on {}", env.executorId(), device);
+    LOG.info(
+        "Zerohop: executor {} holds shuffle blocks on {}", env.executorId(), device.describe());
     return device;
   }
 

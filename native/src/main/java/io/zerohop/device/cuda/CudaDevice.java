@@ -4,14 +4,12 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.OpenResources;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
-import java.util.Set;
-import java.util.TreeSet;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import jcuda.driver.CUdevice_attribute;
 
@@ -36,9 +34,8 @@ public final class CudaDevice implements Device {
   private final int multiprocessors;
   private final long granularity;
   private final boolean rdma;
-  private final Set<Object> open = ConcurrentHashMap.newKeySet();
+  private final OpenResources open;
   private final AtomicLong nextId = new AtomicLong();
-  private volatile boolean closed;
 
   /**
    * Opens a GPU.
@@ -54,6 +51,7 @@ public final class CudaDevice implements Device {
   /** With the kernel for older GPUs if so wished, which tests have to see on newer ones. */
   CudaDevice(final int ordinal, final int multiprocessors, final boolean plain) {
     context = CudaContext.of(ordinal);
+    open = new OpenResources(context.toString());
     final Kernels kernels = context.kernels();
     copier = plain ? kernels.plain() : kernels.best();
     context.enter();
@@ -98,8 +96,8 @@ public final class CudaDevice implements Device {
     return status == CudaStatus.SUCCESS;
   }
 
-  @Override
-  public String toString() {
+  /** What this GPU is and can do, for a log; asks the driver. */
+  public String describe() {
     return context
         + ", compute capability "
         + context.computeCapability() / 10.0
@@ -116,7 +114,7 @@ public final class CudaDevice implements Device {
 
   @Override
   public Segment allocate(final long bytes) {
-    checkOpen();
+    open.checkOpen();
     if (bytes <= 0) {
       throw new IllegalArgumentException("segment of " + bytes + " bytes");
     }
@@ -128,11 +126,11 @@ public final class CudaDevice implements Device {
     final String name = "zerohop-" + nextId.incrementAndGet();
     final CudaSegment segment;
     try {
-      segment = CudaSegment.allocate(context, this::unregister, name, rdma, rounded);
+      segment = CudaSegment.allocate(context, open::remove, name, rdma, rounded);
     } catch (final DeviceMemoryException e) {
       throw new DeviceMemoryException(e.getMessage(), bytes, e);
     }
-    register(segment);
+    open.add(segment);
     boolean done = false;
     try {
       host.zero(segment.address(), rounded); // It may hold what another job left.
@@ -148,9 +146,9 @@ public final class CudaDevice implements Device {
   @Override
   public Segment map(final SegmentHandle handle) {
     try (handle) {
-      checkOpen();
+      open.checkOpen();
       if (handle.kind() == SegmentHandle.Kind.CUDA_IPC) {
-        return register(IpcSegment.map(context, this::unregister, handle));
+        return open.add(IpcSegment.map(context, open::remove, handle));
       }
       if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
         throw new ZerohopException(
@@ -166,8 +164,7 @@ public final class CudaDevice implements Device {
                 + " bytes is not one of a segment");
       }
       final String name = "mapped-" + nextId.incrementAndGet();
-      return register(
-          CudaSegment.map(context, this::unregister, name, handle.fd(), handle.bytes()));
+      return open.add(CudaSegment.map(context, open::remove, name, handle.fd(), handle.bytes()));
     }
   }
 
@@ -178,8 +175,8 @@ public final class CudaDevice implements Device {
    * @throws ZerohopException (FALLBACK) if the memory is of a kind that cannot be shared
    */
   public Segment share(final long address) {
-    checkOpen();
-    return register(IpcSegment.around(context, this::unregister, address));
+    open.checkOpen();
+    return open.add(IpcSegment.around(context, open::remove, address));
   }
 
   @Override
@@ -189,14 +186,14 @@ public final class CudaDevice implements Device {
 
   @Override
   public HostBuffer hostBuffer(final long bytes) {
-    checkOpen();
-    return register(PinnedMemory.allocate(context, bytes, this::unregister));
+    open.checkOpen();
+    return open.add(PinnedMemory.allocate(context, bytes, open::remove));
   }
 
   @Override
   public CopyStream openStream(final String name) {
-    checkOpen();
-    return register(new CudaCopyStream(context, this::unregister, name, copier, multiprocessors));
+    open.checkOpen();
+    return open.add(new CudaCopyStream(context, open::remove, name, copier, multiprocessors));
   }
 
   @Override
@@ -214,29 +211,8 @@ public final class CudaDevice implements Device {
 
   @Override
   public void close() {
-    if (!open.isEmpty()) {
-      final Set<String> names = new TreeSet<>();
-      open.forEach(resource -> names.add(resource.toString()));
-      throw new IllegalStateException(context + " closed with " + names + " still open");
-    }
-    if (!closed) {
-      closed = true;
+    if (open.close()) {
       host.close();
     }
-  }
-
-  private void checkOpen() {
-    if (closed) {
-      throw new IllegalStateException(context + " is closed");
-    }
-  }
-
-  private <T> T register(final T resource) {
-    open.add(resource);
-    return resource;
-  }
-
-  private void unregister(final Object resource) {
-    open.remove(resource);
   }
 }

@@ -12,6 +12,9 @@ final class DriverMemory {
   /** {@code CU_MEM_HANDLE_TYPE_FABRIC}. */
   static final int FABRIC = 8;
 
+  /** {@code CU_IPC_HANDLE_SIZE}. */
+  static final int IPC_HANDLE_BYTES = 64;
+
   private DriverMemory() {}
 
   /**

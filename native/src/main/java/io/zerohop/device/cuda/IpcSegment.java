@@ -4,6 +4,7 @@ import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.exchange.OpaqueHandle;
 import java.util.function.Consumer;
 import jcuda.driver.JCudaDriver;
 
@@ -47,7 +48,7 @@ final class IpcSegment implements Segment {
         JCudaDriver.cuMemGetAddressRange(base, bytes, Addresses.device(address)),
         "cuMemGetAddressRange",
         context.toString());
-    final byte[] handle = new byte[OpaqueIpcHandle.BYTES];
+    final byte[] handle = new byte[DriverMemory.IPC_HANDLE_BYTES];
     final int status = CudaStatus.observe(DriverMemory.ipcExport(base.value(), handle));
     if (status != CudaStatus.SUCCESS) {
       throw new ZerohopException(
@@ -96,7 +97,7 @@ final class IpcSegment implements Segment {
     if (!owned()) {
       throw new IllegalStateException(this + " was mapped from a peer and cannot be exported");
     }
-    return new OpaqueIpcHandle(bytes, handle);
+    return new OpaqueHandle(SegmentHandle.Kind.CUDA_IPC, bytes, handle);
   }
 
   @Override

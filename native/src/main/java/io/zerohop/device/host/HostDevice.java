@@ -4,6 +4,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.OpenResources;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
@@ -14,9 +15,6 @@ import io.zerohop.device.posix.FileStatus;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.device.posix.PosixException;
-import java.util.Set;
-import java.util.TreeSet;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -30,10 +28,9 @@ public final class HostDevice implements Device {
   /** Largest segment in bytes: what an int can index, in whole pages. */
   public static final long MAX_SEGMENT_BYTES = (1L << 31) - 4096;
 
-  private final Set<Object> open = ConcurrentHashMap.newKeySet();
+  private final OpenResources open = new OpenResources("host");
   private final AtomicLong nextId = new AtomicLong();
   private final long pageBytes;
-  private volatile boolean closed;
 
   /**
    * Opens the device.
@@ -57,7 +54,7 @@ public final class HostDevice implements Device {
 
   @Override
   public Segment allocate(final long bytes) {
-    checkOpen();
+    open.checkOpen();
     if (bytes <= 0) {
       throw new IllegalArgumentException("segment of " + bytes + " bytes");
     }
@@ -73,19 +70,19 @@ public final class HostDevice implements Device {
     }
     final long rounded = (bytes + pageBytes - 1) / pageBytes * pageBytes;
     final String name = "zerohop-" + nextId.incrementAndGet();
-    return register(HostSegment.allocate(this::unregister, name, rounded));
+    return open.add(HostSegment.allocate(open::remove, name, rounded));
   }
 
   @Override
   public Segment map(final SegmentHandle handle) {
     try (handle) {
-      checkOpen();
+      open.checkOpen();
       if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
         throw refused("a handle of kind " + handle.kind() + " is not host memory", null);
       }
       checkTrusted(handle.fd(), handle.bytes());
       final String name = "mapped-" + nextId.incrementAndGet();
-      return register(HostSegment.map(this::unregister, name, handle.fd(), handle.bytes()));
+      return open.add(HostSegment.map(open::remove, name, handle.fd(), handle.bytes()));
     } catch (final PosixException e) {
       throw refused(e.getMessage(), e);
     }
@@ -116,8 +113,8 @@ public final class HostDevice implements Device {
 
   @Override
   public CopyStream openStream(final String name) {
-    checkOpen();
-    return register(new HostCopyStream(this::unregister, name));
+    open.checkOpen();
+    return open.add(new HostCopyStream(open::remove, name));
   }
 
   @Override
@@ -135,26 +132,6 @@ public final class HostDevice implements Device {
 
   @Override
   public void close() {
-    if (!open.isEmpty()) {
-      final Set<String> names = new TreeSet<>();
-      open.forEach(resource -> names.add(resource.toString()));
-      throw new IllegalStateException("host device closed with " + names + " still open");
-    }
-    closed = true;
-  }
-
-  private void checkOpen() {
-    if (closed) {
-      throw new IllegalStateException("host device is closed");
-    }
-  }
-
-  private <T> T register(final T resource) {
-    open.add(resource);
-    return resource;
-  }
-
-  private void unregister(final Object resource) {
-    open.remove(resource);
+    open.close();
   }
 }

@@ -11,6 +11,7 @@ import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.exchange.OpaqueHandle;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SegmentTable;
@@ -201,32 +202,7 @@ class CudaFaultTest {
   }
 
   private static SegmentHandle handle(final SegmentHandle.Kind kind, final long bytes) {
-    return new SegmentHandle() {
-      @Override
-      public Kind kind() {
-        return kind;
-      }
-
-      @Override
-      public long bytes() {
-        return bytes;
-      }
-
-      @Override
-      public int fd() {
-        throw new IllegalStateException("no descriptor");
-      }
-
-      @Override
-      public byte[] opaque() {
-        return new byte[OpaqueIpcHandle.BYTES];
-      }
-
-      @Override
-      public void close() {
-        // Nothing is owned.
-      }
-    };
+    return new OpaqueHandle(kind, bytes, new byte[DriverMemory.IPC_HANDLE_BYTES]);
   }
 
   private static SegmentServer server(final SocketFolder folder, final Segment segment) {

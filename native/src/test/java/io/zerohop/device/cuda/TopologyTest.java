@@ -155,7 +155,7 @@ class TopologyTest {
     final Topology topology = TopologyReader.read();
     System.out.println("topology: " + topology.fingerprint() + " " + topology.gpus());
     try (CudaDevice device = new CudaDevice(0, 1)) {
-      System.out.println("device: " + device);
+      System.out.println("device: " + device.describe());
       assertThat(topology.gpus()).extracting(Topology.Gpu::uuid).contains(device.uuid());
       for (final Topology.Gpu other : topology.gpus()) {
         assertThat(topology.reach(device.uuid(), other.uuid())).isNotNull();
