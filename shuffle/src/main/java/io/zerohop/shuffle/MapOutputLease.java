@@ -61,9 +61,7 @@ public final class MapOutputLease implements AutoCloseable {
     final ExtentList extents = new ExtentList();
     output.forEachExtent(partition, extents::add);
     landed.add(HostLanding.gather(device, extents, limit, () -> {}));
-    for (int i = 0; i < extents.size(); i++) {
-      consumer.extent(extents.address(i), extents.length(i));
-    }
+    extents.forEach(consumer);
   }
 
   /** A stream over a block that reads straight from memory; fails once the lease is closed. */

@@ -153,7 +153,13 @@ public final class MapOutputWriter implements AutoCloseable {
           });
     }
     stream.submit(copies);
-    stream.synchronize(limit);
+    try {
+      stream.synchronize(limit);
+    } catch (final RuntimeException e) {
+      // A copy that is still under way must not meet memory that was freed or given to others.
+      stream.close();
+      throw e;
+    }
   }
 
   /** Gives the extents that a block has in the batches so far, in order. */
@@ -169,9 +175,7 @@ public final class MapOutputWriter implements AutoCloseable {
     if (!device.hostAccessible()) {
       landed.add(HostLanding.gather(device, extents, limit, () -> {}));
     }
-    for (int i = 0; i < extents.size(); i++) {
-      consumer.extent(extents.address(i), extents.length(i));
-    }
+    extents.forEach(consumer);
   }
 
   /** Bytes of all batches so far. */

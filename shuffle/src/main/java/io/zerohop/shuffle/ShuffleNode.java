@@ -139,13 +139,15 @@ public final class ShuffleNode implements AutoCloseable {
    * @throws ZerohopException (FALLBACK) as above
    */
   public static ShuffleNode start(final NodeConfig config, final Device blocks) {
-    final Device device = new HostDevice();
-    final Device blockDevice = blocks == null ? device : blocks;
-    final java.nio.file.Path base =
-        config.socketBase() == null ? SocketFolder.defaultBase() : config.socketBase();
-    final SocketFolder folder = SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
     boolean done = false;
+    Device device = null;
+    SocketFolder folder = null;
     try {
+      device = new HostDevice();
+      final Device blockDevice = blocks == null ? device : blocks;
+      final java.nio.file.Path base =
+          config.socketBase() == null ? SocketFolder.defaultBase() : config.socketBase();
+      folder = SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
       folder.sweep();
       final ShuffleNode node = new ShuffleNode(config, device, blockDevice, folder);
       done = true;
@@ -157,10 +159,22 @@ public final class ShuffleNode implements AutoCloseable {
       return node;
     } finally {
       if (!done) {
-        folder.close();
-        blockDevice.close();
-        device.close();
+        closeAll(folder, blocks, device);
       }
+    }
+  }
+
+  /** What of these is there. */
+  private static void closeAll(
+      final SocketFolder folder, final Device blocks, final Device device) {
+    if (folder != null) {
+      folder.close();
+    }
+    if (blocks != null) {
+      blocks.close();
+    }
+    if (device != null) {
+      device.close();
     }
   }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchedBlock;
@@ -27,19 +28,20 @@ class BlockDeviceTest {
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
+  private FarDevice ownersDevice;
   private ShuffleNode owner;
   private ShuffleNode reader;
 
   @BeforeEach
   void start() {
-    owner = node("owner");
-    reader = node("reader");
+    ownersDevice = new FarDevice();
+    owner = node("owner", ownersDevice);
+    reader = node("reader", new FarDevice());
   }
 
-  private ShuffleNode node(final String executorId) {
+  private ShuffleNode node(final String executorId, final FarDevice device) {
     return ShuffleNode.start(
-        TestNodes.config(base.resolve("s"), executorId).windowBytes(WINDOW_BYTES).build(),
-        new FarDevice());
+        TestNodes.config(base.resolve("s"), executorId).windowBytes(WINDOW_BYTES).build(), device);
   }
 
   @AfterEach
@@ -104,6 +106,34 @@ class BlockDeviceTest {
       assertThat(reader.stats().landingBytes()).isPositive();
     }
     assertThatThrownBy(() -> TestNodes.read(last)).hasMessageContaining("released");
+  }
+
+  @Test
+  void anInterruptedTaskFreesNothingThatIsStillBeingCopied() {
+    final BlockSource source = write(2);
+    try (MapOutputWriter writer = owner.newMapOutput(1, 9, PARTITIONS)) {
+      ownersDevice.interruptNext();
+      assertThatThrownBy(() -> writer.append(TestBlocks.batch(1, 9, 0, PARTITIONS, MOST)))
+          .isInstanceOf(WaitException.class);
+    }
+    try (BlockFetcher fetcher =
+        owner.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+      ownersDevice.interruptNext();
+      assertThatThrownBy(fetcher::next).hasMessageContaining("could not be copied");
+    }
+    assertThat(owner.stats().landingBytes()).isZero();
+    assertThat(TestNodes.fetchAndCheck(owner, TestNodes.noStaging(), 2, MOST, source))
+        .containsOnlyKeys(Path.LOCAL);
+  }
+
+  @Test
+  void aNodeThatCannotStartClosesItsDevice() throws Exception {
+    final java.nio.file.Path file = java.nio.file.Files.createFile(base.resolve("file"));
+    final FarDevice device = new FarDevice();
+    assertThatThrownBy(
+            () -> ShuffleNode.start(TestNodes.config(file.resolve("s"), "third").build(), device))
+        .isInstanceOf(RuntimeException.class);
+    assertThat(device.isClosed()).isTrue();
   }
 
   @Test

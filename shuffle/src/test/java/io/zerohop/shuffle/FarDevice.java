@@ -7,9 +7,12 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
+import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 
 /**
@@ -22,6 +25,21 @@ final class FarDevice implements Device {
 
   private final HostDevice near = new HostDevice();
   private final Map<Long, Long> buffers = new ConcurrentSkipListMap<>();
+
+  /** Streams that were given copies and have not been waited for. */
+  private final Set<FarStream> busy = ConcurrentHashMap.newKeySet();
+
+  private volatile boolean interruptNext;
+  private volatile boolean closed;
+
+  /** Ends the next wait for a stream before its copies are done. */
+  void interruptNext() {
+    interruptNext = true;
+  }
+
+  boolean isClosed() {
+    return closed;
+  }
 
   @Override
   public String name() {
@@ -65,6 +83,9 @@ final class FarDevice implements Device {
 
       @Override
       public void close() {
+        if (!busy.isEmpty()) {
+          throw new AssertionError("memory is freed while copies are under way");
+        }
         buffers.remove(buffer.address());
         buffer.close();
       }
@@ -89,6 +110,7 @@ final class FarDevice implements Device {
   @Override
   public void close() {
     near.close();
+    closed = true;
   }
 
   private long reach(final long address, final long length) {
@@ -172,6 +194,7 @@ final class FarDevice implements Device {
 
     @Override
     public void submit(final CopyBatch batch) {
+      busy.add(this);
       stream.submit(((FarBatch) batch).batch);
     }
 
@@ -187,12 +210,18 @@ final class FarDevice implements Device {
 
     @Override
     public void synchronize(final Duration limit) {
+      if (interruptNext) {
+        interruptNext = false;
+        throw new WaitException(WaitException.Reason.CANCELLED, "interrupted");
+      }
       stream.synchronize(limit);
+      busy.remove(this);
     }
 
     @Override
     public void close() {
       stream.close();
+      busy.remove(this);
     }
   }
 }

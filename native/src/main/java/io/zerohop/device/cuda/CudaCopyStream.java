@@ -6,7 +6,6 @@ import io.zerohop.device.Signal;
 import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.device.posix.Deadline;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -68,15 +67,33 @@ final class CudaCopyStream implements CopyStream {
     check(
         JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING),
         "cuStreamCreate");
+    StreamState words = null;
+    boolean done = false;
+    try {
+      allocateCounters();
+      words = new StreamState(context);
+      ring = new LaunchRing(context, RING_BYTES, words::ended);
+      done = true;
+    } finally {
+      if (!done) {
+        JCudaDriver.cuStreamDestroy(stream);
+        JCudaDriver.cuMemFree(counters); // Nothing if there is none.
+        if (words != null) {
+          words.close();
+        }
+      }
+    }
+    state = words;
+    arguments = new GatherArguments(state.address(), ((Addresses.Result) counters).value());
+  }
+
+  private void allocateCounters() {
     CudaStatus.checkAllocation(
         JCudaDriver.cuMemAlloc(counters, COUNTER_BYTES),
         "cuMemAlloc",
         context.toString(),
         COUNTER_BYTES);
     check(JCudaDriver.cuMemsetD8(counters, (byte) 0, COUNTER_BYTES), "cuMemsetD8");
-    state = new StreamState(context);
-    ring = new LaunchRing(context, RING_BYTES, state::ended);
-    arguments = new GatherArguments(state.address(), ((Addresses.Result) counters).value());
   }
 
   @Override
@@ -248,7 +265,7 @@ final class CudaCopyStream implements CopyStream {
   @Override
   public void synchronize(final Duration limit) {
     enter();
-    StreamWait.until(stream, Deadline.in(limit), limit, toString(), context.toString());
+    StreamWait.until(stream, limit, toString(), context.toString());
     conditional = false;
     final WaitException failure = state.takeFailure(toString(), lastLimit, this::nameOfWait);
     awaited.clear();
@@ -289,18 +306,12 @@ final class CudaCopyStream implements CopyStream {
     onClose.accept(this);
     context.enter();
     state.abort();
-    final boolean interrupted = Thread.interrupted();
     try {
-      StreamWait.until(
-          stream, Deadline.in(CLOSE_LIMIT), CLOSE_LIMIT, toString(), context.toString());
+      StreamWait.untilDone(stream, CLOSE_LIMIT, toString(), context.toString());
       free();
     } catch (final ZerohopException e) {
       // Memory that a kernel may still use must not be freed; it goes with the process.
       LOG.error("{} was not idle when it was closed; its memory is kept", this, e);
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
     }
   }
 

@@ -1,6 +1,5 @@
 package io.zerohop.device.cuda;
 
-import io.zerohop.device.posix.Deadline;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
@@ -62,7 +61,8 @@ final class HostAccess implements AutoCloseable {
   }
 
   private void finish() {
-    StreamWait.until(stream, Deadline.in(LIMIT), LIMIT, "host access", context.toString());
+    // An interrupted thread must not leave a copy behind that lands in somebody else's answer.
+    StreamWait.untilDone(stream, LIMIT, "host access", context.toString());
   }
 
   private void check(final int status, final String call) {

@@ -22,34 +22,63 @@ final class StreamWait {
    * @throws io.zerohop.device.ZerohopException FATAL if the work ended in an error of the context
    */
   static void until(
+      final CUstream stream, final Duration limit, final String what, final String where) {
+    final Deadline deadline = Deadline.in(limit);
+    long nap = FIRST_NAP_NANOS;
+    for (int spin = 0; !isDone(stream, deadline, limit, what, where); spin++) {
+      if (Thread.currentThread().isInterrupted()) {
+        throw new WaitException(
+            WaitException.Reason.CANCELLED, where + ": the wait for " + what + " was interrupted");
+      }
+      nap = pause(spin, nap);
+    }
+  }
+
+  /**
+   * The same even if the thread is interrupted, for work whose memory is freed or used again next.
+   * The interrupt stays set.
+   */
+  static void untilDone(
+      final CUstream stream, final Duration limit, final String what, final String where) {
+    final Deadline deadline = Deadline.in(limit);
+    boolean interrupted = false;
+    try {
+      long nap = FIRST_NAP_NANOS;
+      for (int spin = 0; !isDone(stream, deadline, limit, what, where); spin++) {
+        interrupted |= Thread.interrupted(); // It would end each nap at once.
+        nap = pause(spin, nap);
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private static boolean isDone(
       final CUstream stream,
       final Deadline deadline,
       final Duration limit,
       final String what,
       final String where) {
-    long nap = FIRST_NAP_NANOS;
-    for (int spin = 0; ; spin++) {
-      final int status = CudaStatus.observe(JCudaDriver.cuStreamQuery(stream));
-      if (status == CudaStatus.SUCCESS) {
-        return;
-      }
-      if (status != CudaStatus.NOT_READY) {
-        throw CudaStatus.failure(status, what, where);
-      }
-      if (deadline.isOver()) {
-        throw new WaitException(
-            WaitException.Reason.TIMEOUT, where + ": " + what + " was not done within " + limit);
-      }
-      if (Thread.currentThread().isInterrupted()) {
-        throw new WaitException(
-            WaitException.Reason.CANCELLED, where + ": the wait for " + what + " was interrupted");
-      }
-      if (spin < SPINS) {
-        Thread.onSpinWait();
-      } else {
-        LockSupport.parkNanos(nap);
-        nap = Math.min(2 * nap, LONGEST_NAP_NANOS);
-      }
+    final int status = CudaStatus.observe(JCudaDriver.cuStreamQuery(stream));
+    if (status != CudaStatus.SUCCESS && status != CudaStatus.NOT_READY) {
+      throw CudaStatus.failure(status, what, where);
     }
+    if (status == CudaStatus.NOT_READY && deadline.isOver()) {
+      throw new WaitException(
+          WaitException.Reason.TIMEOUT, where + ": " + what + " was not done within " + limit);
+    }
+    return status == CudaStatus.SUCCESS;
+  }
+
+  /** Spins first, then naps; returns how long to nap next. */
+  private static long pause(final int spin, final long nap) {
+    if (spin < SPINS) {
+      Thread.onSpinWait();
+      return nap;
+    }
+    LockSupport.parkNanos(nap);
+    return Math.min(2 * nap, LONGEST_NAP_NANOS);
   }
 }

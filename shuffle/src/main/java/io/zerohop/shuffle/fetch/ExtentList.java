@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.shuffle.ExtentConsumer;
 import java.util.Arrays;
 
 /** A growing list of ranges of memory with their checksums, without an object each. */
@@ -39,11 +40,18 @@ public final class ExtentList {
     return size;
   }
 
-  public long address(final int index) {
+  /** Gives all ranges, in order. */
+  public void forEach(final ExtentConsumer consumer) {
+    for (int i = 0; i < size; i++) {
+      consumer.extent(addresses[i], lengths[i]);
+    }
+  }
+
+  long address(final int index) {
     return addresses[index];
   }
 
-  public int length(final int index) {
+  int length(final int index) {
     return lengths[index];
   }
 
