@@ -1,4 +1,4 @@
-// A warp's way through its ranges of the list of copies. Every lane holds one copy of the current
+// A warp's way through its range of the list of copies. Every lane holds one copy of the current
 // 32 and one of the next 32, whose loads are under way while the current ones move.
 #pragma once
 
@@ -11,24 +11,28 @@ constexpr uint32_t ALL = 0xffffffffu;
 
 class Cursor {
  public:
-  __device__ Cursor(const Gather &gather, uint32_t warp, uint32_t warps)
-      : gather_(gather), lane_(threadIdx.x % WARP), warps_(warps), range_(warp) {
-    enter_range();
+  __device__ Cursor(const Gather &gather, uint32_t range)
+      : gather_(gather), lane_(threadIdx.x % WARP) {
+    if (range >= gather.range_count) {
+      return;
+    }
+    const RangeStart first = gather.ranges[range];
+    const RangeStart last = gather.ranges[range + 1];
+    end_ = last.offset == 0 ? last.copy : last.copy + 1;
+    end_offset_ = last.offset;
+    last_ = last.copy;
+    base_ = first.copy;
+    offset_ = first.offset;
+    load(base_, source_, destination_, length_);
+    load(base_ + WARP, next_source_, next_destination_, next_length_);
   }
 
-  // Whether the current group still has copies; moves on to the next group, or the next range.
+  // Whether copies are left; moves on to the next group if the current one is behind.
   __device__ bool more() {
-    while (done_ == WARP || base_ + done_ >= end_) {
-      if (range_ >= gather_.range_count) {
-        return false;
-      }
-      if (done_ == WARP && base_ + WARP < end_) {
-        next_group();
-      } else {
-        next_range();
-      }
+    if (done_ == WARP && base_ + WARP < end_) {
+      next_group();
     }
-    return true;
+    return base_ + done_ < end_;
   }
 
   // Of this lane's copy: what is left. The remaining length is 0 for copies that are behind.
@@ -47,35 +51,6 @@ class Cursor {
 
  private:
   __device__ uint32_t skipped() const { return lane_ == done_ ? offset_ : 0; }
-
-  __device__ void enter_range() {
-    done_ = WARP;
-    base_ = 0;
-    end_ = 0;
-    if (range_ >= gather_.range_count) {
-      return;
-    }
-    const RangeStart first = gather_.ranges[range_];
-    const RangeStart last = gather_.ranges[range_ + 1];
-    end_ = last.offset == 0 ? last.copy : last.copy + 1;
-    end_offset_ = last.offset;
-    last_ = last.copy;
-    base_ = first.copy;
-    done_ = 0;
-    offset_ = first.offset;
-    load(base_, source_, destination_, length_);
-    load(base_ + WARP, next_source_, next_destination_, next_length_);
-  }
-
-  // Ranges beyond one per warp go to whoever asks first: not every SM is equally near to a link.
-  __device__ void next_range() {
-    uint32_t taken = 0;
-    if (lane_ == 0) {
-      taken = atomicAdd(gather_.counters, 1);
-    }
-    range_ = warps_ + __shfl_sync(ALL, taken, 0);
-    enter_range();
-  }
 
   __device__ void next_group() {
     base_ += WARP;
@@ -99,14 +74,12 @@ class Cursor {
 
   const Gather &gather_;
   const uint32_t lane_;
-  const uint32_t warps_;
-  uint32_t range_;
-  uint32_t base_;        // first copy of the current group
-  uint32_t end_;         // behind the last copy of the range
-  uint32_t last_;        // the copy that the next range begins in, if it is cut
-  uint32_t end_offset_;  // where it is cut
-  uint32_t done_;        // copies of the group that are behind
-  uint32_t offset_;      // bytes of the next one that are behind
+  uint32_t base_ = 0;        // first copy of the current group
+  uint32_t end_ = 0;         // behind the last copy of the range
+  uint32_t last_ = 0;        // the copy that the next range begins in, if it is cut
+  uint32_t end_offset_ = 0;  // where it is cut
+  uint32_t done_ = 0;        // copies of the group that are behind
+  uint32_t offset_ = 0;      // bytes of the next one that are behind
   uint64_t source_ = 0;
   uint64_t destination_ = 0;
   uint32_t length_ = 0;

@@ -31,7 +31,7 @@ __device__ inline void finish(const Gather &gather, bool went) {
   }
   __threadfence_system();
   const uint32_t failed = went ? 0 : 1u << 16;
-  const uint32_t before = atomicAdd(gather.counters + 1, 1 + failed);
+  const uint32_t before = atomicAdd(gather.finished, 1 + failed);
   if ((before & 0xffff) != gridDim.x - 1) {
     return;
   }
@@ -41,8 +41,7 @@ __device__ inline void finish(const Gather &gather, bool went) {
       raise(gather.raises[i]);
     }
   }
-  gather.counters[0] = 0;
-  gather.counters[1] = 0;
+  *gather.finished = 0;
   store_relaxed_system(&gather.state->completed, gather.launch);
 }
 
@@ -168,7 +167,7 @@ __device__ inline void gather_bulk(const Gather &gather) {
   if (go) {
     engine_fence();
     // Warps of one number are neighbours in the list, so that each SM takes from all over it.
-    Cursor cursor(gather, warp * gridDim.x + blockIdx.x, gridDim.x * (blockDim.x / WARP));
+    Cursor cursor(gather, warp * gridDim.x + blockIdx.x);
     Pipeline ring(shared + warp * Pipeline::BYTES, lane);
     uint32_t in_flight = 0;
     uint32_t fill = 0;
@@ -201,7 +200,7 @@ __device__ inline void gather_loads(const Gather &gather) {
   const uint32_t lane = threadIdx.x % WARP;
   const bool go = begin(gather);
   if (go) {
-    Cursor cursor(gather, warp * gridDim.x + blockIdx.x, gridDim.x * (blockDim.x / WARP));
+    Cursor cursor(gather, warp * gridDim.x + blockIdx.x);
     while (cursor.more()) {
       for (uint32_t i = cursor.done(); i < WARP; i++) {
         const uint32_t length = __shfl_sync(ALL, cursor.remaining(), i);
@@ -219,7 +218,7 @@ __device__ inline void gather_loads(const Gather &gather) {
 
 }  // namespace zerohop
 
-// Stages of a warp and bytes of a stage, as measured on H200 (docs/gather.md): 16 such warps on each
+// Stages of a warp and bytes of a stage, as measured on H200 (docs/gpu.md): 16 such warps on each
 // of 24 SMs have 3 MiB in flight. The link needs 2 MiB, and slows down when asked for 5.
 constexpr int STAGES = 2;
 constexpr int STAGE_BYTES = 4096;

@@ -41,7 +41,7 @@ struct Gather {
   const SignalWord *waits;
   const SignalWord *raises;
   StreamState *state;
-  uint32_t *counters;  // of this stream, in device memory: ranges taken, blocks finished; left at 0
+  uint32_t *finished;  // of this stream, in device memory: thread blocks at their end; left at 0
   uint64_t wait_limit_ns;
   uint32_t range_count;
   uint32_t wait_count;

@@ -55,18 +55,24 @@ public abstract class SignalContract {
       subject.write(base + 4096, new byte[] {1});
       final Signal go = device.signal(segment, 0);
       final Signal done = device.signal(segment, 64);
-      stream.await(go, 1, LIMIT);
       final int steps = 200;
-      for (int i = 0; i < steps; i++) {
-        final CopyBatch step = stream.newBatch();
-        step.add(base + 4096 + i, base + 4096 + i + 1, 1);
-        stream.submit(step);
-      }
-      stream.raise(done, 1);
+      // By a thread of its own: tools that watch a GPU let a launch return when it has ended.
+      final CompletableFuture<Void> enqueued =
+          CompletableFuture.runAsync(
+              () -> {
+                stream.await(go, 1, LIMIT);
+                for (int i = 0; i < steps; i++) {
+                  final CopyBatch step = stream.newBatch();
+                  step.add(base + 4096 + i, base + 4096 + i + 1, 1);
+                  stream.submit(step);
+                }
+                stream.raise(done, 1);
+              });
       assertThat(subject.read(base + 4096 + 1, steps)).isEqualTo(new byte[steps]);
       assertThat(done.reached(1)).isFalse();
       go.raise(1);
       done.await(1, LIMIT, () -> false);
+      enqueued.join();
       final byte[] ones = new byte[steps];
       Arrays.fill(ones, (byte) 1);
       assertThat(subject.read(base + 4096 + 1, steps)).isEqualTo(ones);
@@ -88,8 +94,10 @@ public abstract class SignalContract {
       stream.raise(behind, 2);
       stream.synchronize(LIMIT);
       assertThat(behind.epoch()).isEqualTo(2);
-      stream.await(never, 1, LIMIT);
+      final CompletableFuture<Void> enqueued =
+          CompletableFuture.runAsync(() -> stream.await(never, 1, LIMIT));
       never.abort(9);
+      enqueued.join();
       assertWaitFails(Reason.ABORTED, () -> stream.synchronize(LIMIT));
     }
   }

@@ -31,7 +31,7 @@ final class CudaCopyStream implements CopyStream {
   private static final int RING_BYTES = 8 << 20;
   private static final int SIGNAL_BYTES = 16;
   private static final int LIST_BYTES_PER_COPY = 2 * Long.BYTES + Integer.BYTES;
-  private static final int COUNTER_BYTES = 2 * Integer.BYTES;
+  private static final int FINISHED_BYTES = Integer.BYTES;
 
   private final CudaContext context;
   private final Kernels kernels;
@@ -40,7 +40,7 @@ final class CudaCopyStream implements CopyStream {
   private final String name;
   private final int mostBlocks;
   private final CUstream stream = new CUstream();
-  private final CUdeviceptr counters = new Addresses.Result();
+  private final CUdeviceptr finished = new Addresses.Result();
   private final StreamState state;
   private final LaunchRing ring;
   private final GatherArguments arguments;
@@ -70,30 +70,30 @@ final class CudaCopyStream implements CopyStream {
     StreamState words = null;
     boolean done = false;
     try {
-      allocateCounters();
+      allocateFinished();
       words = new StreamState(context);
       ring = new LaunchRing(context, RING_BYTES, words::ended);
       done = true;
     } finally {
       if (!done) {
         JCudaDriver.cuStreamDestroy(stream);
-        JCudaDriver.cuMemFree(counters); // Nothing if there is none.
+        JCudaDriver.cuMemFree(finished); // Nothing if there is none.
         if (words != null) {
           words.close();
         }
       }
     }
     state = words;
-    arguments = new GatherArguments(state.address(), ((Addresses.Result) counters).value());
+    arguments = new GatherArguments(state.address(), ((Addresses.Result) finished).value());
   }
 
-  private void allocateCounters() {
+  private void allocateFinished() {
     CudaStatus.checkAllocation(
-        JCudaDriver.cuMemAlloc(counters, COUNTER_BYTES),
+        JCudaDriver.cuMemAlloc(finished, FINISHED_BYTES),
         "cuMemAlloc",
         context.toString(),
-        COUNTER_BYTES);
-    check(JCudaDriver.cuMemsetD8(counters, (byte) 0, COUNTER_BYTES), "cuMemsetD8");
+        FINISHED_BYTES);
+    check(JCudaDriver.cuMemsetD8(finished, (byte) 0, FINISHED_BYTES), "cuMemsetD8");
   }
 
   @Override
@@ -320,7 +320,7 @@ final class CudaCopyStream implements CopyStream {
       engines.close();
     }
     JCudaDriver.cuStreamDestroy(stream);
-    JCudaDriver.cuMemFree(counters);
+    JCudaDriver.cuMemFree(finished);
     ring.close();
     state.close();
   }

@@ -11,7 +11,7 @@ final class GatherArguments {
   private static final int WAITS = 32;
   private static final int RAISES = 40;
   private static final int STATE = 48;
-  private static final int COUNTERS = 56;
+  private static final int FINISHED = 56;
   private static final int LIMIT = 64;
   private static final int RANGE_COUNT = 72;
   private static final int WAIT_COUNT = 76;
@@ -23,9 +23,9 @@ final class GatherArguments {
   private final ByteBuffer bytes = ByteBuffer.wrap(array).order(ByteOrder.nativeOrder());
   private final Pointer pointer = Pointer.to(Pointer.to(array));
 
-  GatherArguments(final long stateAddress, final long countersAddress) {
+  GatherArguments(final long stateAddress, final long finishedAddress) {
     bytes.putLong(STATE, stateAddress);
-    bytes.putLong(COUNTERS, countersAddress);
+    bytes.putLong(FINISHED, finishedAddress);
   }
 
   /** Begins the arguments of a launch without copies, waits or raises. */

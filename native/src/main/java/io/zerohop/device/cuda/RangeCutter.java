@@ -9,7 +9,7 @@ import java.nio.ByteBuffer;
 final class RangeCutter {
   static final int ENTRY_BYTES = 2 * Integer.BYTES;
 
-  /** What a copy costs beside its bytes, in bytes; measured, see docs/gather.md. */
+  /** What a copy costs beside its bytes, in bytes; measured, see docs/gpu.md. */
   static final int COPY_COST_BYTES = 256;
 
   /** A range that costs less would not be worth a warp. */
