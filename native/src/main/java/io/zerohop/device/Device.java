@@ -26,10 +26,11 @@ public interface Device extends AutoCloseable {
    * Maps memory that a peer exported. The handle is consumed: its descriptor is closed here whether
    * or not the call succeeds.
    *
+   * @param owner names the peer in messages, such as {@code executor 3}
    * @throws ZerohopException (FALLBACK) if the handle is not a segment this device can trust and
    *     map
    */
-  Segment map(SegmentHandle handle);
+  Segment map(SegmentHandle handle, String owner);
 
   /** Segment sizes are multiples of this many bytes. */
   long granularity();

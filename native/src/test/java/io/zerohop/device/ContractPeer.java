@@ -44,7 +44,7 @@ public final class ContractPeer {
         PeerLink link =
             PeerLink.connect(
                 folder.socket("parent"), "child", "parent", SegmentTable.SECRET, LIMIT);
-        Segment segment = device.map(link.fetch(SEGMENT_ID, LIMIT))) {
+        Segment segment = device.map(link.fetch(SEGMENT_ID, LIMIT), "a peer")) {
       final Signal ping = device.signal(segment, PING_OFFSET);
       final Signal pong = device.signal(segment, PONG_OFFSET);
       for (int i = 1; i <= ROUNDS; i++) {

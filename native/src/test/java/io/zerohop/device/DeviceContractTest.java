@@ -53,7 +53,7 @@ public abstract class DeviceContractTest extends SignalContract {
   @Test
   void mappedMemoryIsTheOwnersMemory() {
     try (Segment owner = device.allocate(1 << 20);
-        Segment mapped = device.map(owner.export())) {
+        Segment mapped = device.map(owner.export(), "a peer")) {
       final byte[] bytes = random(1, 1 << 20);
       subject.write(owner.address(), bytes);
       assertThat(mapped.owned()).isFalse();
@@ -68,7 +68,7 @@ public abstract class DeviceContractTest extends SignalContract {
     final Segment owner = device.allocate(1 << 16);
     final byte[] bytes = random(2, 1 << 16);
     subject.write(owner.address(), bytes);
-    try (Segment mapped = device.map(owner.export())) {
+    try (Segment mapped = device.map(owner.export(), "a peer")) {
       owner.close();
       assertThat(subject.read(mapped.address(), bytes.length)).isEqualTo(bytes);
     }
@@ -257,7 +257,7 @@ public abstract class DeviceContractTest extends SignalContract {
       try (PeerLink link =
               PeerLink.connect(
                   folder.socket("child"), "parent", "child", SegmentTable.SECRET, LIMIT);
-          Segment mapped = device.map(link.fetch(ContractPeer.SEGMENT_ID, LIMIT))) {
+          Segment mapped = device.map(link.fetch(ContractPeer.SEGMENT_ID, LIMIT), "a peer")) {
         final CompletableFuture<Void> ended = new CompletableFuture<>();
         link.onClosed(() -> ended.complete(null));
         assertThat(link.alive()).isTrue();
@@ -276,7 +276,7 @@ public abstract class DeviceContractTest extends SignalContract {
     try (Segment segment = device.allocate(1)) {
       final Leaks before = new Leaks();
       for (int i = 0; i < 10_000; i++) {
-        device.map(segment.export()).close();
+        device.map(segment.export(), "a peer").close();
       }
       before.check();
     }

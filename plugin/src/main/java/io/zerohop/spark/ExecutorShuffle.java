@@ -1,12 +1,15 @@
 package io.zerohop.spark;
 
-import io.zerohop.device.Device;
+import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
+import io.zerohop.device.cuda.TopologyReader;
+import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.RetainedLeases;
+import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.staged.BlockTransferTransport;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
@@ -14,6 +17,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
@@ -83,13 +87,15 @@ final class ExecutorShuffle implements AutoCloseable {
       final SparkEnv env, final SparkConf conf, final byte[] secret) {
     final String socketDir = ZerohopConf.SOCKET_DIR.get(conf);
     final long poolBytes = PoolSizing.poolBytes(conf);
-    final NodeConfig config =
+    final CudaDevice device = testDevice(env, conf);
+    final NodeConfig.Builder config =
         NodeConfig.builder()
             .appId(conf.getAppId())
             .executorId(env.executorId())
             .socketBase(ZerohopConf.AUTO.equals(socketDir) ? null : Path.of(socketDir))
             .secret(secret)
             .poolBytes(poolBytes)
+            .devicePoolBytes(poolBytes)
             .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
             .keepEmpty(Duration.ofMillis(ZerohopConf.SEGMENT_IDLE.get(conf)))
             .checksum(ZerohopConf.CHECKSUM.get(conf))
@@ -99,10 +105,13 @@ final class ExecutorShuffle implements AutoCloseable {
             .stagedLimit(stagedLimit(conf))
             .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
             .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
-            .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
-            .build();
+            .landingBytes(ZerohopConf.LANDING_SIZE.get(conf));
+    if (device != null) {
+      final String seen = TopologyReader.read().fingerprint();
+      config.view(new Topology.View(env.executorId(), device.uuid(), seen));
+    }
     try {
-      final ShuffleNode node = ShuffleNode.start(config, testDevice(env, conf));
+      final ShuffleNode node = ShuffleNode.start(config.build(), device);
       LOG.info(
           "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",
           env.executorId(),
@@ -119,7 +128,7 @@ final class ExecutorShuffle implements AutoCloseable {
   }
 
   /** Null for host memory. */
-  private static Device testDevice(final SparkEnv env, final SparkConf conf) {
+  private static CudaDevice testDevice(final SparkEnv env, final SparkConf conf) {
     if (!ZerohopConf.TEST_DEVICE.get(conf).equals("cuda")) {
       return null;
     }
@@ -148,6 +157,17 @@ final class ExecutorShuffle implements AutoCloseable {
         ? own
         : BlockManagerId.apply(
             own.executorId(), own.host(), own.port(), Option.apply(node.location().encode()));
+  }
+
+  /** Begins a map output of rows, in host memory but for tests; null if there is none. */
+  MapOutputWriter newRowsOutput(final ShuffleDependency<?, ?, ?> dependency, final long mapId) {
+    if (node == null) {
+      return null;
+    }
+    final Tier tier =
+        node.hasGpu() && ZerohopConf.TEST_DEVICE.get(conf).equals("cuda") ? Tier.DEVICE : Tier.HOST;
+    return node.newMapOutput(
+        dependency.shuffleId(), mapId, dependency.partitioner().numPartitions(), tier);
   }
 
   /** This executor's blocks in memory, or null if it has none. */

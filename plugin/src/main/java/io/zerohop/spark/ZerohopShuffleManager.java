@@ -89,7 +89,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
         mapId,
         context,
         metrics,
-        here.node(),
+        () -> here.newRowsOutput(ours.dependency(), mapId),
         files,
         here.pages(),
         here.location(),

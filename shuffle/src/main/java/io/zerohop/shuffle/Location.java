@@ -30,6 +30,8 @@ public record Location(String bootId, String folderId, long incarnation, String 
   private static final Pattern FORMAT =
       Pattern.compile("zh1:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):([A-Za-z0-9._-]{1,48})");
 
+  private static final Pattern SOCKET = Pattern.compile("([A-Za-z0-9_-]{1,31})-([0-9a-f]{16})");
+
   /** Checks every part, so that what was encoded can be parsed again. */
   public Location {
     if (!FORMAT.matcher(format(bootId, folderId, incarnation, socket)).matches()) {
@@ -41,6 +43,25 @@ public record Location(String bootId, String folderId, long incarnation, String 
   /** The form that travels in a map status: ASCII, at most {@link #MAX_ENCODED_BYTES} bytes. */
   public String encode() {
     return format(bootId, folderId, incarnation, socket);
+  }
+
+  /** Name of an executor's socket: what {@link #executorOf} says of it, and its life. */
+  static String socketName(final String executor, final long incarnation) {
+    return String.format("%s-%016x", executor, incarnation);
+  }
+
+  /** The owner of a socket, as its name says. */
+  public static String executorOf(final String socket) {
+    final Matcher matcher = SOCKET.matcher(socket);
+    return matcher.matches() ? matcher.group(1) : socket;
+  }
+
+  /** Where the owner of another socket in the same folder is; null if the name is not one. */
+  public Location neighbour(final String other) {
+    final Matcher matcher = SOCKET.matcher(other);
+    return matcher.matches()
+        ? new Location(bootId, folderId, Long.parseUnsignedLong(matcher.group(2), 16), other)
+        : null;
   }
 
   /** Reads an encoded location; null if the text is null or not a location of this version. */

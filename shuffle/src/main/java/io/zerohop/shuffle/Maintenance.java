@@ -7,16 +7,17 @@ import org.slf4j.LoggerFactory;
 /** Runs a short chore again and again on a daemon thread of its own, until closed. */
 final class Maintenance implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
-  private static final long PERIOD_MILLIS = 100;
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
 
   private final Runnable chore;
+  private final Duration period;
   private final Thread thread;
   private boolean closed;
 
-  Maintenance(final Runnable chore) {
+  Maintenance(final String name, final Duration period, final Runnable chore) {
     this.chore = chore;
-    thread = new Thread(this::run, "zerohop-maintenance");
+    this.period = period;
+    thread = new Thread(this::run, "zerohop-" + name);
     thread.setDaemon(true);
     thread.start();
   }
@@ -34,7 +35,7 @@ final class Maintenance implements AutoCloseable {
   private synchronized boolean pause() {
     if (!closed) {
       try {
-        wait(PERIOD_MILLIS);
+        wait(period.toMillis());
       } catch (final InterruptedException e) {
         LOG.debug("maintenance was interrupted, and goes on until it is closed", e);
       }

@@ -1,10 +1,10 @@
 package io.zerohop.shuffle;
 
-import io.zerohop.device.Device;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.fetch.ExtentInputStream;
 import io.zerohop.shuffle.fetch.ExtentList;
 import io.zerohop.shuffle.fetch.HostLanding;
+import io.zerohop.shuffle.pool.Devices;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.Queue;
@@ -19,7 +19,7 @@ import java.util.function.Consumer;
  */
 public final class MapOutputLease implements AutoCloseable {
   private final OwnOutput output;
-  private final Device device;
+  private final Devices devices;
   private final Duration limit;
   private final Consumer<MapOutputLease> onClose;
   private final AtomicBoolean closed = new AtomicBoolean();
@@ -29,11 +29,11 @@ public final class MapOutputLease implements AutoCloseable {
 
   MapOutputLease(
       final OwnOutput output,
-      final Device device,
+      final Devices devices,
       final Duration limit,
       final Consumer<MapOutputLease> onClose) {
     this.output = output;
-    this.device = device;
+    this.devices = devices;
     this.limit = limit;
     this.onClose = onClose;
   }
@@ -47,20 +47,20 @@ public final class MapOutputLease implements AutoCloseable {
   public long bytes(final int partition) {
     checkOpen();
     final long[] bytes = {0};
-    output.forEachExtent(partition, (address, length) -> bytes[0] += length);
+    output.forEachExtent(partition, (address, length, tier) -> bytes[0] += length);
     return bytes[0];
   }
 
   /** Gives the extents of a block, in order; their memory is valid until the lease is closed. */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
     checkOpen();
-    if (device.hostAccessible()) {
-      output.forEachExtent(partition, consumer);
-      return;
-    }
     final ExtentList extents = new ExtentList();
-    output.forEachExtent(partition, extents::add);
-    landed.add(HostLanding.gather(device, extents, limit, () -> {}));
+    output.forEachExtent(
+        partition,
+        (address, length, tier) -> extents.add(address, length, 0, !devices.hostAccessible(tier)));
+    if (extents.hasFar()) {
+      landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
+    }
     extents.forEach(consumer);
   }
 

@@ -10,9 +10,11 @@ import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.Crc32c;
 import io.zerohop.shuffle.fetch.ExtentList;
 import io.zerohop.shuffle.fetch.HostLanding;
+import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,6 +28,7 @@ import org.agrona.UnsafeAccess;
  * <p>Owns the regions of its batches until {@link #commit} hands them to the catalog.
  */
 public final class MapOutputWriter implements AutoCloseable {
+  private final Devices devices;
   private final Device device;
   private final Catalog catalog;
   private final Pool pool;
@@ -47,7 +50,8 @@ public final class MapOutputWriter implements AutoCloseable {
   private boolean closed;
 
   MapOutputWriter(
-      final Device device,
+      final Devices devices,
+      final Tier tier,
       final Catalog catalog,
       final Pool pool,
       final NodeConfig config,
@@ -55,7 +59,8 @@ public final class MapOutputWriter implements AutoCloseable {
       final long mapId,
       final int partitions,
       final Consumer<MapOutputWriter> onClose) {
-    this.device = device;
+    this.devices = devices;
+    this.device = devices.of(tier);
     this.catalog = catalog;
     this.pool = pool;
     this.limit = config.requestLimit();
@@ -65,7 +70,7 @@ public final class MapOutputWriter implements AutoCloseable {
     this.mapId = mapId;
     this.partitions = partitions;
     this.registration = catalog.registration(shuffleId);
-    this.stream = device.openStream("map-" + shuffleId + "-" + mapId);
+    this.stream = devices.streams(tier).take();
     this.copies = stream.newBatch();
   }
 
@@ -169,11 +174,12 @@ public final class MapOutputWriter implements AutoCloseable {
     for (final BatchImage batch : batches) {
       final int length = batch.length(partition);
       if (length > 0) {
-        extents.add(batch.region().address() + batch.start(partition), length);
+        final long address = batch.region().address() + batch.start(partition);
+        extents.add(address, length, 0, !device.hostAccessible());
       }
     }
-    if (!device.hostAccessible()) {
-      landed.add(HostLanding.gather(device, extents, limit, () -> {}));
+    if (extents.hasFar()) {
+      landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
     }
     extents.forEach(consumer);
   }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.device.Topology;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Objects;
@@ -11,7 +12,10 @@ public final class NodeConfig {
   private final String executorId;
   private final java.nio.file.Path socketBase;
   private final byte[] secret;
+  private final Topology.View view;
+  private final boolean neighbours;
   private final long poolBytes;
+  private final long devicePoolBytes;
   private final long segmentBytes;
   private final Duration keepEmpty;
   private final boolean checksum;
@@ -28,7 +32,10 @@ public final class NodeConfig {
     executorId = Objects.requireNonNull(builder.executorId, "executorId");
     socketBase = builder.socketBase;
     secret = Objects.requireNonNull(builder.secret, "secret").clone();
+    view = builder.view == null ? new Topology.View(executorId, "", "") : builder.view;
+    neighbours = builder.neighbours && builder.paths.contains(Path.PEER);
     poolBytes = positive(builder.poolBytes, "poolBytes");
+    devicePoolBytes = positive(builder.devicePoolBytes, "devicePoolBytes");
     segmentBytes = positive(builder.segmentBytes, "segmentBytes");
     keepEmpty = Objects.requireNonNull(builder.keepEmpty, "keepEmpty");
     checksum = builder.checksum;
@@ -65,9 +72,24 @@ public final class NodeConfig {
     return secret.clone();
   }
 
-  /** Most bytes of memory that the pool may reserve, catalog included. */
+  /** What peers are told of this executor's GPU; empty where it has none. */
+  public Topology.View view() {
+    return view;
+  }
+
+  /** Whether to connect to this node's other executors ahead of the first reader. */
+  public boolean neighbours() {
+    return neighbours;
+  }
+
+  /** Most bytes of host memory that the pool may reserve, catalog included. */
   public long poolBytes() {
     return poolBytes;
+  }
+
+  /** Most bytes of GPU memory that the pool may reserve, where there is a GPU. */
+  public long devicePoolBytes() {
+    return devicePoolBytes;
   }
 
   /** Bytes of an ordinary segment; larger regions get a segment of their own. */
@@ -136,7 +158,10 @@ public final class NodeConfig {
     private String executorId;
     private java.nio.file.Path socketBase;
     private byte[] secret;
+    private Topology.View view;
+    private boolean neighbours = true;
     private long poolBytes;
+    private long devicePoolBytes = 1L << 30;
     private long segmentBytes = 128L << 20;
     private Duration keepEmpty = Duration.ofMinutes(2);
     private boolean checksum = true;
@@ -167,6 +192,21 @@ public final class NodeConfig {
 
     public Builder secret(final byte[] value) {
       secret = value.clone();
+      return this;
+    }
+
+    public Builder view(final Topology.View value) {
+      view = value;
+      return this;
+    }
+
+    public Builder neighbours(final boolean value) {
+      neighbours = value;
+      return this;
+    }
+
+    public Builder devicePoolBytes(final long value) {
+      devicePoolBytes = value;
       return this;
     }
 

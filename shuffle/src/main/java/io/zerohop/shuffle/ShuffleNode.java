@@ -4,7 +4,6 @@ import io.zerohop.device.Device;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
-import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.RootSegment;
@@ -14,14 +13,18 @@ import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.LandingBudget;
+import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.LocalMemory;
 import io.zerohop.shuffle.transport.PathChooser;
 import io.zerohop.shuffle.transport.PeerDirectory;
 import io.zerohop.shuffle.transport.SharedMemory;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -36,19 +39,16 @@ import org.slf4j.LoggerFactory;
  */
 public final class ShuffleNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ShuffleNode.class);
-  private static final int SOCKET_NAME_CHARS = 24;
+  private static final int EXECUTOR_NAME_CHARS = 16;
   private static final int APP_NAME_CHARS = 64;
+  private static final Duration CHORES = Duration.ofMillis(100);
+  private static final Duration MEETING = Duration.ofSeconds(1);
 
   private final NodeConfig config;
-  private final Device device;
-  private final Device blockDevice;
+  private final Devices devices;
   private final SocketFolder folder;
   private final RootSegment root;
-  private final Pool pool;
-
-  /** Where the catalog lies: the same pool, or one on the host beside that of another device. */
-  private final Pool entries;
-
+  private final Tiers tiers;
   private final Reclaimer reclaimer;
   private final Catalog catalog;
   private final SegmentServer server;
@@ -59,6 +59,7 @@ public final class ShuffleNode implements AutoCloseable {
   private final FetchCounters counters = new FetchCounters();
   private final FetchContext fetchContext;
   private final Maintenance maintenance;
+  private final Maintenance neighbours;
   private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
   private final SocketWatch socketWatch;
@@ -69,43 +70,43 @@ public final class ShuffleNode implements AutoCloseable {
   private boolean closed;
   private boolean freed;
 
-  private ShuffleNode(
-      final NodeConfig config,
-      final Device device,
-      final Device blockDevice,
-      final SocketFolder folder) {
+  private ShuffleNode(final NodeConfig config, final Devices devices, final SocketFolder folder) {
     this.config = config;
-    this.device = device;
-    this.blockDevice = blockDevice;
+    this.devices = devices;
     this.folder = folder;
     final long incarnation = new SecureRandom().nextLong();
     final String name =
-        fileName(config.executorId(), SOCKET_NAME_CHARS)
-            + String.format("-%08x", (int) incarnation);
+        Location.socketName(fileName(config.executorId(), EXECUTOR_NAME_CHARS), incarnation);
     location = new Location(Location.currentBootId(), folder.identity(), incarnation, name);
-    root = new RootSegment(device, incarnation);
+    root = new RootSegment(devices.host(), incarnation);
     boolean done = false;
     try {
-      pool = newPool(blockDevice);
-      entries = blockDevice == device ? pool : newPool(device);
+      tiers =
+          new Tiers(
+              newPool(Tier.HOST, config.poolBytes()),
+              devices.hasGpu() ? newPool(Tier.DEVICE, config.devicePoolBytes()) : null);
       reclaimer = new Reclaimer(root.lanes());
-      pools().forEach(each -> each.onShortage(reclaimer::poll));
-      catalog = new Catalog(device, root, entries, reclaimer);
-      local = new LocalMemory(root, pool, entries, config.executorId());
-      peers = new PeerDirectory(device, blockDevice, folder, name, config);
+      tiers.all().forEach(each -> each.onShortage(reclaimer::poll));
+      catalog = new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer);
+      local = new LocalMemory(root, tiers, config.executorId());
+      peers = new PeerDirectory(devices, folder, location, config.view(), config);
       landing = new LandingBudget(config.landingBytes());
       final PathChooser paths = new PathChooser(location, config.paths(), local, peers);
-      fetchContext = new FetchContext(config, device, blockDevice, paths, landing, counters);
+      fetchContext = new FetchContext(config, devices, paths, landing, counters);
       server =
           new SegmentServer(
               folder,
               name,
               config.secret(),
-              new SharedMemory(root, pools(), this::serverFailed),
+              new SharedMemory(root, tiers, config.view(), this::serverFailed),
               SegmentServer.Limits.DEFAULT);
       server.start();
       socketWatch = new SocketWatch(server.socket());
-      maintenance = new Maintenance(this::maintain);
+      maintenance = new Maintenance("maintenance", CHORES, this::maintain);
+      neighbours =
+          config.neighbours()
+              ? new Maintenance("neighbours", MEETING, peers::meetNeighbours)
+              : null;
       done = true;
     } finally {
       if (!done) {
@@ -114,12 +115,8 @@ public final class ShuffleNode implements AutoCloseable {
     }
   }
 
-  private Pool newPool(final Device on) {
-    return new Pool(on, root, config.poolBytes(), config.segmentBytes(), config.keepEmpty());
-  }
-
-  private List<Pool> pools() {
-    return entries == pool ? List.of(pool) : List.of(pool, entries);
+  private Pool newPool(final Tier tier, final long bytes) {
+    return new Pool(devices.of(tier), tier, root, bytes, config.segmentBytes(), config.keepEmpty());
   }
 
   /**
@@ -133,23 +130,22 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * Starts a node whose blocks lie on a device; its catalog and signals stay in host memory.
+   * Starts a node that can hold blocks in GPU memory too; its catalog and signals stay in host
+   * memory.
    *
-   * @param blocks owned by the node from now on, also if it cannot start; null for host memory
+   * @param gpu owned by the node from now on, also if it cannot start; null if there is none
    * @throws ZerohopException (FALLBACK) as above
    */
-  public static ShuffleNode start(final NodeConfig config, final Device blocks) {
+  public static ShuffleNode start(final NodeConfig config, final Device gpu) {
     boolean done = false;
-    Device device = null;
+    final Devices devices = new Devices(gpu);
     SocketFolder folder = null;
     try {
-      device = new HostDevice();
-      final Device blockDevice = blocks == null ? device : blocks;
       final java.nio.file.Path base =
           config.socketBase() == null ? SocketFolder.defaultBase() : config.socketBase();
       folder = SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
       folder.sweep();
-      final ShuffleNode node = new ShuffleNode(config, device, blockDevice, folder);
+      final ShuffleNode node = new ShuffleNode(config, devices, folder);
       done = true;
       LOG.info(
           "executor {} shares its memory at {} (pool of {} bytes)",
@@ -159,22 +155,11 @@ public final class ShuffleNode implements AutoCloseable {
       return node;
     } finally {
       if (!done) {
-        closeAll(folder, blocks, device);
+        if (folder != null) {
+          folder.close();
+        }
+        devices.close();
       }
-    }
-  }
-
-  /** What of these is there. */
-  private static void closeAll(
-      final SocketFolder folder, final Device blocks, final Device device) {
-    if (folder != null) {
-      folder.close();
-    }
-    if (blocks != null) {
-      blocks.close();
-    }
-    if (device != null) {
-      device.close();
     }
   }
 
@@ -188,16 +173,36 @@ public final class ShuffleNode implements AutoCloseable {
     return location;
   }
 
+  /** Whether blocks can lie in GPU memory here. */
+  public boolean hasGpu() {
+    return devices.hasGpu();
+  }
+
+  /** Begins a map output in host memory, as below. */
+  public MapOutputWriter newMapOutput(final int shuffleId, final long mapId, final int partitions) {
+    return newMapOutput(shuffleId, mapId, partitions, Tier.HOST);
+  }
+
   /**
    * Begins a map output.
    *
    * @param mapId the map task attempt; no two outputs of a shuffle share it
    * @param partitions reduce partitions of the shuffle
+   * @param tier where its blocks are to lie
    */
-  public MapOutputWriter newMapOutput(final int shuffleId, final long mapId, final int partitions) {
+  public MapOutputWriter newMapOutput(
+      final int shuffleId, final long mapId, final int partitions, final Tier tier) {
     final MapOutputWriter writer =
         new MapOutputWriter(
-            blockDevice, catalog, pool, config, shuffleId, mapId, partitions, writers::remove);
+            devices,
+            tier,
+            catalog,
+            tiers.of(tier),
+            config,
+            shuffleId,
+            mapId,
+            partitions,
+            writers::remove);
     writers.add(writer);
     return writer;
   }
@@ -214,7 +219,7 @@ public final class ShuffleNode implements AutoCloseable {
       return null;
     }
     final MapOutputLease lease =
-        new MapOutputLease(output, blockDevice, config.requestLimit(), leases::remove);
+        new MapOutputLease(output, devices, config.requestLimit(), leases::remove);
     leases.add(lease);
     return lease;
   }
@@ -260,14 +265,22 @@ public final class ShuffleNode implements AutoCloseable {
     return new BlockFetcher(fetchContext, sources, staged, listener, cancelled);
   }
 
+  /**
+   * What is odd about the GPUs of this node's executors, each in a sentence that names them: two on
+   * one GPU, or views of the node that differ. Shuffles go on, by slower paths if need be.
+   */
+  public List<String> problems() {
+    return peers.problems();
+  }
+
   /** What this node holds now. */
   public NodeStats stats() {
     return new NodeStats(
-        pool.limitBytes(),
-        pools().stream().mapToLong(Pool::reservedBytes).sum(),
-        pools().stream().mapToLong(Pool::usedBytes).sum(),
-        pools().stream().mapToInt(Pool::segments).sum(),
-        pools().stream().mapToInt(Pool::regions).sum(),
+        tiers.sumOfBytes(Pool::limitBytes),
+        tiers.sumOfBytes(Pool::reservedBytes),
+        tiers.sumOfBytes(Pool::usedBytes),
+        tiers.sum(Pool::segments),
+        tiers.sum(Pool::regions),
         reclaimer.waitingRegions(),
         catalog.outputs(),
         writers.size(),
@@ -287,7 +300,7 @@ public final class ShuffleNode implements AutoCloseable {
    */
   void serverFailed(final Throwable cause) {
     notServing = true;
-    pools().forEach(Pool::freezeForFiles);
+    tiers.all().forEach(Pool::freezeForFiles);
     root.markFrozen();
     LOG.error(
         "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
@@ -300,7 +313,7 @@ public final class ShuffleNode implements AutoCloseable {
   /** Small chores that no caller waits for. */
   private void maintain() {
     reclaimer.poll();
-    pools().forEach(Pool::trim);
+    tiers.all().forEach(Pool::trim);
     peers.sweep();
     // In this order: who removes the socket in good order has set the flag before.
     if (socketWatch.isGone() && !notServing) {
@@ -335,25 +348,25 @@ public final class ShuffleNode implements AutoCloseable {
     freed = true;
     reclaimer.drop();
     try {
-      pools().forEach(Pool::close);
+      tiers.close();
     } finally {
       root.close();
-      if (blockDevice != device) {
-        blockDevice.close();
-      }
-      device.close();
+      devices.close();
     }
   }
 
   private void stop() {
     // First of all no byte may change any more: peers may go on reading what they have mapped.
-    pools().forEach(Pool::freeze);
+    tiers.all().forEach(Pool::freeze);
     root.markFrozen();
     notServing = true;
     local.close();
     server.close();
     maintenance.close();
     peers.close();
+    if (neighbours != null) {
+      neighbours.close();
+    }
     folder.sweep();
     folder.close();
     catalog.unregisterAll();

@@ -10,6 +10,7 @@ import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.pool.Tier;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.util.List;
@@ -111,7 +112,7 @@ class BlockDeviceTest {
   @Test
   void anInterruptedTaskFreesNothingThatIsStillBeingCopied() {
     final BlockSource source = write(2);
-    try (MapOutputWriter writer = owner.newMapOutput(1, 9, PARTITIONS)) {
+    try (MapOutputWriter writer = owner.newMapOutput(1, 9, PARTITIONS, Tier.DEVICE)) {
       ownersDevice.interruptNext();
       assertThatThrownBy(() -> writer.append(TestBlocks.batch(1, 9, 0, PARTITIONS, MOST)))
           .isInstanceOf(WaitException.class);
@@ -152,7 +153,7 @@ class BlockDeviceTest {
 
   @Test
   void whatDidNotFitCanStillBeWrittenToAFile() {
-    try (MapOutputWriter writer = owner.newMapOutput(1, 7, 1)) {
+    try (MapOutputWriter writer = owner.newMapOutput(1, 7, 1, Tier.DEVICE)) {
       final byte[] first = new byte[3 << 20];
       java.util.Arrays.fill(first, (byte) 5);
       writer.append(new TestBlocks.Source(new byte[][] {first}, 1 << 20));

@@ -52,8 +52,8 @@ final class FarDevice implements Device {
   }
 
   @Override
-  public Segment map(final SegmentHandle handle) {
-    return new FarSegment(near.map(handle));
+  public Segment map(final SegmentHandle handle, final String owner) {
+    return new FarSegment(near.map(handle, owner));
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.pool.Tier;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -52,7 +53,11 @@ public final class TestBlocks {
     return new Source(blocks, 97);
   }
 
-  /** Writes and commits a map output of such batches. */
+  private static Tier tier(final ShuffleNode node) {
+    return node.hasGpu() ? Tier.DEVICE : Tier.HOST;
+  }
+
+  /** Writes and commits a map output of such batches, on the GPU if the node has one. */
   public static long[] write(
       final ShuffleNode node,
       final int shuffleId,
@@ -60,7 +65,7 @@ public final class TestBlocks {
       final int batches,
       final int partitions,
       final int most) {
-    try (MapOutputWriter writer = node.newMapOutput(shuffleId, mapId, partitions)) {
+    try (MapOutputWriter writer = node.newMapOutput(shuffleId, mapId, partitions, tier(node))) {
       for (int batch = 0; batch < batches; batch++) {
         writer.append(batch(shuffleId, mapId, batch, partitions, most));
       }

@@ -32,7 +32,9 @@ public final class TestNodes {
         .socketBase(base)
         .secret(SECRET)
         .poolBytes(16L << 20)
+        .devicePoolBytes(16L << 20)
         .segmentBytes(2L << 20)
+        .neighbours(false)
         .connectLimit(Duration.ofSeconds(5))
         .requestLimit(Duration.ofSeconds(20));
   }

@@ -144,27 +144,35 @@ public final class CudaDevice implements Device {
   }
 
   @Override
-  public Segment map(final SegmentHandle handle) {
+  public Segment map(final SegmentHandle handle, final String owner) {
     try (handle) {
       open.checkOpen();
       if (handle.kind() == SegmentHandle.Kind.CUDA_IPC) {
-        return open.add(IpcSegment.map(context, open::remove, handle));
+        return open.add(IpcSegment.map(context, open::remove, handle, owner));
       }
       if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
         throw new ZerohopException(
             Category.FALLBACK,
-            context + ": a handle of kind " + handle.kind() + " cannot be mapped here");
+            context
+                + ": a handle of kind "
+                + handle.kind()
+                + " of "
+                + owner
+                + " cannot be mapped here");
       }
       if (handle.bytes() <= 0 || handle.bytes() % granularity != 0) {
         throw new ZerohopException(
             Category.FALLBACK,
             context
-                + ": a peer's segment was refused: its size of "
+                + ": a segment of "
+                + owner
+                + " was refused: its size of "
                 + handle.bytes()
                 + " bytes is not one of a segment");
       }
       final String name = "mapped-" + nextId.incrementAndGet();
-      return open.add(CudaSegment.map(context, open::remove, name, handle.fd(), handle.bytes()));
+      return open.add(
+          CudaSegment.map(context, open::remove, name, owner, handle.fd(), handle.bytes()));
     }
   }
 

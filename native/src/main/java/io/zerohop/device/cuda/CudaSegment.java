@@ -67,6 +67,7 @@ final class CudaSegment implements Segment {
       final CudaContext context,
       final Consumer<Object> onClose,
       final String name,
+      final String owner,
       final int fd,
       final long bytes) {
     context.enter();
@@ -74,23 +75,25 @@ final class CudaSegment implements Segment {
     int status =
         CudaStatus.observe(DriverMemory.importDescriptor(fd, DriverMemory.POSIX_FD, result));
     if (status != CudaStatus.SUCCESS) {
-      throw refused(context, "its descriptor is not GPU memory", status);
+      throw refused(context, owner, "its descriptor is not GPU memory", status);
     }
     final long handle = result[0];
     status = CudaStatus.observe(DriverMemory.map(context.ordinal(), handle, bytes, result));
     DriverMemory.release(handle);
     if (status != CudaStatus.SUCCESS) {
-      throw refused(context, "its " + bytes + " bytes cannot be mapped", status);
+      throw refused(context, owner, "its " + bytes + " bytes cannot be mapped", status);
     }
-    return new CudaSegment(context, onClose, name, NO_HANDLE, result[0], bytes);
+    return new CudaSegment(context, onClose, name + " of " + owner, NO_HANDLE, result[0], bytes);
   }
 
   private static ZerohopException refused(
-      final CudaContext context, final String reason, final int status) {
+      final CudaContext context, final String owner, final String reason, final int status) {
     return new ZerohopException(
         Category.FALLBACK,
         context
-            + ": a peer's segment was refused: "
+            + ": a segment of "
+            + owner
+            + " was refused: "
             + reason
             + ": "
             + CudaStatus.name(status)

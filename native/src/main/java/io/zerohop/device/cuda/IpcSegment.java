@@ -65,14 +65,17 @@ final class IpcSegment implements Segment {
 
   /** Maps a peer's allocation. */
   static IpcSegment map(
-      final CudaContext context, final Consumer<Object> onClose, final SegmentHandle handle) {
+      final CudaContext context,
+      final Consumer<Object> onClose,
+      final SegmentHandle handle,
+      final String owner) {
     context.enter();
     final long[] result = new long[1];
     final int status = CudaStatus.observe(DriverMemory.ipcOpen(handle.opaque(), result));
     if (status != CudaStatus.SUCCESS) {
       throw new ZerohopException(
           Category.FALLBACK,
-          context + ": a peer's IPC handle was refused: " + CudaStatus.name(status));
+          context + ": an IPC handle of " + owner + " was refused: " + CudaStatus.name(status));
     }
     return new IpcSegment(context, onClose, result[0], handle.bytes(), null);
   }

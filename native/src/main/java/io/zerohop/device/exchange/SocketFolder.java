@@ -10,6 +10,7 @@ import io.zerohop.device.posix.Sockets;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -18,7 +19,9 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -122,6 +125,22 @@ public final class SocketFolder implements AutoCloseable {
               + "; set spark.zerohop.socket.dir to a shorter path");
     }
     return socket;
+  }
+
+  /** Names of the sockets that are there now, served or not; empty if they cannot be read. */
+  public List<String> sockets() {
+    final List<String> names = new ArrayList<>();
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(path)) {
+      for (final Path file : files) {
+        final String name = file.getFileName().toString();
+        if (isName(name) && Descriptor.statusOf(file.toString()).isSocket()) {
+          names.add(name);
+        }
+      }
+    } catch (final IOException | DirectoryIteratorException | PosixException e) {
+      LOG.debug("cannot list the sockets in {}", path, e); // One may have gone just now.
+    }
+    return names;
   }
 
   static boolean isName(final String name) {

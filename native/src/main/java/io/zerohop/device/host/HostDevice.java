@@ -74,36 +74,38 @@ public final class HostDevice implements Device {
   }
 
   @Override
-  public Segment map(final SegmentHandle handle) {
+  public Segment map(final SegmentHandle handle, final String owner) {
     try (handle) {
       open.checkOpen();
       if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
-        throw refused("a handle of kind " + handle.kind() + " is not host memory", null);
+        throw refused(owner, "a handle of kind " + handle.kind() + " is not host memory", null);
       }
-      checkTrusted(handle.fd(), handle.bytes());
-      final String name = "mapped-" + nextId.incrementAndGet();
+      checkTrusted(owner, handle.fd(), handle.bytes());
+      final String name = "mapped-" + nextId.incrementAndGet() + " of " + owner;
       return open.add(HostSegment.map(open::remove, name, handle.fd(), handle.bytes()));
     } catch (final PosixException e) {
-      throw refused(e.getMessage(), e);
+      throw refused(owner, e.getMessage(), e);
     }
   }
 
-  private void checkTrusted(final int fd, final long bytes) {
+  private void checkTrusted(final String owner, final int fd, final long bytes) {
     final FileStatus status = Descriptor.status(fd);
     if (!status.isRegular() || !Memory.isSealed(fd)) {
-      throw refused("its descriptor is not sealed shared memory", null);
+      throw refused(owner, "its descriptor is not sealed shared memory", null);
     }
     if (bytes <= 0 || bytes > MAX_SEGMENT_BYTES || bytes % pageBytes != 0) {
-      throw refused("its size of " + bytes + " bytes is not one of a segment", null);
+      throw refused(owner, "its size of " + bytes + " bytes is not one of a segment", null);
     }
     if (status.bytes() != bytes) {
-      throw refused("it has " + status.bytes() + " bytes where " + bytes + " were stated", null);
+      throw refused(
+          owner, "it has " + status.bytes() + " bytes where " + bytes + " were stated", null);
     }
   }
 
-  private static ZerohopException refused(final String reason, final Throwable cause) {
+  private static ZerohopException refused(
+      final String owner, final String reason, final Throwable cause) {
     return new ZerohopException(
-        Category.FALLBACK, "host: a peer's segment was refused: " + reason, cause);
+        Category.FALLBACK, "host: a segment of " + owner + " was refused: " + reason, cause);
   }
 
   @Override

@@ -34,7 +34,7 @@ final class BenchGpu implements AutoCloseable {
 
   /** Maps a peer's source by its descriptor, as another process would. */
   Segment map(final BenchGpu peer) {
-    final Segment segment = device.map(peer.source.export());
+    final Segment segment = device.map(peer.source.export(), "a peer");
     mapped.add(segment);
     return segment;
   }

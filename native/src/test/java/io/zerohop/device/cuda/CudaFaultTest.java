@@ -43,7 +43,7 @@ class CudaFaultTest {
       try (PeerLink link =
               PeerLink.connect(
                   folder.socket("child"), "parent", "child", SegmentTable.SECRET, CudaPeer.LIMIT);
-          Segment from = device.map(link.fetch(CudaPeer.SEGMENT_ID, CudaPeer.LIMIT));
+          Segment from = device.map(link.fetch(CudaPeer.SEGMENT_ID, CudaPeer.LIMIT), "a peer");
           Segment to = device.allocate(CudaPeer.BYTES);
           CopyStream stream = device.openStream("gather")) {
         final CopyBatch batch = stream.newBatch();
@@ -135,10 +135,10 @@ class CudaFaultTest {
   void mappingsComeAndGoWithoutAByte() {
     try (CudaDevice device = new CudaDevice(0, 24);
         Segment segment = device.allocate(1)) {
-      device.map(segment.export()).close();
+      device.map(segment.export(), "a peer").close();
       final long before = freeBytes();
       for (int i = 0; i < 10_000; i++) {
-        device.map(segment.export()).close();
+        device.map(segment.export(), "a peer").close();
       }
       assertThat(before - freeBytes()).isLessThan(4 << 20);
     }
@@ -196,7 +196,7 @@ class CudaFaultTest {
   }
 
   private static void refused(final CudaDevice device, final SegmentHandle handle) {
-    assertThatThrownBy(() -> device.map(handle))
+    assertThatThrownBy(() -> device.map(handle, "a peer"))
         .isInstanceOfSatisfying(
             ZerohopException.class, e -> assertThat(e.category()).isEqualTo(Category.FALLBACK));
   }

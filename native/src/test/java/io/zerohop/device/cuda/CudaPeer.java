@@ -69,7 +69,7 @@ public final class CudaPeer {
         PeerLink link =
             PeerLink.connect(
                 folder.socket("parent"), "child", "parent", SegmentTable.SECRET, LIMIT);
-        Segment from = device.map(link.fetch(SEGMENT_ID, LIMIT));
+        Segment from = device.map(link.fetch(SEGMENT_ID, LIMIT), "a peer");
         Segment to = device.allocate(BYTES);
         CopyStream stream = device.openStream("read")) {
       final CopyBatch batch = stream.newBatch();
@@ -93,7 +93,7 @@ public final class CudaPeer {
         PeerLink link =
             PeerLink.connect(
                 folder.socket("parent"), "child", "parent", SegmentTable.SECRET, LIMIT);
-        Segment from = device.map(link.fetch(SEGMENT_ID, LIMIT))) {
+        Segment from = device.map(link.fetch(SEGMENT_ID, LIMIT), "a peer")) {
       final byte[] bytes = new CudaUnderTest().read(from.address(), (int) from.bytes());
       System.out.println(java.util.Arrays.hashCode(bytes));
     }

@@ -88,7 +88,7 @@ final class SegmentServerTest {
       assertThat(link.greeting()).isEqualTo(SegmentTable.greetingFor("client"));
       assertThat(link.peerPid()).isEqualTo((int) ProcessHandle.current().pid());
       for (int i = 0; i < 100; i++) {
-        try (Segment mapped = device.map(link.fetch(3, LIMIT))) {
+        try (Segment mapped = device.map(link.fetch(3, LIMIT), "a peer")) {
           assertThat(mapped.bytes()).isEqualTo(segment.bytes());
           assertThat(mapped.address()).isNotEqualTo(segment.address());
         }
@@ -141,7 +141,7 @@ final class SegmentServerTest {
         });
     try (PeerLink link = link()) {
       final SegmentHandle handle = link.fetch(1, LIMIT);
-      assertThatThrownBy(() -> device.map(handle))
+      assertThatThrownBy(() -> device.map(handle, "a peer"))
           .isInstanceOf(ZerohopException.class)
           .hasMessageContaining("not sealed");
     }

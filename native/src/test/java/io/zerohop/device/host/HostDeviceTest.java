@@ -134,7 +134,8 @@ final class HostDeviceTest extends DeviceContractTest {
     closed.close();
     assertThatThrownBy(() -> closed.allocate(1)).isInstanceOf(IllegalStateException.class);
     final FdHandle handle = new FdHandle(sealed(), PAGE);
-    assertThatThrownBy(() -> closed.map(handle)).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> closed.map(handle, "a peer"))
+        .isInstanceOf(IllegalStateException.class);
     assertThatThrownBy(handle::fd).isInstanceOf(IllegalStateException.class);
   }
 
@@ -147,7 +148,7 @@ final class HostDeviceTest extends DeviceContractTest {
 
   /** Refused, typed, and the descriptor closed: the leak check would find it. */
   private void assertRefused(final SegmentHandle handle, final String reason) {
-    assertThatThrownBy(() -> device.map(handle))
+    assertThatThrownBy(() -> device.map(handle, "a peer"))
         .isInstanceOfSatisfying(
             ZerohopException.class,
             e -> assertThat(e.category()).isEqualTo(ZerohopException.Category.FALLBACK))

@@ -1,12 +1,13 @@
 package io.zerohop.spark.rows;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.spark.FailureOutcome;
 import io.zerohop.spark.SparkLinks;
 import io.zerohop.spark.staged.MapOutputFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.function.Supplier;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.MapStatus;
@@ -41,7 +42,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   /**
    * A writer.
    *
-   * @param node this executor's blocks in memory, or null if it has none
+   * @param memory begins a map output in memory; gives null if this executor has none
    * @param location what goes into the map status
    * @param writeBufferBytes limit of the arena
    * @param streamsLimit most serialization streams to hold open at a time
@@ -51,7 +52,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
       final long mapId,
       final TaskContext context,
       final ShuffleWriteMetricsReporter metrics,
-      final ShuffleNode node,
+      final Supplier<MapOutputWriter> memory,
       final MapOutputFiles files,
       final PagePool pages,
       final BlockManagerId location,
@@ -70,7 +71,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
             dependency.shuffleId(),
             mapId,
             new PartitionArena(pages, partitions, writeBufferBytes),
-            node == null ? null : node.newMapOutput(dependency.shuffleId(), mapId, partitions),
+            memory.get(),
             files);
     // Spark stops a writer after exceptions only; errors that an executor survives end up here.
     context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());

@@ -1,7 +1,9 @@
 package io.zerohop.shuffle.catalog;
 
-import io.zerohop.shuffle.ExtentConsumer;
 import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -46,13 +48,20 @@ public final class OwnOutput {
     return partitions;
   }
 
+  /** Takes one extent and where it lies. */
+  @FunctionalInterface
+  public interface TieredConsumer {
+    void extent(long address, int length, Tier tier);
+  }
+
   /** Gives the extents of a block, in order. Callers hold the output, see {@link #retain}. */
-  public void forEachExtent(final int partition, final ExtentConsumer consumer) {
+  public void forEachExtent(final int partition, final TieredConsumer consumer) {
     final EntryCursor cursor = new EntryCursor();
     chunk.open(entryOffset, cursor);
     for (int batch = 0; batch < regions.size(); batch++) {
       if (cursor.extent(batch, partition)) {
-        consumer.extent(cursor.address(regions.get(batch).memory()), cursor.length());
+        final SegmentMemory memory = regions.get(batch).memory();
+        consumer.extent(cursor.address(memory), cursor.length(), SegmentIds.tier(memory.id()));
       }
     }
   }

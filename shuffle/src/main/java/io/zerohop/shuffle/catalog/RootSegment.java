@@ -5,6 +5,7 @@ import io.zerohop.device.Segment;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentRegistry;
+import io.zerohop.shuffle.pool.Tier;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -25,7 +26,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
   public RootSegment(final Device device, final long incarnation) {
     this.incarnation = incarnation;
     final Segment segment = device.allocate(RootLayout.BYTES);
-    memory = new SegmentMemory(SegmentIds.id(1, 0), segment);
+    memory = new SegmentMemory(SegmentIds.id(1, Tier.HOST, 0), segment);
     buffer = memory.buffer();
     buffer.setMemory(0, RootLayout.BYTES, (byte) 0);
     buffer.putLong(RootLayout.MAGIC_OFFSET, RootLayout.MAGIC);
@@ -66,12 +67,12 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
   }
 
   @Override
-  public synchronized long register(final long bytes) {
+  public synchronized long register(final Tier tier) {
     final Integer slot = freeSlots.poll();
     if (slot == null) {
       return -1;
     }
-    final long id = SegmentIds.id(++generations[slot], slot);
+    final long id = SegmentIds.id(++generations[slot], tier, slot);
     buffer.putLongVolatile(tableOffset(slot), id);
     return id;
   }

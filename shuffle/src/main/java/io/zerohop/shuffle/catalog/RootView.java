@@ -55,9 +55,12 @@ public final class RootView {
 
   /** Whether the owner still uses the segment of this id (acquire). */
   public boolean inUse(final long segmentId) {
-    return buffer.getLongVolatile(
-            RootLayout.TABLE + SegmentIds.slot(segmentId) * RootLayout.TABLE_SLOT_BYTES)
-        == segmentId;
+    return inSlot(SegmentIds.slot(segmentId)) == segmentId;
+  }
+
+  /** The id of the segment that a slot of the owner's table names (acquire); 0 if none. */
+  public long inSlot(final int slot) {
+    return buffer.getLongVolatile(RootLayout.TABLE + slot * RootLayout.TABLE_SLOT_BYTES);
   }
 
   /**

@@ -224,7 +224,7 @@ public final class BlockFetcher implements AutoCloseable {
   /** Blocks in place need no memory; those that have to be copied come in windows of some bytes. */
   private int endOfWindow(final List<Block> blocks, final int from) {
     final int most = Math.min(blocks.size(), from + context.config().windowBlocks());
-    if (context.blockDevice().hostAccessible()) {
+    if (!context.devices().hasGpu()) {
       return most;
     }
     int end = from;

@@ -3,37 +3,71 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.shuffle.ExtentConsumer;
 import java.util.Arrays;
 
-/** A growing list of ranges of memory with their checksums, without an object each. */
+/**
+ * A growing list of ranges of memory with their checksums, without an object each. Ranges that the
+ * host cannot read are marked far.
+ */
 public final class ExtentList {
   private long[] addresses = new long[4];
   private int[] lengths = new int[4];
   private int[] checksums = new int[4];
+  private boolean[] far = new boolean[4];
   private int size;
 
-  /** Adds a range whose checksum is not known. */
+  /** Adds a range that the host can read, whose checksum is not known. */
   public void add(final long address, final int length) {
-    add(address, length, 0);
+    add(address, length, 0, false);
   }
 
-  void add(final long address, final int length, final int checksum) {
+  /** Adds a range. */
+  public void add(
+      final long address, final int length, final int checksum, final boolean farFromHost) {
     if (size == addresses.length) {
       addresses = Arrays.copyOf(addresses, 2 * size);
       lengths = Arrays.copyOf(lengths, 2 * size);
       checksums = Arrays.copyOf(checksums, 2 * size);
+      far = Arrays.copyOf(far, 2 * size);
     }
     addresses[size] = address;
     lengths[size] = length;
     checksums[size] = checksum;
+    far[size] = farFromHost;
     size++;
   }
 
-  /** From now on the ranges lie one behind the other, each at a multiple of the alignment. */
+  /**
+   * From now on the far ranges lie in host memory, one behind the other, each at a multiple of the
+   * alignment.
+   */
   void moveTo(final long address, final int alignment) {
     long at = address;
     for (int i = 0; i < size; i++) {
-      addresses[i] = at;
-      at += (lengths[i] + alignment - 1L) / alignment * alignment;
+      if (far[i]) {
+        addresses[i] = at;
+        far[i] = false;
+        at += (lengths[i] + alignment - 1L) / alignment * alignment;
+      }
     }
+  }
+
+  /** Forgets all ranges from this index on. */
+  void truncate(final int newSize) {
+    size = newSize;
+  }
+
+  /** Whether a range is one that the host cannot read. */
+  boolean isFar(final int index) {
+    return far[index];
+  }
+
+  /** Whether there is a range that the host cannot read. */
+  public boolean hasFar() {
+    for (int i = 0; i < size; i++) {
+      if (far[i]) {
+        return true;
+      }
+    }
+    return false;
   }
 
   public int size() {

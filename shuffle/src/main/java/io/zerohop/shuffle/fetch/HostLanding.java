@@ -2,12 +2,13 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
-import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
 
 /**
- * Blocks of a device that the host cannot read itself, brought to host memory by one gather. Owns
+ * Blocks that the host cannot read itself, brought from the GPU to host memory by one gather. Owns
  * that memory; readable until it is closed.
  */
 public final class HostLanding implements AutoCloseable {
@@ -23,21 +24,26 @@ public final class HostLanding implements AutoCloseable {
   }
 
   /**
-   * Copies the extents and makes the list name the copies. If it fails, the list is as it was.
+   * Copies the far extents and makes the list name the copies. If it fails, the list is as it was.
    *
    * @param onClose runs once, when the copies are freed, or at once if there are none
    */
   public static HostLanding gather(
-      final Device device, final ExtentList extents, final Duration limit, final Runnable onClose) {
+      final Devices devices,
+      final ExtentList extents,
+      final Duration limit,
+      final Runnable onClose) {
     HostBuffer buffer = null;
     boolean done = false;
-    try (CopyStream stream = device.openStream("landing")) {
-      buffer = device.hostBuffer(Math.max(1, bytes(extents)));
+    try (CopyStream stream = devices.streams(Tier.DEVICE).take()) {
+      buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes(extents)));
       final CopyBatch batch = stream.newBatch();
       long at = buffer.address();
       for (int i = 0; i < extents.size(); i++) {
-        batch.add(extents.address(i), at, extents.length(i));
-        at += aligned(extents.length(i));
+        if (extents.isFar(i)) {
+          batch.add(extents.address(i), at, extents.length(i));
+          at += aligned(extents.length(i));
+        }
       }
       stream.submit(batch);
       stream.synchronize(limit);
@@ -58,7 +64,7 @@ public final class HostLanding implements AutoCloseable {
   static long bytes(final ExtentList extents) {
     long bytes = 0;
     for (int i = 0; i < extents.size(); i++) {
-      bytes += aligned(extents.length(i));
+      bytes += extents.isFar(i) ? aligned(extents.length(i)) : 0;
     }
     return bytes;
   }

@@ -8,7 +8,9 @@ import io.zerohop.shuffle.catalog.Crc32c;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.LanePool;
 import io.zerohop.shuffle.catalog.ShuffleView;
+import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.ArrayList;
 import java.util.List;
@@ -68,9 +70,7 @@ final class InPlaceWindow implements AutoCloseable {
     boolean done = false;
     try {
       window.lookUp(wanted, cancelled);
-      if (!context.blockDevice().hostAccessible()) {
-        window.land(cancelled);
-      }
+      window.land(cancelled);
       done = true;
       return window;
     } finally {
@@ -95,13 +95,11 @@ final class InPlaceWindow implements AutoCloseable {
           found = shuffle != null && shuffle.find(block.mapId(), cursor);
           if (found) {
             shuffle.awaitReady(
-                context.device(), cursor, context.config().requestLimit(), cancelled);
+                context.devices().host(), cursor, context.config().requestLimit(), cancelled);
           }
         }
         before = block;
-        if (found) {
-          add(block, cursor);
-        } else {
+        if (!found || !add(block, cursor)) {
           notHeld.add(block);
         }
       } catch (final WaitException e) {
@@ -117,9 +115,9 @@ final class InPlaceWindow implements AutoCloseable {
     }
   }
 
-  /** Reserves memory for all blocks or for none, and brings them there in one go. */
+  /** Reserves memory for all blocks on the GPU or for none, and brings them there in one go. */
   private void land(final BooleanSupplier cancelled) {
-    if (blocks.isEmpty()) {
+    if (!extents.hasFar()) {
       return;
     }
     final long bytes = HostLanding.bytes(extents);
@@ -127,7 +125,7 @@ final class InPlaceWindow implements AutoCloseable {
     try {
       landing =
           HostLanding.gather(
-              context.blockDevice(),
+              context.devices(),
               extents,
               context.config().requestLimit(),
               () -> context.landing().release(bytes));
@@ -139,15 +137,17 @@ final class InPlaceWindow implements AutoCloseable {
     }
   }
 
-  private void add(final Block block, final EntryCursor cursor) {
+  /**
+   * Adds a block and all its extents.
+   *
+   * @return false, with nothing added, if its memory can only be reached through the host
+   */
+  private boolean add(final Block block, final EntryCursor cursor) {
     final int from = extents.size();
     for (int batch = 0; batch < cursor.batches(); batch++) {
-      if (cursor.extent(batch, block.partition())) {
-        final SegmentMemory segment = memory.blockSegment(cursor.segmentId());
-        if (segment == null) {
-          throw failed(block, "its segment " + cursor.segmentId() + " is not there", null);
-        }
-        extents.add(cursor.address(segment), cursor.length(), cursor.checksum());
+      if (cursor.extent(batch, block.partition()) && !addExtent(block, cursor)) {
+        extents.truncate(from);
+        return false;
       }
     }
     if (extents.size() == from) {
@@ -162,9 +162,33 @@ final class InPlaceWindow implements AutoCloseable {
     }
     ends[blocks.size()] = extents.size();
     blocks.add(block);
+    return true;
   }
 
-  /** Blocks that the owner's catalog does not list: they may be in files. */
+  private boolean addExtent(final Block block, final EntryCursor cursor) {
+    final SegmentMemory segment;
+    try {
+      segment = memory.blockSegment(cursor.segmentId());
+    } catch (final ZerohopException e) {
+      if (e.category() == ZerohopException.Category.FALLBACK) {
+        return false;
+      }
+      throw e;
+    }
+    if (segment == null) {
+      throw failed(block, "its segment " + cursor.segmentId() + " is not there", null);
+    }
+    final boolean far =
+        SegmentIds.tier(cursor.segmentId()) == Tier.DEVICE
+            && !context.devices().hostAccessible(Tier.DEVICE);
+    extents.add(cursor.address(segment), cursor.length(), cursor.checksum(), far);
+    return true;
+  }
+
+  /**
+   * Blocks that cannot be read in place: the owner's catalog does not list them, so they may be in
+   * files, or they lie in memory that cannot be mapped here.
+   */
   List<Block> notHeld() {
     return notHeld;
   }

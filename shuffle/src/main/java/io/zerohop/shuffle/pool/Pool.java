@@ -8,6 +8,7 @@ import io.zerohop.device.ZerohopException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,6 +27,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   static final long MAX_SEGMENT_BYTES = (1L << 31) - (1L << 21);
 
   private final Device device;
+  private final Tier tier;
   private final SegmentRegistry registry;
   private final long limit;
   private final long segmentBytes;
@@ -42,17 +44,20 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private volatile Runnable reclaim = () -> {};
 
   /**
+   * @param tier what the device's memory is called in segment ids
    * @param limit most bytes of all segments together
    * @param segmentBytes size of an ordinary segment, at most {@code limit}
    * @param keepEmpty how long an empty segment stays: fresh pages are slow, a free pool is polite
    */
   public Pool(
       final Device device,
+      final Tier tier,
       final SegmentRegistry registry,
       final long limit,
       final long segmentBytes,
       final Duration keepEmpty) {
     this.device = device;
+    this.tier = tier;
     this.registry = registry;
     this.limit = limit;
     this.segmentBytes = Math.min(segmentBytes, MAX_SEGMENT_BYTES);
@@ -143,7 +148,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       }
       return null;
     }
-    final long id = registry.register(segment.bytes());
+    final long id = registry.register(tier);
     if (id < 0) {
       segment.close();
       return null;
@@ -296,10 +301,13 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     return new PoolFullException(
         "no room for "
             + bytes
-            + " bytes in the pool: "
+            + " bytes in the "
+            + tier.name().toLowerCase(Locale.ROOT)
+            + " pool: "
             + state
             + (cause == null ? "" : ", and the device is out of memory")
-            + "; raise spark.zerohop.pool.size",
+            + "; raise "
+            + (tier == Tier.HOST ? "spark.zerohop.pool.size" : "spark.zerohop.device.pool.size"),
         bytes,
         cause);
   }

@@ -1,31 +1,39 @@
 package io.zerohop.shuffle.pool;
 
 /**
- * The bits of a segment id: a slot of the owner's segment table and how often the slot was used. An
- * id is positive and never used again, so a stale one is noticed and never misread.
+ * The bits of a segment id: a slot of the owner's segment table, the tier, and how often the slot
+ * was used. An id is positive and never used again, so a stale one is noticed and never misread.
  *
  * <pre>
- *  63           12 11        0
- *  | generation   |  slot    |
+ *  63           14 13   12 11        0
+ *  | generation   | tier  |  slot    |
  * </pre>
  */
 public final class SegmentIds {
   private static final int SLOT_BITS = 12;
+  private static final int TIER_BITS = 2;
+  private static final Tier[] TIERS = Tier.values();
 
   /** Slots of every segment table. */
   public static final int MAX_SLOTS = 1 << SLOT_BITS;
 
   private SegmentIds() {}
 
-  public static long id(final long generation, final int slot) {
-    return generation << SLOT_BITS | slot;
+  public static long id(final long generation, final Tier tier, final int slot) {
+    return (generation << TIER_BITS | tier.ordinal()) << SLOT_BITS | slot;
   }
 
   public static int slot(final long id) {
     return (int) (id & (MAX_SLOTS - 1));
   }
 
+  /** Null if the id is damaged, or of a later version. */
+  public static Tier tier(final long id) {
+    final int tier = (int) (id >>> SLOT_BITS) & ((1 << TIER_BITS) - 1);
+    return tier < TIERS.length ? TIERS[tier] : null;
+  }
+
   public static long generation(final long id) {
-    return id >>> SLOT_BITS;
+    return id >>> (SLOT_BITS + TIER_BITS);
   }
 }

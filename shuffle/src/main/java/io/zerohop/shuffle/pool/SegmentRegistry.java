@@ -6,10 +6,10 @@ public interface SegmentRegistry {
   /**
    * Gives a new segment its id.
    *
-   * @param bytes its size
+   * @param tier where it lies
    * @return an id that was never used before, or -1 if no more segments can be named now
    */
-  long register(long bytes);
+  long register(Tier tier);
 
   /** Declares that the segment is gone: nothing points into it any more. */
   void retire(long segmentId);

@@ -18,8 +18,10 @@ public interface BlockMemory {
   CatalogView catalog();
 
   /**
-   * The segment that a block lies in, mapped on the device of blocks now if it was not yet; null if
-   * the owner has none of this id.
+   * The segment that a block lies in, mapped now if it was not yet; null if the owner has none of
+   * this id.
+   *
+   * @throws io.zerohop.device.ZerohopException (FALLBACK) if memory of its tier cannot be mapped
    */
   SegmentMemory blockSegment(long segmentId);
 

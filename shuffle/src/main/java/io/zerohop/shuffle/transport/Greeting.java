@@ -1,43 +1,70 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.device.Topology;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 
 /**
- * What an owner tells a peer that connects. Big-endian:
+ * What an owner tells a peer that connects. Big-endian; a text is two bytes of length and UTF-8:
  *
  * <pre>
  *  0           4             8                    16                24
  *  | version   | lane block  | root segment id    | incarnation     |
+ *  | executor id | UUID of its GPU | fingerprint of its topology    |
  * </pre>
  *
  * @param laneBlock the peer's block of lanes in the root segment; -1 if there is none left
  * @param rootSegment id of the root segment
  * @param incarnation the owner's life
+ * @param view the owner, its GPU and what it sees of the node; the last two empty without a GPU
  */
-record Greeting(int laneBlock, long rootSegment, long incarnation) {
-  private static final int VERSION = 1;
-  private static final int BYTES = 24;
+record Greeting(int laneBlock, long rootSegment, long incarnation, Topology.View view) {
+  private static final int VERSION = 2;
+  private static final int FIXED_BYTES = 24;
+  private static final int MOST_TEXT_BYTES = 200;
 
   byte[] encode() {
-    return ByteBuffer.allocate(BYTES)
-        .putInt(VERSION)
-        .putInt(laneBlock)
-        .putLong(rootSegment)
-        .putLong(incarnation)
-        .array();
+    final ByteBuffer buffer = ByteBuffer.allocate(FIXED_BYTES + 3 * (2 + MOST_TEXT_BYTES));
+    buffer.putInt(VERSION).putInt(laneBlock).putLong(rootSegment).putLong(incarnation);
+    put(buffer, view.executorId());
+    put(buffer, view.gpuUuid());
+    put(buffer, view.fingerprint());
+    final byte[] bytes = new byte[buffer.position()];
+    buffer.flip().get(bytes);
+    return bytes;
+  }
+
+  private static void put(final ByteBuffer to, final String text) {
+    final byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    final int length = Math.min(bytes.length, MOST_TEXT_BYTES);
+    to.putShort((short) length).put(bytes, 0, length);
   }
 
   /** Null if the bytes are not a greeting of this version. */
   static Greeting decode(final byte[] bytes) {
     try {
       final ByteBuffer buffer = ByteBuffer.wrap(bytes);
-      if (bytes.length != BYTES || buffer.getInt() != VERSION) {
+      if (buffer.getInt() != VERSION) {
         return null;
       }
-      return new Greeting(buffer.getInt(), buffer.getLong(), buffer.getLong());
+      final int laneBlock = buffer.getInt();
+      final long rootSegment = buffer.getLong();
+      final long incarnation = buffer.getLong();
+      final Topology.View view = new Topology.View(text(buffer), text(buffer), text(buffer));
+      return buffer.hasRemaining() ? null : new Greeting(laneBlock, rootSegment, incarnation, view);
     } catch (final BufferUnderflowException e) {
       return null;
     }
+  }
+
+  private static String text(final ByteBuffer from) {
+    final int length = from.getShort();
+    if (length < 0 || length > MOST_TEXT_BYTES) {
+      throw new BufferUnderflowException();
+    }
+    final byte[] bytes = new byte[length];
+    from.get(bytes);
+    return new String(bytes, StandardCharsets.UTF_8);
   }
 }

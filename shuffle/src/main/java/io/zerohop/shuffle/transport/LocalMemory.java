@@ -5,28 +5,24 @@ import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.LanePool;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.catalog.RootView;
-import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
 
 /** This process's own memory, read the same way as a peer's. */
 public final class LocalMemory implements BlockMemory {
-  private final Pool blocks;
+  private final Tiers tiers;
   private final LanePool lanes;
   private final CatalogView catalog;
   private volatile boolean closed;
 
-  /**
-   * @param blocks where blocks lie
-   * @param entries where the catalog lies; the same pool on host memory
-   */
-  public LocalMemory(
-      final RootSegment root, final Pool blocks, final Pool entries, final String self) {
-    this.blocks = blocks;
+  public LocalMemory(final RootSegment root, final Tiers tiers, final String self) {
+    this.tiers = tiers;
     this.lanes = new LanePool(root.memory(), 0, () -> !closed);
     this.catalog =
         new CatalogView(
             new RootView(root.memory(), root.incarnation(), self),
-            entries,
+            tiers.of(Tier.HOST),
             self,
             root.incarnation());
   }
@@ -48,7 +44,7 @@ public final class LocalMemory implements BlockMemory {
 
   @Override
   public SegmentMemory blockSegment(final long segmentId) {
-    return blocks.resolve(segmentId);
+    return tiers.resolve(segmentId);
   }
 
   @Override

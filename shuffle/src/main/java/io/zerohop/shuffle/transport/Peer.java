@@ -1,7 +1,10 @@
 package io.zerohop.shuffle.transport;
 
-import io.zerohop.device.Device;
+import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Topology;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.shuffle.Path;
@@ -9,9 +12,11 @@ import io.zerohop.shuffle.catalog.CatalogException;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.LanePool;
 import io.zerohop.shuffle.catalog.RootView;
+import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.LeaseBarrier;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,17 +24,21 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * A connected peer and what is mapped of its memory. Segments are mapped when first met and kept;
- * they are unmapped when the owner retired them, or the peer is lost, and no reader here can still
- * see them. Thread safe.
+ * A connected peer and what is mapped of its memory. Segments are mapped ahead, or when first met,
+ * and kept; they are unmapped when the owner retired them, or the peer is lost, and no reader here
+ * can still see them. Thread safe.
  */
 final class Peer implements BlockMemory {
+  private static final Logger LOG = LoggerFactory.getLogger(Peer.class);
+
   private final String name;
   private final PeerLink link;
-  private final Device device;
-  private final Device blockDevice;
+  private final Topology.View view;
+  private final Devices devices;
   private final Duration limit;
   private final Predicate<RootView> ownerGone;
   private final SegmentMemory rootMemory;
@@ -45,6 +54,10 @@ final class Peer implements BlockMemory {
 
   private final List<Retired> retired = new ArrayList<>();
   private boolean unmapped;
+
+  /** Why the owner's GPU memory cannot be mapped here, once that was found out. */
+  private volatile ZerohopException gpuRefusal;
+
   private volatile boolean brokenHere;
 
   /**
@@ -57,17 +70,16 @@ final class Peer implements BlockMemory {
       final String name,
       final PeerLink link,
       final Greeting greeting,
-      final Device device,
-      final Device blockDevice,
+      final Devices devices,
       final Duration limit,
       final Predicate<RootView> ownerGone) {
     this.name = name;
     this.link = link;
-    this.device = device;
-    this.blockDevice = blockDevice;
+    this.view = greeting.view();
+    this.devices = devices;
     this.limit = limit;
     this.ownerGone = ownerGone;
-    this.rootMemory = fetch(greeting.rootSegment(), device);
+    this.rootMemory = fetch(greeting.rootSegment(), Tier.HOST);
     if (rootMemory == null) {
       throw new CatalogException("executor " + name + " has no root segment");
     }
@@ -75,7 +87,7 @@ final class Peer implements BlockMemory {
     try {
       this.root = new RootView(rootMemory, greeting.incarnation(), name);
       this.lanes = new LanePool(rootMemory, greeting.laneBlock(), link::alive);
-      this.catalog = new CatalogView(root, id -> segment(id, device), name, greeting.incarnation());
+      this.catalog = new CatalogView(root, this::catalogSegment, name, greeting.incarnation());
       done = true;
     } finally {
       if (!done) {
@@ -102,24 +114,28 @@ final class Peer implements BlockMemory {
 
   @Override
   public SegmentMemory blockSegment(final long segmentId) {
-    return segment(segmentId, blockDevice);
-  }
-
-  private SegmentMemory segment(final long segmentId, final Device on) {
     final SegmentMemory known = mapped.get(SegmentIds.slot(segmentId));
-    return known != null && known.id() == segmentId ? known : map(segmentId, on);
+    return known != null && known.id() == segmentId ? known : map(segmentId);
   }
 
-  /** Callers hold a lease, so nothing of this peer is unmapped meanwhile. */
-  private SegmentMemory map(final long segmentId, final Device on) {
+  /** The host reads catalogs itself: an id of another tier can only be damage. */
+  private SegmentMemory catalogSegment(final long segmentId) {
+    return SegmentIds.tier(segmentId) == Tier.HOST ? blockSegment(segmentId) : null;
+  }
+
+  /** Readers hold a lease, so nothing that they find is unmapped meanwhile. */
+  private SegmentMemory map(final long segmentId) {
     mapping.lock(); // Those in front are bounded by the link, which a time-out closes.
     try {
+      if (unmapped) {
+        return null;
+      }
       final int slot = SegmentIds.slot(segmentId);
       final SegmentMemory known = mapped.get(slot);
       if (known != null && known.id() == segmentId) {
         return known;
       }
-      final SegmentMemory memory = fetch(segmentId, on);
+      final SegmentMemory memory = fetch(segmentId, SegmentIds.tier(segmentId));
       if (memory != null) {
         if (known != null) {
           retired.add(new Retired(known, lanes.snapshot()));
@@ -133,7 +149,45 @@ final class Peer implements BlockMemory {
     }
   }
 
-  private SegmentMemory fetch(final long segmentId, final Device on) {
+  /**
+   * Maps what the owner has not been asked for yet, so that readers find it mapped. What cannot be
+   * mapped is left to them. Takes a limited time for each segment.
+   */
+  void mapAhead() {
+    for (final long segmentId : notMapped()) {
+      try {
+        map(segmentId);
+      } catch (final ZerohopException e) {
+        LOG.debug("segment {} of executor {} is not mapped ahead", segmentId, name, e);
+        return;
+      }
+    }
+  }
+
+  private List<Long> notMapped() {
+    final List<Long> missing = new ArrayList<>();
+    mapping.lock();
+    try {
+      for (int slot = 0; slot < mapped.length() && !unmapped && link.alive(); slot++) {
+        final long id = root.inSlot(slot);
+        final SegmentMemory known = mapped.get(slot);
+        if (id > 0 && id != rootMemory.id() && (known == null || known.id() != id)) {
+          missing.add(id);
+        }
+      }
+    } finally {
+      mapping.unlock();
+    }
+    return missing;
+  }
+
+  private SegmentMemory fetch(final long segmentId, final Tier tier) {
+    if (tier == null) {
+      return null;
+    }
+    if (tier == Tier.DEVICE && gpuRefusal != null) {
+      throw gpuRefusal;
+    }
     final SegmentHandle handle;
     try {
       handle = link.fetch(segmentId, limit);
@@ -144,7 +198,27 @@ final class Peer implements BlockMemory {
       }
       throw e;
     }
-    return handle == null ? null : new SegmentMemory(segmentId, on.map(handle));
+    return handle == null ? null : new SegmentMemory(segmentId, map(handle, tier));
+  }
+
+  private Segment map(final SegmentHandle handle, final Tier tier) {
+    try (handle) {
+      return devices.of(tier).map(handle, "executor " + name);
+    } catch (final ZerohopException e) {
+      if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
+        gpuRefusal = e;
+        LOG.warn(
+            "GPU memory of executor {} cannot be read in place; such blocks of it are staged: {}",
+            name,
+            e.getMessage());
+      }
+      throw e;
+    }
+  }
+
+  /** The owner and its GPU. */
+  Topology.View view() {
+    return view;
   }
 
   /** Whether the owner is there. */

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport;
 
-import io.zerohop.device.Device;
+import io.zerohop.device.Topology;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.exchange.PeerLink;
@@ -8,8 +9,11 @@ import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.catalog.RootView;
+import io.zerohop.shuffle.pool.Devices;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -27,33 +31,35 @@ public final class PeerDirectory implements AutoCloseable {
   private static final Duration RETRY_AFTER = Duration.ofSeconds(10);
   private static final Duration GONE_LIMIT = Duration.ofSeconds(2);
 
-  private final Device device;
-  private final Device blockDevice;
+  private final Devices devices;
   private final SocketFolder folder;
-  private final String self;
+  private final Location self;
+  private final Topology.View view;
   private final byte[] secret;
   private final Duration connectLimit;
   private final Duration requestLimit;
   private final ConcurrentHashMap<Location, Contact> contacts = new ConcurrentHashMap<>();
   private final List<Peer> peers = new CopyOnWriteArrayList<>();
+  private final Set<String> met = ConcurrentHashMap.newKeySet();
+  private final Set<String> reported = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
   /**
-   * @param device maps peers' catalogs
-   * @param blockDevice maps the segments that peers' blocks lie in
+   * @param devices map what peers share
    * @param folder where the peers' sockets are; stays the caller's
-   * @param self this process's name in handshakes
+   * @param self this executor's own place
+   * @param view this executor's GPU
    */
   public PeerDirectory(
-      final Device device,
-      final Device blockDevice,
+      final Devices devices,
       final SocketFolder folder,
-      final String self,
+      final Location self,
+      final Topology.View view,
       final NodeConfig config) {
-    this.device = device;
-    this.blockDevice = blockDevice;
+    this.devices = devices;
     this.folder = folder;
     this.self = self;
+    this.view = view;
     this.secret = config.secret();
     this.connectLimit = config.connectLimit();
     this.requestLimit = config.requestLimit();
@@ -131,13 +137,7 @@ public final class PeerDirectory implements AutoCloseable {
       }
       final Peer peer =
           new Peer(
-              executorId,
-              link,
-              greeting,
-              device,
-              blockDevice,
-              requestLimit,
-              root -> isGone(location, root));
+              executorId, link, greeting, devices, requestLimit, root -> isGone(location, root));
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
       done = true;
@@ -151,7 +151,7 @@ public final class PeerDirectory implements AutoCloseable {
 
   private PeerLink link(final Location location, final Duration limit) {
     return PeerLink.connect(
-        folder.socket(location.socket()), self, location.socket(), secret, limit);
+        folder.socket(location.socket()), self.socket(), location.socket(), secret, limit);
   }
 
   /**
@@ -172,6 +172,45 @@ public final class PeerDirectory implements AutoCloseable {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20)); // It may be ending right now.
     } while (System.nanoTime() - deadline < 0);
     return false;
+  }
+
+  /**
+   * Gets to know the executors of this node before a reader needs them: connects to those that are
+   * new, and maps what is new of all of them. Each is tried once here; readers try again. Takes a
+   * limited time for each.
+   */
+  public void meetNeighbours() {
+    for (final String socket : folder.sockets()) {
+      final Location location = self.neighbour(socket);
+      if (!closed && location != null && !socket.equals(self.socket()) && met.add(socket)) {
+        try {
+          connect(location, Location.executorOf(socket));
+        } catch (final ZerohopException e) {
+          LOG.debug("neighbour {} is left to those who need it", socket, e);
+        }
+      }
+    }
+    peers.forEach(Peer::mapAhead);
+    reportProblems();
+  }
+
+  private void reportProblems() {
+    problems().stream().filter(reported::add).forEach(LOG::warn);
+  }
+
+  /** What is odd about the GPUs of the executors that are connected, see {@link Topology}. */
+  public List<String> problems() {
+    if (view.gpuUuid().isEmpty()) {
+      return List.of();
+    }
+    final List<Topology.View> views = new ArrayList<>();
+    views.add(view);
+    for (final Peer peer : peers) {
+      if (peer.connected() && !peer.view().gpuUuid().isEmpty()) {
+        views.add(peer.view());
+      }
+    }
+    return Topology.problems(views);
   }
 
   /** Drops what is remembered of a shuffle's catalog at all peers. */

@@ -1,11 +1,11 @@
 package io.zerohop.shuffle.transport;
 
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Topology;
 import io.zerohop.device.exchange.PeerInfo;
 import io.zerohop.device.exchange.SegmentDirectory;
 import io.zerohop.shuffle.catalog.RootSegment;
-import io.zerohop.shuffle.pool.Pool;
-import java.util.List;
+import io.zerohop.shuffle.pool.Tiers;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
@@ -15,17 +15,23 @@ import java.util.function.Consumer;
  */
 public final class SharedMemory implements SegmentDirectory {
   private final RootSegment root;
-  private final List<Pool> pools;
+  private final Tiers tiers;
+  private final Topology.View view;
   private final Consumer<Throwable> onFailure;
   private final ConcurrentHashMap<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
 
   /**
+   * @param view what peers are told of this executor's GPU
    * @param onFailure freezes the memory when the server fails, before any lane is dropped
    */
   public SharedMemory(
-      final RootSegment root, final List<Pool> pools, final Consumer<Throwable> onFailure) {
+      final RootSegment root,
+      final Tiers tiers,
+      final Topology.View view,
+      final Consumer<Throwable> onFailure) {
     this.root = root;
-    this.pools = List.copyOf(pools);
+    this.tiers = tiers;
+    this.view = view;
     this.onFailure = onFailure;
   }
 
@@ -35,7 +41,7 @@ public final class SharedMemory implements SegmentDirectory {
     if (block >= 0) {
       laneBlocks.put(peer.connectionId(), block);
     }
-    return new Greeting(block, root.memory().id(), root.incarnation()).encode();
+    return new Greeting(block, root.memory().id(), root.incarnation(), view).encode();
   }
 
   @Override
@@ -43,13 +49,7 @@ public final class SharedMemory implements SegmentDirectory {
     if (segmentId == root.memory().id()) {
       return root.memory().segment().export();
     }
-    for (final Pool pool : pools) {
-      final SegmentHandle handle = pool.export(segmentId);
-      if (handle != null) {
-        return handle;
-      }
-    }
-    return null;
+    return tiers.export(segmentId);
   }
 
   @Override

@@ -14,6 +14,7 @@ import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
@@ -71,7 +72,7 @@ public class CatalogLookupBenchmark {
   public void setUp() {
     device = new HostDevice();
     root = new RootSegment(device, INCARNATION);
-    pool = new Pool(device, root, 512L << 20, 128L << 20, Duration.ofMinutes(1));
+    pool = new Pool(device, Tier.HOST, root, 512L << 20, 128L << 20, Duration.ofMinutes(1));
     reclaimer = new Reclaimer(root.lanes());
     catalog = new Catalog(device, root, pool, reclaimer);
     final Random random = new Random(1);
@@ -83,7 +84,7 @@ public class CatalogLookupBenchmark {
       image.place(pool.allocate(image.bytes()));
       catalog.publish(SHUFFLE, map, 0, partitions, true, List.of(image));
     }
-    final Segment mappedRoot = device.map(root.memory().segment().export());
+    final Segment mappedRoot = device.map(root.memory().segment().export(), "a peer");
     mapped[0] = new SegmentMemory(root.memory().id(), mappedRoot);
     view =
         new CatalogView(
@@ -94,7 +95,7 @@ public class CatalogLookupBenchmark {
   private SegmentMemory segment(final long id) {
     final int slot = SegmentIds.slot(id);
     if (mapped[slot] == null || mapped[slot].id() != id) {
-      mapped[slot] = new SegmentMemory(id, device.map(pool.export(id)));
+      mapped[slot] = new SegmentMemory(id, device.map(pool.export(id), "a peer"));
     }
     return mapped[slot];
   }

@@ -9,6 +9,7 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,7 +26,8 @@ class CatalogTest {
   private final Leaks leaks = new Leaks();
   private final HostDevice device = new HostDevice();
   private final RootSegment root = new RootSegment(device, INCARNATION);
-  private final Pool pool = new Pool(device, root, 64 << 20, 4 << 20, Duration.ofMinutes(1));
+  private final Pool pool =
+      new Pool(device, Tier.HOST, root, 64 << 20, 4 << 20, Duration.ofMinutes(1));
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(device, root, pool, reclaimer);
   private final List<long[]> wrong = new ArrayList<>();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.shuffle.pool.Tier;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -67,7 +68,7 @@ class RootSegmentTest {
 
   @Test
   void retiredSegmentsAreSeen() {
-    final long id = root.register(10);
+    final long id = root.register(Tier.HOST);
     assertThat(view.inUse(id)).isTrue();
     root.retire(id);
     assertThat(view.inUse(id)).isFalse();

@@ -22,7 +22,8 @@ class PoolTest {
   private final Leaks leaks = new Leaks();
   private final HostDevice device = new HostDevice();
   private final Names names = new Names();
-  private final Pool pool = new Pool(device, names, LIMIT, SEGMENT, Duration.ofMinutes(1));
+  private final Pool pool =
+      new Pool(device, Tier.HOST, names, LIMIT, SEGMENT, Duration.ofMinutes(1));
 
   @AfterEach
   void noLeaks() {
@@ -125,7 +126,7 @@ class PoolTest {
     pool.allocate(100).release();
     pool.trim();
     assertThat(pool.segments()).as("kept for the next shuffle").isOne();
-    try (Pool impatient = new Pool(device, names, LIMIT, SEGMENT, Duration.ZERO)) {
+    try (Pool impatient = new Pool(device, Tier.HOST, names, LIMIT, SEGMENT, Duration.ZERO)) {
       final Region kept = impatient.allocate(100);
       impatient.trim();
       assertThat(impatient.segments()).as("in use").isOne();
@@ -196,12 +197,12 @@ class PoolTest {
     private long generation;
 
     @Override
-    public long register(final long bytes) {
+    public long register(final Tier tier) {
       int slot = 0;
       for (final long id : inUse) {
         slot = Math.max(slot, SegmentIds.slot(id) + 1);
       }
-      final long id = SegmentIds.id(++generation, slot);
+      final long id = SegmentIds.id(++generation, tier, slot);
       inUse.add(id);
       return id;
     }

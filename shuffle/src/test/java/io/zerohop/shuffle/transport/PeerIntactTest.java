@@ -3,15 +3,17 @@ package io.zerohop.shuffle.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.Topology;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
-import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
 import java.time.Duration;
-import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -20,12 +22,15 @@ import org.junit.jupiter.api.io.TempDir;
 /** When a lost connection means that the owner is dead, and when it does not. */
 class PeerIntactTest {
   private static final long INCARNATION = 5;
+  private static final Topology.View NO_GPU = new Topology.View("owner", "", "");
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
-  private final HostDevice device = new HostDevice();
-  private final RootSegment root = new RootSegment(device, INCARNATION);
-  private final Pool pool = new Pool(device, root, 1 << 20, 1 << 20, Duration.ofMinutes(1));
+  private final Devices devices = new Devices(null);
+  private final RootSegment root = new RootSegment(devices.host(), INCARNATION);
+  private final Tiers tiers =
+      new Tiers(
+          new Pool(devices.host(), Tier.HOST, root, 1 << 20, 1 << 20, Duration.ofMinutes(1)), null);
   private SocketFolder folder;
   private SegmentServer server;
   private PeerDirectory peers;
@@ -39,15 +44,15 @@ class PeerIntactTest {
             folder,
             "owner",
             TestNodes.SECRET,
-            new SharedMemory(root, List.of(pool), cause -> {}),
+            new SharedMemory(root, tiers, NO_GPU, cause -> {}),
             SegmentServer.Limits.DEFAULT);
     server.start();
     peers =
         new PeerDirectory(
-            device,
-            device,
+            devices,
             folder,
-            "reader",
+            new Location(Location.currentBootId(), folder.identity(), 7, "reader"),
+            NO_GPU,
             TestNodes.config(base.resolve("s"), "reader").build());
     peer =
         peers.connect(
@@ -61,9 +66,9 @@ class PeerIntactTest {
     peers.close();
     server.close();
     folder.close();
-    pool.close();
+    tiers.close();
     root.close();
-    device.close();
+    devices.close();
     leaks.check();
   }
 

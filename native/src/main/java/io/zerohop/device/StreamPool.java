@@ -1,0 +1,138 @@
+package io.zerohop.device;
+
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+
+/**
+ * Streams of one device that are used again: opening one takes longer than many a batch. Thread
+ * safe; owns the idle streams, and those that come back. To be closed before the device.
+ */
+public final class StreamPool implements AutoCloseable {
+  private static final int MOST_IDLE = 32;
+
+  private final Device device;
+  private final Deque<CopyStream> idle = new ArrayDeque<>();
+  private int opened;
+  private boolean closed;
+
+  public StreamPool(final Device device) {
+    this.device = device;
+  }
+
+  /**
+   * Takes a stream on which nothing is under way. Closing it gives it back; one that was not waited
+   * for to the end is closed for good, as by {@link CopyStream#close}.
+   */
+  public CopyStream take() {
+    final int number;
+    synchronized (this) {
+      if (!idle.isEmpty()) {
+        return new Taken(idle.pop());
+      }
+      number = ++opened;
+    }
+    return new Taken(device.openStream("pooled-" + number));
+  }
+
+  private void giveBack(final CopyStream stream) {
+    synchronized (this) {
+      if (!closed && idle.size() < MOST_IDLE) {
+        idle.push(stream);
+        return;
+      }
+    }
+    stream.close();
+  }
+
+  /** Closes idle streams; those that are out are closed when they come back. */
+  @Override
+  public void close() {
+    final List<CopyStream> all;
+    synchronized (this) {
+      closed = true;
+      all = List.copyOf(idle);
+      idle.clear();
+    }
+    all.forEach(CopyStream::close);
+  }
+
+  private final class Taken implements CopyStream {
+    private final CopyStream stream;
+    private boolean busy;
+    private boolean returned;
+
+    Taken(final CopyStream stream) {
+      this.stream = stream;
+    }
+
+    private CopyStream use() {
+      if (returned) {
+        throw new IllegalStateException(this + " was given back");
+      }
+      return stream;
+    }
+
+    @Override
+    public CopyBatch newBatch() {
+      return use().newBatch();
+    }
+
+    @Override
+    public void submit(final CopyBatch batch) {
+      use();
+      busy = true;
+      stream.submit(batch);
+    }
+
+    @Override
+    public void submit(
+        final CopyBatch batch,
+        final List<SignalEpoch> after,
+        final List<SignalEpoch> then,
+        final Duration limit) {
+      use();
+      busy = true;
+      stream.submit(batch, after, then, limit);
+    }
+
+    @Override
+    public void await(final Signal signal, final int epoch, final Duration limit) {
+      use();
+      busy = true;
+      stream.await(signal, epoch, limit);
+    }
+
+    @Override
+    public void raise(final Signal signal, final int epoch) {
+      use();
+      busy = true;
+      stream.raise(signal, epoch);
+    }
+
+    @Override
+    public void synchronize(final Duration limit) {
+      use().synchronize(limit);
+      busy = false;
+    }
+
+    @Override
+    public void close() {
+      if (returned) {
+        return;
+      }
+      returned = true;
+      if (busy) {
+        stream.close();
+      } else {
+        giveBack(stream);
+      }
+    }
+
+    @Override
+    public String toString() {
+      return stream.toString();
+    }
+  }
+}

@@ -1,0 +1,87 @@
+package io.zerohop.shuffle.pool;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.StreamPool;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.host.HostDevice;
+
+/** The devices of one executor's tiers and their streams. Thread safe; owns the devices. */
+public final class Devices implements AutoCloseable {
+  private final Device host;
+  private final Device gpu;
+  private final StreamPool hostStreams;
+  private final StreamPool gpuStreams;
+
+  /**
+   * Opens host memory beside the GPU.
+   *
+   * @param gpu owned from now on, also if this fails; null if there is none
+   */
+  public Devices(final Device gpu) {
+    this.gpu = gpu;
+    Device opened = null;
+    try {
+      opened = new HostDevice();
+    } finally {
+      if (opened == null && gpu != null) {
+        gpu.close();
+      }
+    }
+    host = opened;
+    hostStreams = new StreamPool(host);
+    gpuStreams = gpu == null ? null : new StreamPool(gpu);
+  }
+
+  public Device host() {
+    return host;
+  }
+
+  public boolean hasGpu() {
+    return gpu != null;
+  }
+
+  /**
+   * The device of a tier.
+   *
+   * @throws ZerohopException (FALLBACK) if this executor has no GPU
+   */
+  public Device of(final Tier tier) {
+    return tier == Tier.HOST ? host : present(gpu);
+  }
+
+  /**
+   * Streams of a tier.
+   *
+   * @throws ZerohopException (FALLBACK) if this executor has no GPU
+   */
+  public StreamPool streams(final Tier tier) {
+    return tier == Tier.HOST ? hostStreams : present(gpuStreams);
+  }
+
+  private static <T> T present(final T ofGpu) {
+    if (ofGpu == null) {
+      throw new ZerohopException(
+          Category.FALLBACK, "this executor has no GPU, so it cannot read GPU memory in place");
+    }
+    return ofGpu;
+  }
+
+  /** Whether this process may read and write a tier's memory itself. */
+  public boolean hostAccessible(final Tier tier) {
+    return of(tier).hostAccessible();
+  }
+
+  @Override
+  public void close() {
+    try {
+      if (gpu != null) {
+        gpuStreams.close();
+        gpu.close();
+      }
+    } finally {
+      hostStreams.close();
+      host.close();
+    }
+  }
+}
