@@ -51,6 +51,14 @@ public interface Device extends AutoCloseable {
   CopyStream openStream(String name);
 
   /**
+   * Opens a stream whose copies are also in order with what other libraries enqueue on this device
+   * for the thread that submits them (on CUDA its default stream). One thread at a time submits.
+   */
+  default CopyStream openThreadStream(final String name) {
+    return openStream(name);
+  }
+
+  /**
    * A signal word inside a segment of this device.
    *
    * @param offset byte offset in the segment, a multiple of {@link Signal#BYTES}

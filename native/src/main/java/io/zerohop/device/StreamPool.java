@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.Function;
 
 /**
  * Streams of one device that are used again: opening one takes longer than many a batch. Thread
@@ -12,13 +13,18 @@ import java.util.List;
 public final class StreamPool implements AutoCloseable {
   private static final int MOST_IDLE = 32;
 
-  private final Device device;
+  private final Function<String, CopyStream> opener;
   private final Deque<CopyStream> idle = new ArrayDeque<>();
   private int opened;
   private boolean closed;
 
-  public StreamPool(final Device device) {
-    this.device = device;
+  /**
+   * A pool.
+   *
+   * @param opener opens a stream of that name, as {@link Device#openStream} does
+   */
+  public StreamPool(final Function<String, CopyStream> opener) {
+    this.opener = opener;
   }
 
   /**
@@ -33,7 +39,7 @@ public final class StreamPool implements AutoCloseable {
       }
       number = ++opened;
     }
-    return new Taken(device.openStream("pooled-" + number));
+    return new Taken(opener.apply("pooled-" + number));
   }
 
   private void giveBack(final CopyStream stream) {

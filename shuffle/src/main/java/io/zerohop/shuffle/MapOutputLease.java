@@ -57,7 +57,7 @@ public final class MapOutputLease implements AutoCloseable {
     final ExtentList extents = new ExtentList();
     output.forEachExtent(
         partition,
-        (address, length, tier) -> extents.add(address, length, 0, !devices.hostAccessible(tier)));
+        (address, length, tier) -> extents.add(address, length, !devices.hostAccessible(tier)));
     if (extents.hasFar()) {
       landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
     }

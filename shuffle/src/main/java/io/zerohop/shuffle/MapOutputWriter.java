@@ -2,7 +2,6 @@ package io.zerohop.shuffle;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
-import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.BatchImage;
@@ -11,10 +10,10 @@ import io.zerohop.shuffle.catalog.Crc32c;
 import io.zerohop.shuffle.fetch.ExtentList;
 import io.zerohop.shuffle.fetch.HostLanding;
 import io.zerohop.shuffle.pool.Devices;
-import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,16 +21,16 @@ import java.util.function.Consumer;
 import org.agrona.UnsafeAccess;
 
 /**
- * One map task's output while it is being written: batch after batch is packed into the pool, then
- * all of it is published at once. Not thread safe; belongs to one task, which closes it.
+ * One map task's output while it is being written: batch after batch is packed into the pools, then
+ * all of it is published at once. Not thread safe; belongs to one task's thread, which closes it.
  *
  * <p>Owns the regions of its batches until {@link #commit} hands them to the catalog.
  */
 public final class MapOutputWriter implements AutoCloseable {
   private final Devices devices;
-  private final Device device;
+  private final Tiers tiers;
+  private final Tier tier;
   private final Catalog catalog;
-  private final Pool pool;
   private final Duration limit;
   private final boolean checksum;
   private final Consumer<MapOutputWriter> onClose;
@@ -39,30 +38,35 @@ public final class MapOutputWriter implements AutoCloseable {
   private final long mapId;
   private final int partitions;
   private final int registration;
-  private final CopyStream stream;
-  private final CopyBatch copies;
   private final List<BatchImage> batches = new ArrayList<>();
+
+  /** Packs what comes from the host, and is waited for each time; opened at the first need. */
+  private CopyStream hostCopies;
+
+  /** Packs what lies on the GPU, and is waited for in the end; opened at the first need. */
+  private CopyStream deviceCopies;
 
   /** Copies of blocks on a device that the host cannot read. */
   private final List<HostLanding> landed = new ArrayList<>();
 
+  private long deflectedBytes;
   private boolean committed;
   private boolean closed;
 
   MapOutputWriter(
       final Devices devices,
+      final Tiers tiers,
       final Tier tier,
       final Catalog catalog,
-      final Pool pool,
       final NodeConfig config,
       final int shuffleId,
       final long mapId,
       final int partitions,
       final Consumer<MapOutputWriter> onClose) {
     this.devices = devices;
-    this.device = devices.of(tier);
+    this.tiers = tiers;
+    this.tier = tier;
     this.catalog = catalog;
-    this.pool = pool;
     this.limit = config.requestLimit();
     this.checksum = config.checksum();
     this.onClose = onClose;
@@ -70,16 +74,50 @@ public final class MapOutputWriter implements AutoCloseable {
     this.mapId = mapId;
     this.partitions = partitions;
     this.registration = catalog.registration(shuffleId);
-    this.stream = devices.streams(tier).take();
-    this.copies = stream.newBatch();
   }
 
   /**
-   * Packs one batch into one region. When it returns the source may be used for other things.
+   * Packs one batch of the host's into one region. When it returns the source may be used for other
+   * things.
    *
    * @throws PoolFullException (FALLBACK) if there is no room; earlier batches stay as they are
    */
   public void append(final PackSource source) {
+    addAll(place(source));
+  }
+
+  /**
+   * Packs one batch of the GPU's, and what the host has to say of each of its blocks: a block gets
+   * an extent of {@code header} and one of {@code payload}, in this order. The payload goes to the
+   * GPU's pool, and where that is full to the host's. It is copied in the order of the calling
+   * thread's stream, so it may be freed in that order at once.
+   *
+   * @throws PoolFullException (FALLBACK) if there is no room; earlier batches stay as they are
+   */
+  public void append(final PackSource header, final PackSource payload) {
+    final BatchImage blocks = place(payload);
+    boolean done = false;
+    try {
+      addAll(place(header), blocks);
+      done = true;
+    } finally {
+      if (!done && blocks != null) {
+        finishCopies(); // It may be under way into the region.
+        blocks.region().release();
+      }
+    }
+  }
+
+  private void addAll(final BatchImage... images) {
+    for (final BatchImage image : images) {
+      if (image != null) {
+        batches.add(image);
+      }
+    }
+  }
+
+  /** Packs a source into a region of its own; null if it is empty. */
+  private BatchImage place(final PackSource source) {
     checkOpen();
     if (source.partitions() != partitions) {
       throw new IllegalArgumentException(
@@ -87,12 +125,27 @@ public final class MapOutputWriter implements AutoCloseable {
     }
     final BatchImage image = measure(source);
     if (image.bytes() == 0) {
-      return;
+      return null;
     }
-    final Region region = pool.allocate(image.bytes());
+    if (source.onDevice()) {
+      try {
+        return place(source, image, Tier.DEVICE);
+      } catch (final PoolFullException e) {
+        return deflect(source, image);
+      }
+    }
+    return place(source, image, tier);
+  }
+
+  private BatchImage place(final PackSource source, final BatchImage image, final Tier to) {
+    final Region region = tiers.of(to).allocate(image.bytes());
     boolean packed = false;
     try {
-      pack(source, region);
+      if (source.onDevice()) {
+        deviceCopies().submit(copies(deviceCopies, source, region, (address, length) -> address));
+      } else {
+        packFromHost(source, region, to);
+      }
       packed = true;
     } finally {
       if (!packed) {
@@ -100,15 +153,45 @@ public final class MapOutputWriter implements AutoCloseable {
       }
     }
     image.place(region);
-    batches.add(image);
+    return image;
+  }
+
+  /** Brings a batch of the GPU's to the host, since the GPU's pool is full. */
+  private BatchImage deflect(final PackSource source, final BatchImage image) {
+    final Region region = tiers.of(Tier.HOST).allocate(image.bytes());
+    boolean packed = false;
+    try (HostBuffer staging = devices.of(Tier.DEVICE).hostBuffer(image.bytes())) {
+      final CopyBatch copies = deviceCopies().newBatch();
+      final long[] target = {staging.address()};
+      for (int partition = 0; partition < partitions; partition++) {
+        source.forEachChunk(
+            partition,
+            (address, length) -> {
+              copies.add(address, target[0], length);
+              target[0] += length;
+            });
+      }
+      deviceCopies().submit(copies);
+      finishCopies();
+      UnsafeAccess.UNSAFE.copyMemory(staging.address(), region.address(), image.bytes());
+      packed = true;
+    } finally {
+      if (!packed) {
+        region.release();
+      }
+    }
+    image.place(region);
+    deflectedBytes += image.bytes();
+    return image;
   }
 
   private BatchImage measure(final PackSource source) {
-    final BatchImage image = new BatchImage(partitions);
+    final boolean withChecksum = checksum && !source.onDevice();
+    final BatchImage image = new BatchImage(partitions, withChecksum);
     final Measure measure = new Measure();
     for (int partition = 0; partition < partitions; partition++) {
       measure.length = 0;
-      measure.crc = checksum ? Crc32c.begin() : null;
+      measure.crc = withChecksum ? Crc32c.begin() : null;
       source.forEachChunk(partition, measure);
       if (measure.length > Integer.MAX_VALUE - (long) image.bytes()) {
         throw new PoolFullException(
@@ -116,38 +199,48 @@ public final class MapOutputWriter implements AutoCloseable {
             measure.length,
             null);
       }
-      image.add((int) measure.length, checksum ? measure.crc.value() : 0);
+      image.add((int) measure.length, withChecksum ? measure.crc.value() : 0);
     }
     return image;
   }
 
-  private void pack(final PackSource source, final Region region) {
-    if (device.hostAccessible()) {
-      pack(source, region, (address, length) -> address);
+  private void packFromHost(final PackSource source, final Region region, final Tier to) {
+    if (hostCopies == null) {
+      hostCopies = devices.streams(tier).take();
+    }
+    if (devices.hostAccessible(to)) {
+      synchronize(hostCopies, copies(hostCopies, source, region, (address, length) -> address));
       return;
     }
     // The device reads the host's memory only where it was made for that.
-    try (HostBuffer staging = device.hostBuffer(region.bytes())) {
+    try (HostBuffer staging = devices.of(to).hostBuffer(region.bytes())) {
       final long[] next = {staging.address()};
-      pack(
-          source,
-          region,
-          (address, length) -> {
-            final long at = next[0];
-            UnsafeAccess.UNSAFE.copyMemory(address, at, length);
-            next[0] += length;
-            return at;
-          });
+      synchronize(
+          hostCopies,
+          copies(
+              hostCopies,
+              source,
+              region,
+              (address, length) -> {
+                final long at = next[0];
+                UnsafeAccess.UNSAFE.copyMemory(address, at, length);
+                next[0] += length;
+                return at;
+              }));
     }
   }
 
-  /** Where the device finds bytes of the host. */
+  /** Where a device finds bytes of a source. */
   private interface Reachable {
     long address(long address, int length);
   }
 
-  private void pack(final PackSource source, final Region region, final Reachable reachable) {
-    copies.clear();
+  private CopyBatch copies(
+      final CopyStream by,
+      final PackSource source,
+      final Region region,
+      final Reachable reachable) {
+    final CopyBatch copies = by.newBatch();
     final long[] target = {region.address()};
     for (int partition = 0; partition < partitions; partition++) {
       source.forEachChunk(
@@ -157,13 +250,34 @@ public final class MapOutputWriter implements AutoCloseable {
             target[0] += length;
           });
     }
-    stream.submit(copies);
+    return copies;
+  }
+
+  private void synchronize(final CopyStream by, final CopyBatch copies) {
+    by.submit(copies);
+    waitFor(by);
+  }
+
+  private void waitFor(final CopyStream by) {
     try {
-      stream.synchronize(limit);
+      by.synchronize(limit);
     } catch (final RuntimeException e) {
       // A copy that is still under way must not meet memory that was freed or given to others.
-      stream.close();
+      by.close();
       throw e;
+    }
+  }
+
+  private CopyStream deviceCopies() {
+    if (deviceCopies == null) {
+      deviceCopies = devices.threadStreams().take();
+    }
+    return deviceCopies;
+  }
+
+  private void finishCopies() {
+    if (deviceCopies != null) {
+      waitFor(deviceCopies);
     }
   }
 
@@ -174,11 +288,13 @@ public final class MapOutputWriter implements AutoCloseable {
     for (final BatchImage batch : batches) {
       final int length = batch.length(partition);
       if (length > 0) {
-        final long address = batch.region().address() + batch.start(partition);
-        extents.add(address, length, 0, !device.hostAccessible());
+        final Region region = batch.region();
+        final boolean far = !devices.hostAccessible(region.tier());
+        extents.add(region.address() + batch.start(partition), length, far);
       }
     }
     if (extents.hasFar()) {
+      finishCopies();
       landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
     }
     extents.forEach(consumer);
@@ -193,6 +309,11 @@ public final class MapOutputWriter implements AutoCloseable {
     return bytes;
   }
 
+  /** Bytes of the GPU's that went to the host, since the GPU's pool was full. */
+  public long deflectedBytes() {
+    return deflectedBytes;
+  }
+
   /**
    * Publishes the map output: from now on readers find it, all of it complete.
    *
@@ -202,13 +323,14 @@ public final class MapOutputWriter implements AutoCloseable {
    */
   public long[] commit() {
     checkOpen();
+    finishCopies();
     final long[] lengths = new long[partitions];
     for (final BatchImage batch : batches) {
       for (int partition = 0; partition < partitions; partition++) {
         lengths[partition] += batch.length(partition);
       }
     }
-    catalog.publish(shuffleId, mapId, registration, partitions, checksum, batches);
+    catalog.publish(shuffleId, mapId, registration, partitions, batches);
     committed = true;
     close();
     return lengths;
@@ -223,7 +345,11 @@ public final class MapOutputWriter implements AutoCloseable {
     closed = true;
     try {
       landed.forEach(HostLanding::close);
-      stream.close();
+      for (final CopyStream stream : new CopyStream[] {hostCopies, deviceCopies}) {
+        if (stream != null) {
+          stream.close();
+        }
+      }
     } finally {
       if (!committed) {
         batches.forEach(batch -> batch.region().release());

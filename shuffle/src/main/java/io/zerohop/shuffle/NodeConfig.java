@@ -25,6 +25,8 @@ public final class NodeConfig {
   private final Duration stagedLimit;
   private final int windowBlocks;
   private final long windowBytes;
+  private final long deviceWindowBytes;
+  private final long deviceSegmentBytes;
   private final long landingBytes;
 
   private NodeConfig(final Builder builder) {
@@ -45,6 +47,8 @@ public final class NodeConfig {
     stagedLimit = Objects.requireNonNull(builder.stagedLimit, "stagedLimit");
     windowBlocks = (int) positive(builder.windowBlocks, "windowBlocks");
     windowBytes = positive(builder.windowBytes, "windowBytes");
+    deviceWindowBytes = positive(builder.deviceWindowBytes, "deviceWindowBytes");
+    deviceSegmentBytes = positive(builder.deviceSegmentBytes, "deviceSegmentBytes");
     landingBytes = positive(builder.landingBytes, "landingBytes");
   }
 
@@ -140,6 +144,16 @@ public final class NodeConfig {
     return windowBytes;
   }
 
+  /** Most bytes that one fetcher for a GPU hands out together. */
+  public long deviceWindowBytes() {
+    return deviceWindowBytes;
+  }
+
+  /** Bytes of an ordinary segment of GPU memory. */
+  public long deviceSegmentBytes() {
+    return deviceSegmentBytes;
+  }
+
   /** Most bytes that all fetchers' staged blocks may occupy at a time. */
   public long landingBytes() {
     return landingBytes;
@@ -172,6 +186,8 @@ public final class NodeConfig {
     private int windowBlocks = 1024;
     private long windowBytes = 48L << 20;
     private long landingBytes = 256L << 20;
+    private long deviceWindowBytes = 512L << 20;
+    private long deviceSegmentBytes = 512L << 20;
 
     private Builder() {}
 
@@ -262,6 +278,16 @@ public final class NodeConfig {
 
     public Builder landingBytes(final long value) {
       landingBytes = value;
+      return this;
+    }
+
+    public Builder deviceWindowBytes(final long value) {
+      deviceWindowBytes = value;
+      return this;
+    }
+
+    public Builder deviceSegmentBytes(final long value) {
+      deviceSegmentBytes = value;
       return this;
     }
 

@@ -9,6 +9,11 @@ public interface PackSource {
   /** Number of partitions; the same as the map output's. */
   int partitions();
 
+  /** Whether its chunks lie in memory of the GPU, and not of this process. */
+  default boolean onDevice() {
+    return false;
+  }
+
   /** Gives the chunks of one partition, in order; none if it is empty. */
   void forEachChunk(int partition, ExtentConsumer consumer);
 }

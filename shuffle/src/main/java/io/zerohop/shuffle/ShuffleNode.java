@@ -1,6 +1,8 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
+import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
@@ -13,6 +15,7 @@ import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.LandingBudget;
+import io.zerohop.shuffle.fetch.ReadSide;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
@@ -83,8 +86,10 @@ public final class ShuffleNode implements AutoCloseable {
     try {
       tiers =
           new Tiers(
-              newPool(Tier.HOST, config.poolBytes()),
-              devices.hasGpu() ? newPool(Tier.DEVICE, config.devicePoolBytes()) : null);
+              newPool(Tier.HOST, config.poolBytes(), config.segmentBytes()),
+              devices.hasGpu()
+                  ? newPool(Tier.DEVICE, config.devicePoolBytes(), config.deviceSegmentBytes())
+                  : null);
       reclaimer = new Reclaimer(root.lanes());
       tiers.all().forEach(each -> each.onShortage(reclaimer::poll));
       catalog = new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer);
@@ -115,8 +120,8 @@ public final class ShuffleNode implements AutoCloseable {
     }
   }
 
-  private Pool newPool(final Tier tier, final long bytes) {
-    return new Pool(devices.of(tier), tier, root, bytes, config.segmentBytes(), config.keepEmpty());
+  private Pool newPool(final Tier tier, final long bytes, final long segment) {
+    return new Pool(devices.of(tier), tier, root, bytes, segment, config.keepEmpty());
   }
 
   /**
@@ -194,15 +199,7 @@ public final class ShuffleNode implements AutoCloseable {
       final int shuffleId, final long mapId, final int partitions, final Tier tier) {
     final MapOutputWriter writer =
         new MapOutputWriter(
-            devices,
-            tier,
-            catalog,
-            tiers.of(tier),
-            config,
-            shuffleId,
-            mapId,
-            partitions,
-            writers::remove);
+            devices, tiers, tier, catalog, config, shuffleId, mapId, partitions, writers::remove);
     writers.add(writer);
     return writer;
   }
@@ -262,7 +259,34 @@ public final class ShuffleNode implements AutoCloseable {
       final StagedTransport staged,
       final FetchListener listener,
       final BooleanSupplier cancelled) {
-    return new BlockFetcher(fetchContext, sources, staged, listener, cancelled);
+    return fetch(sources, staged, listener, ReadSide.HOST, cancelled);
+  }
+
+  /**
+   * The same for a reader on either side.
+   *
+   * @param side who reads the blocks; the GPU only where {@link #hasGpu}
+   */
+  public BlockFetcher fetch(
+      final List<BlockSource> sources,
+      final StagedTransport staged,
+      final FetchListener listener,
+      final ReadSide side,
+      final BooleanSupplier cancelled) {
+    return new BlockFetcher(fetchContext, sources, staged, listener, side, cancelled);
+  }
+
+  /**
+   * A stream of the GPU in order with what other libraries do there for the calling thread, for the
+   * caller to close.
+   */
+  public CopyStream gpuStream() {
+    return devices.threadStreams().take();
+  }
+
+  /** Memory of this process that the GPU reaches, for the caller to close. */
+  public HostBuffer gpuHostBuffer(final long bytes) {
+    return devices.of(Tier.DEVICE).hostBuffer(bytes);
   }
 
   /**

@@ -113,6 +113,11 @@ final class FarDevice implements Device {
     closed = true;
   }
 
+  /** Where the host finds what the device knows by a far address. */
+  static long near(final long address) {
+    return address - FAR;
+  }
+
   private long reach(final long address, final long length) {
     if (address >= FAR) {
       return address - FAR;

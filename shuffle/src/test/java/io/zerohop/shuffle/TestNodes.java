@@ -34,6 +34,7 @@ public final class TestNodes {
         .poolBytes(16L << 20)
         .devicePoolBytes(16L << 20)
         .segmentBytes(2L << 20)
+        .deviceSegmentBytes(2L << 20)
         .neighbours(false)
         .connectLimit(Duration.ofSeconds(5))
         .requestLimit(Duration.ofSeconds(20));

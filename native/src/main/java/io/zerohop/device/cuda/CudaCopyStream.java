@@ -12,6 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUevent;
+import jcuda.driver.CUevent_flags;
 import jcuda.driver.CUstream;
 import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
@@ -24,6 +26,9 @@ import org.slf4j.LoggerFactory;
  * signal's abort word or this stream's own; what is behind a failed wait does nothing.
  *
  * <p>A batch may be filled again as soon as it was submitted.
+ *
+ * <p>On the calling thread's default stream, copies are in order with what other libraries enqueue
+ * there. Such a stream is submitted to by one thread; any thread may wait for it or close it.
  */
 final class CudaCopyStream implements CopyStream {
   private static final Logger LOG = LoggerFactory.getLogger(CudaCopyStream.class);
@@ -39,7 +44,11 @@ final class CudaCopyStream implements CopyStream {
   private final Consumer<Object> onClose;
   private final String name;
   private final int mostBlocks;
-  private final CUstream stream = new CUstream();
+  private final CUstream stream;
+
+  /** Behind what was submitted last, on a stream that is not ours alone; else null. */
+  private final CUevent last;
+
   private final CUdeviceptr finished = new Addresses.Result();
   private final StreamState state;
   private final LaunchRing ring;
@@ -51,12 +60,16 @@ final class CudaCopyStream implements CopyStream {
   private Duration lastLimit = Duration.ZERO;
   private boolean closed;
 
+  /**
+   * @param ofThread whether to use the calling thread's default stream instead of one of its own
+   */
   CudaCopyStream(
       final CudaContext context,
       final Consumer<Object> onClose,
       final String name,
       final Kernels.Copier copier,
-      final int mostMultiprocessors) {
+      final int mostMultiprocessors,
+      final boolean ofThread) {
     this.context = context;
     this.kernels = context.kernels();
     this.copier = copier;
@@ -64,9 +77,16 @@ final class CudaCopyStream implements CopyStream {
     this.name = name;
     this.mostBlocks = Math.max(1, Math.min(mostMultiprocessors, kernels.multiprocessors()));
     context.enter();
-    check(
-        JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING),
-        "cuStreamCreate");
+    stream = ofThread ? JCudaDriver.CU_STREAM_PER_THREAD : new CUstream();
+    last = ofThread ? new CUevent() : null;
+    if (ofThread) {
+      check(
+          JCudaDriver.cuEventCreate(last, CUevent_flags.CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    } else {
+      check(
+          JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING),
+          "cuStreamCreate");
+    }
     StreamState words = null;
     boolean done = false;
     try {
@@ -76,7 +96,7 @@ final class CudaCopyStream implements CopyStream {
       done = true;
     } finally {
       if (!done) {
-        JCudaDriver.cuStreamDestroy(stream);
+        destroyStream();
         JCudaDriver.cuMemFree(finished); // Nothing if there is none.
         if (words != null) {
           words.close();
@@ -85,6 +105,26 @@ final class CudaCopyStream implements CopyStream {
     }
     state = words;
     arguments = new GatherArguments(state.address(), ((Addresses.Result) finished).value());
+  }
+
+  private void destroyStream() {
+    if (last != null) {
+      JCudaDriver.cuEventDestroy(last);
+    } else {
+      JCudaDriver.cuStreamDestroy(stream);
+    }
+  }
+
+  /** Remembers how far the stream has to come; another thread has another stream by its name. */
+  private void mark() {
+    if (last != null) {
+      check(JCudaDriver.cuEventRecord(last, stream), "cuEventRecord");
+    }
+  }
+
+  /** Asks the driver whether everything that was submitted here is done. */
+  private int query() {
+    return last == null ? JCudaDriver.cuStreamQuery(stream) : JCudaDriver.cuEventQuery(last);
   }
 
   private void allocateFinished() {
@@ -110,6 +150,7 @@ final class CudaCopyStream implements CopyStream {
   public void await(final Signal signal, final int epoch, final Duration limit) {
     enter();
     launchSignals(List.of(new SignalEpoch(signal, epoch)), List.of(), limit);
+    mark();
   }
 
   @Override
@@ -124,6 +165,7 @@ final class CudaCopyStream implements CopyStream {
           JCudaDriver.cuStreamWriteValue32(stream, Addresses.device(address), epoch, 0),
           "cuStreamWriteValue32");
     }
+    mark();
   }
 
   @Override
@@ -152,6 +194,7 @@ final class CudaCopyStream implements CopyStream {
       engines().join(stream);
       then.forEach(next -> raise(next.signal(), next.epoch()));
     }
+    mark();
   }
 
   private EngineStreams engines() {
@@ -265,7 +308,7 @@ final class CudaCopyStream implements CopyStream {
   @Override
   public void synchronize(final Duration limit) {
     enter();
-    StreamWait.until(stream, limit, toString(), context.toString());
+    StreamWait.until(this::query, limit, toString(), context.toString());
     conditional = false;
     final WaitException failure = state.takeFailure(toString(), lastLimit, this::nameOfWait);
     awaited.clear();
@@ -307,7 +350,7 @@ final class CudaCopyStream implements CopyStream {
     context.enter();
     state.abort();
     try {
-      StreamWait.untilDone(stream, CLOSE_LIMIT, toString(), context.toString());
+      StreamWait.untilDone(this::query, CLOSE_LIMIT, toString(), context.toString());
       free();
     } catch (final ZerohopException e) {
       // Memory that a kernel may still use must not be freed; it goes with the process.
@@ -319,7 +362,7 @@ final class CudaCopyStream implements CopyStream {
     if (engines != null) {
       engines.close();
     }
-    JCudaDriver.cuStreamDestroy(stream);
+    destroyStream();
     JCudaDriver.cuMemFree(finished);
     ring.close();
     state.close();

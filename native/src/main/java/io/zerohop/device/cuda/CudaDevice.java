@@ -201,7 +201,14 @@ public final class CudaDevice implements Device {
   @Override
   public CopyStream openStream(final String name) {
     open.checkOpen();
-    return open.add(new CudaCopyStream(context, open::remove, name, copier, multiprocessors));
+    return open.add(
+        new CudaCopyStream(context, open::remove, name, copier, multiprocessors, false));
+  }
+
+  @Override
+  public CopyStream openThreadStream(final String name) {
+    open.checkOpen();
+    return open.add(new CudaCopyStream(context, open::remove, name, copier, multiprocessors, true));
   }
 
   @Override

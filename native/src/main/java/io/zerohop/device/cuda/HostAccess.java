@@ -62,7 +62,8 @@ final class HostAccess implements AutoCloseable {
 
   private void finish() {
     // An interrupted thread must not leave a copy behind that lands in somebody else's answer.
-    StreamWait.untilDone(stream, LIMIT, "host access", context.toString());
+    StreamWait.untilDone(
+        () -> JCudaDriver.cuStreamQuery(stream), LIMIT, "host access", context.toString());
   }
 
   private void check(final int status, final String call) {

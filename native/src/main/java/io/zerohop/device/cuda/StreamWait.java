@@ -4,8 +4,7 @@ import io.zerohop.device.WaitException;
 import io.zerohop.device.posix.Deadline;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
-import jcuda.driver.CUstream;
-import jcuda.driver.JCudaDriver;
+import java.util.function.IntSupplier;
 
 /** The host's wait for a stream: a short spin, then naps. Never without an end. */
 final class StreamWait {
@@ -16,16 +15,17 @@ final class StreamWait {
   private StreamWait() {}
 
   /**
-   * Waits until all work of a stream is done.
+   * Waits until the driver says that work is done.
    *
+   * @param query asks it, and gives the status of the answer
    * @throws WaitException (TIMEOUT, CANCELLED when the thread is interrupted)
    * @throws io.zerohop.device.ZerohopException FATAL if the work ended in an error of the context
    */
   static void until(
-      final CUstream stream, final Duration limit, final String what, final String where) {
+      final IntSupplier query, final Duration limit, final String what, final String where) {
     final Deadline deadline = Deadline.in(limit);
     long nap = FIRST_NAP_NANOS;
-    for (int spin = 0; !isDone(stream, deadline, limit, what, where); spin++) {
+    for (int spin = 0; !isDone(query, deadline, limit, what, where); spin++) {
       if (Thread.currentThread().isInterrupted()) {
         throw new WaitException(
             WaitException.Reason.CANCELLED, where + ": the wait for " + what + " was interrupted");
@@ -39,12 +39,12 @@ final class StreamWait {
    * The interrupt stays set.
    */
   static void untilDone(
-      final CUstream stream, final Duration limit, final String what, final String where) {
+      final IntSupplier query, final Duration limit, final String what, final String where) {
     final Deadline deadline = Deadline.in(limit);
     boolean interrupted = false;
     try {
       long nap = FIRST_NAP_NANOS;
-      for (int spin = 0; !isDone(stream, deadline, limit, what, where); spin++) {
+      for (int spin = 0; !isDone(query, deadline, limit, what, where); spin++) {
         interrupted |= Thread.interrupted(); // It would end each nap at once.
         nap = pause(spin, nap);
       }
@@ -56,12 +56,12 @@ final class StreamWait {
   }
 
   private static boolean isDone(
-      final CUstream stream,
+      final IntSupplier query,
       final Deadline deadline,
       final Duration limit,
       final String what,
       final String where) {
-    final int status = CudaStatus.observe(JCudaDriver.cuStreamQuery(stream));
+    final int status = CudaStatus.observe(query.getAsInt());
     if (status != CudaStatus.SUCCESS && status != CudaStatus.NOT_READY) {
       throw CudaStatus.failure(status, what, where);
     }

@@ -42,7 +42,7 @@ final class BenchGpu implements AutoCloseable {
   /** A stream that may occupy so many SMs. */
   CopyStream stream(final int multiprocessors) {
     return new CudaCopyStream(
-        context, closed -> {}, "bench", context.kernels().best(), multiprocessors);
+        context, closed -> {}, "bench", context.kernels().best(), multiprocessors, false);
   }
 
   /** Milliseconds between two events around work on a stream of CUDA's own. */

@@ -9,13 +9,18 @@ import io.zerohop.shuffle.pool.Region;
 public final class BatchImage {
   private final int partitions;
   private final int[] ends;
+  private final boolean hasChecksums;
   private final int[] checksums;
   private int filled;
   private int end;
   private int blocks;
   private Region region;
 
-  public BatchImage(final int partitions) {
+  /**
+   * @param checksums whether each block comes with a checksum
+   */
+  public BatchImage(final int partitions, final boolean checksums) {
+    this.hasChecksums = checksums;
     this.partitions = partitions;
     this.ends = new int[partitions];
     this.checksums = new int[partitions];
@@ -73,6 +78,10 @@ public final class BatchImage {
 
   int end(final int partition) {
     return ends[partition];
+  }
+
+  boolean checksums() {
+    return hasChecksums;
   }
 
   int checksum(final int partition) {

@@ -59,9 +59,8 @@ public final class Catalog {
       final long mapId,
       final int registration,
       final int partitions,
-      final boolean checksums,
       final List<BatchImage> batches) {
-    return publish(shuffleId, mapId, registration, partitions, checksums, batches, true);
+    return publish(shuffleId, mapId, registration, partitions, batches, true);
   }
 
   synchronized OwnOutput publish(
@@ -69,7 +68,6 @@ public final class Catalog {
       final long mapId,
       final int registration,
       final int partitions,
-      final boolean checksums,
       final List<BatchImage> batches,
       final boolean ready) {
     if (registration(shuffleId) != registration) {
@@ -81,7 +79,7 @@ public final class Catalog {
     final OwnShuffle shuffle = shuffleWithRoom(shuffleId, entryBytes);
     shuffle.chunks.forEach(ShuffleChunk::restoreHeader);
     final ShuffleChunk chunk = shuffle.last();
-    final int offset = chunk.append(mapId, partitions, checksums, batches);
+    final int offset = chunk.append(mapId, partitions, batches);
     if (ready) {
       chunk.signal(device, offset).raise(ShuffleChunk.READY_EPOCH);
     }

@@ -18,12 +18,12 @@ public final class EntryCursor {
   private long bytes;
   private int partitions;
   private int batches;
-  private boolean checksums;
 
   private long segmentId;
   private long extentOffset;
   private int extentLength;
   private int extentChecksum;
+  private boolean extentChecked;
 
   /** Points the cursor at an entry whose bytes all lie in the chunk; the owner needs no view. */
   void wrap(
@@ -34,7 +34,6 @@ public final class EntryCursor {
     bytes = length;
     partitions = getInt(EntryLayout.PARTITIONS_OFFSET);
     batches = getInt(EntryLayout.BATCHES_OFFSET);
-    checksums = (getInt(EntryLayout.FLAGS_OFFSET) & EntryLayout.FLAG_CHECKSUMS) != 0;
   }
 
   /** Partitions of the map output. */
@@ -45,11 +44,6 @@ public final class EntryCursor {
   /** Batches of the map output; a block has at most one extent in each. */
   public int batches() {
     return batches;
-  }
-
-  /** Whether extents carry a checksum. */
-  public boolean checksums() {
-    return checksums;
   }
 
   /** Index of the ready signal in its chunk. */
@@ -99,6 +93,7 @@ public final class EntryCursor {
     extentOffset = getLong(head + EntryLayout.BATCH_BASE) + start;
     extentLength = end - start;
     extentChecksum = getInt(block + EntryLayout.BLOCK_CRC);
+    extentChecked = (getInt(head + EntryLayout.BATCH_FLAGS) & EntryLayout.FLAG_CHECKSUMS) != 0;
     return true;
   }
 
@@ -117,7 +112,12 @@ public final class EntryCursor {
     return extentLength;
   }
 
-  /** CRC32C of the current extent; meaningless unless {@link #checksums}. */
+  /** Whether the current extent carries a checksum. */
+  public boolean checked() {
+    return extentChecked;
+  }
+
+  /** CRC32C of the current extent; meaningless unless {@link #checked}. */
   public int checksum() {
     return extentChecksum;
   }

@@ -30,7 +30,6 @@ final class EntryImage {
       final int partitions,
       final int readySignal,
       final int readyEpoch,
-      final boolean checksums,
       final List<BatchImage> batches) {
     final int bytes = Math.toIntExact(bytes(partitions, batches));
     buffer.setMemory(offset, bytes, (byte) 0);
@@ -41,7 +40,6 @@ final class EntryImage {
     buffer.putInt(offset + EntryLayout.READY_SIGNAL_OFFSET, readySignal);
     buffer.putInt(offset + EntryLayout.READY_EPOCH_OFFSET, readyEpoch);
     buffer.putInt(offset + EntryLayout.BATCHES_OFFSET, batches.size());
-    buffer.putInt(offset + EntryLayout.FLAGS_OFFSET, checksums ? EntryLayout.FLAG_CHECKSUMS : 0);
     int head = offset + EntryLayout.HEADER_BYTES;
     int table = EntryLayout.HEADER_BYTES + batches.size() * EntryLayout.BATCH_BYTES;
     for (final BatchImage batch : batches) {
@@ -50,6 +48,8 @@ final class EntryImage {
       buffer.putInt(head + EntryLayout.BATCH_LENGTH, batch.bytes());
       buffer.putInt(head + EntryLayout.BATCH_BLOCKS, batch.blocks());
       buffer.putInt(head + EntryLayout.BATCH_BITMAP, table);
+      buffer.putInt(
+          head + EntryLayout.BATCH_FLAGS, batch.checksums() ? EntryLayout.FLAG_CHECKSUMS : 0);
       writeTable(buffer, offset + table, partitions, batch);
       head += EntryLayout.BATCH_BYTES;
       table += (int) tableBytes(partitions, batch);

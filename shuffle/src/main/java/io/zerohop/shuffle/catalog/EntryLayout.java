@@ -10,13 +10,13 @@ package io.zerohop.shuffle.catalog;
  *      8 | shuffle id                 | partitions                 |
  *     16 | map id (64)                                             |
  *     24 | ready signal, its index    | ready epoch                |
- *     32 | batches                    | flags: 1 = block CRCs      |
+ *     32 | batches                    | zero                       |
  *     40 +---------------------------------------------------------+
  *        | batch heads, 32 bytes each                              |
  *        |   0 segment id (64)                                     |
  *        |   8 base: offset of the batch in the segment (64)       |
  *        |  16 bytes of the batch     | 20 non-empty blocks        |
- *        |  24 offset of its bitmap   | 28 zero                    |
+ *        |  24 offset of its bitmap   | 28 flags: 1 = block CRCs   |
  *        +---------------------------------------------------------+
  *        | for each batch                                          |
  *        |   bitmap: one bit a partition, in words of 64           |
@@ -40,10 +40,7 @@ public final class EntryLayout {
   static final int READY_SIGNAL_OFFSET = 24;
   static final int READY_EPOCH_OFFSET = 28;
   static final int BATCHES_OFFSET = 32;
-  static final int FLAGS_OFFSET = 36;
   static final int HEADER_BYTES = 40;
-
-  static final int FLAG_CHECKSUMS = 1;
 
   static final int BATCH_BYTES = 32;
   static final int BATCH_SEGMENT = 0;
@@ -51,6 +48,8 @@ public final class EntryLayout {
   static final int BATCH_LENGTH = 16;
   static final int BATCH_BLOCKS = 20;
   static final int BATCH_BITMAP = 24;
+  static final int BATCH_FLAGS = 28;
+  static final int FLAG_CHECKSUMS = 1;
 
   static final int BLOCK_BYTES = 8;
   static final int BLOCK_END = 0;

@@ -40,7 +40,7 @@ import io.zerohop.shuffle.pool.SegmentIds;
  */
 public final class RootLayout {
   static final long MAGIC = 0x31746f6f72685a5aL;
-  static final int VERSION = 1;
+  static final int VERSION = 2;
 
   static final int MAGIC_OFFSET = 0;
   static final int CRC_OFFSET = 8;

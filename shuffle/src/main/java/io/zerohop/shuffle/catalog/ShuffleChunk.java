@@ -98,15 +98,10 @@ final class ShuffleChunk {
   }
 
   /** Writes an entry that nobody can find yet; returns its offset. */
-  int append(
-      final long mapId,
-      final int partitions,
-      final boolean checksums,
-      final List<BatchImage> batches) {
+  int append(final long mapId, final int partitions, final List<BatchImage> batches) {
     final int offset = heapEnd;
     final int signal = usedSignals++;
-    EntryImage.write(
-        buffer, offset, shuffleId, mapId, partitions, signal, READY_EPOCH, checksums, batches);
+    EntryImage.write(buffer, offset, shuffleId, mapId, partitions, signal, READY_EPOCH, batches);
     heapEnd += (int) EntryImage.bytes(partitions, batches);
     return offset;
   }

@@ -36,6 +36,7 @@ public final class BlockFetcher implements AutoCloseable {
   private final FetchContext context;
   private final List<BlockSource> sources;
   private final FetchListener listener;
+  private final ReadSide side;
   private final BooleanSupplier ended;
   private final StagedQueue staged;
   private final Deque<InPlaceRequest> inPlace = new ArrayDeque<>();
@@ -53,6 +54,7 @@ public final class BlockFetcher implements AutoCloseable {
   /**
    * @param sources what to fetch; blocks of one source come in order, sources in any
    * @param transport moves what cannot be read in place
+   * @param side who reads them
    * @param cancelled asked often; true ends any wait
    */
   public BlockFetcher(
@@ -60,10 +62,12 @@ public final class BlockFetcher implements AutoCloseable {
       final List<BlockSource> sources,
       final StagedTransport transport,
       final FetchListener listener,
+      final ReadSide side,
       final BooleanSupplier cancelled) {
     this.context = context;
     this.sources = List.copyOf(sources);
     this.listener = listener;
+    this.side = side;
     this.ended = () -> closed || cancelled.getAsBoolean();
     this.staged = new StagedQueue(context, transport);
   }
@@ -136,6 +140,14 @@ public final class BlockFetcher implements AutoCloseable {
         return false;
       }
     }
+  }
+
+  /**
+   * Whether the current block is the last that is sure to be readable together: a reader that
+   * gathers the blocks of a window does so now. True of every staged block.
+   */
+  public boolean endsWindow() {
+    return block().path() == Path.STAGED || window == null || !window.hasNext();
   }
 
   /** The current block. */
@@ -223,15 +235,19 @@ public final class BlockFetcher implements AutoCloseable {
 
   /** Blocks in place need no memory; those that have to be copied come in windows of some bytes. */
   private int endOfWindow(final List<Block> blocks, final int from) {
-    final int most = Math.min(blocks.size(), from + context.config().windowBlocks());
     if (!context.devices().hasGpu()) {
-      return most;
+      return Math.min(blocks.size(), from + context.config().windowBlocks());
     }
+    final boolean onDevice = side == ReadSide.DEVICE;
+    final int most =
+        onDevice ? blocks.size() : Math.min(blocks.size(), from + context.config().windowBlocks());
+    final long mostBytes =
+        onDevice ? context.config().deviceWindowBytes() : context.config().windowBytes();
     int end = from;
     long bytes = 0;
     while (end < most) {
       bytes += blocks.get(end).bytes();
-      if (end > from && bytes > context.config().windowBytes()) {
+      if (end > from && bytes > mostBytes) {
         break;
       }
       end++;
@@ -271,7 +287,8 @@ public final class BlockFetcher implements AutoCloseable {
   private void openWindow() {
     final InPlaceRequest request = inPlace.poll();
     final InPlaceWindow opened =
-        InPlaceWindow.open(context, request.source, request.route.memory(), request.blocks, ended);
+        InPlaceWindow.open(
+            context, request.source, request.route.memory(), request.blocks, side, ended);
     if (opened == null) {
       reroute(request);
       return;

@@ -11,26 +11,42 @@ public final class ExtentList {
   private long[] addresses = new long[4];
   private int[] lengths = new int[4];
   private int[] checksums = new int[4];
+  private boolean[] checked = new boolean[4];
   private boolean[] far = new boolean[4];
   private int size;
 
   /** Adds a range that the host can read, whose checksum is not known. */
   public void add(final long address, final int length) {
-    add(address, length, 0, false);
+    add(address, length, false);
   }
 
-  /** Adds a range. */
-  public void add(
-      final long address, final int length, final int checksum, final boolean farFromHost) {
+  /** Adds a range whose checksum is not known. */
+  public void add(final long address, final int length, final boolean farFromHost) {
+    add(address, length, farFromHost, false, 0);
+  }
+
+  /**
+   * Adds a range.
+   *
+   * @param hasChecksum whether the checksum is one
+   */
+  void add(
+      final long address,
+      final int length,
+      final boolean farFromHost,
+      final boolean hasChecksum,
+      final int checksum) {
     if (size == addresses.length) {
       addresses = Arrays.copyOf(addresses, 2 * size);
       lengths = Arrays.copyOf(lengths, 2 * size);
       checksums = Arrays.copyOf(checksums, 2 * size);
+      checked = Arrays.copyOf(checked, 2 * size);
       far = Arrays.copyOf(far, 2 * size);
     }
     addresses[size] = address;
     lengths[size] = length;
     checksums[size] = checksum;
+    checked[size] = hasChecksum;
     far[size] = farFromHost;
     size++;
   }
@@ -53,6 +69,11 @@ public final class ExtentList {
   /** Forgets all ranges from this index on. */
   void truncate(final int newSize) {
     size = newSize;
+  }
+
+  /** Whether the checksum of a range is known. */
+  boolean isChecked(final int index) {
+    return checked[index];
   }
 
   /** Whether a range is one that the host cannot read. */

@@ -26,6 +26,9 @@ public interface FetchedBlock {
   /** Address of an extent in this process. */
   long extentAddress(int index);
 
+  /** Whether an extent lies in GPU memory; only if the blocks are read there. */
+  boolean extentOnDevice(int index);
+
   /** Length of an extent in bytes, positive. */
   int extentLength(int index);
 

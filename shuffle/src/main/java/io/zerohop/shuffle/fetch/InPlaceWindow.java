@@ -30,7 +30,6 @@ final class InPlaceWindow implements AutoCloseable {
   private final List<Block> notHeld = new ArrayList<>();
   private final ExtentList extents = new ExtentList();
   private int[] ends = new int[16];
-  private boolean checksums = true;
   private int next;
   private volatile boolean held = true;
   private volatile RetainedLeases retainer;
@@ -61,6 +60,7 @@ final class InPlaceWindow implements AutoCloseable {
       final BlockSource source,
       final BlockMemory memory,
       final List<Block> wanted,
+      final ReadSide side,
       final BooleanSupplier cancelled) {
     final LanePool.Lease lease = memory.lanes().take(context.config().connectLimit(), cancelled);
     if (lease == null) {
@@ -70,7 +70,9 @@ final class InPlaceWindow implements AutoCloseable {
     boolean done = false;
     try {
       window.lookUp(wanted, cancelled);
-      window.land(cancelled);
+      if (side == ReadSide.HOST) {
+        window.land(cancelled);
+      }
       done = true;
       return window;
     } finally {
@@ -156,7 +158,6 @@ final class InPlaceWindow implements AutoCloseable {
           "its map status says that it has about " + block.bytes() + " bytes, its owner has none",
           null);
     }
-    checksums &= cursor.checksums();
     if (blocks.size() == ends.length) {
       ends = java.util.Arrays.copyOf(ends, 2 * blocks.size());
     }
@@ -181,7 +182,7 @@ final class InPlaceWindow implements AutoCloseable {
     final boolean far =
         SegmentIds.tier(cursor.segmentId()) == Tier.DEVICE
             && !context.devices().hostAccessible(Tier.DEVICE);
-    extents.add(cursor.address(segment), cursor.length(), cursor.checksum(), far);
+    extents.add(cursor.address(segment), cursor.length(), far, cursor.checked(), cursor.checksum());
     return true;
   }
 
@@ -232,7 +233,7 @@ final class InPlaceWindow implements AutoCloseable {
   FetchedBlock next() {
     final int index = next++;
     final int from = index == 0 ? 0 : ends[index - 1];
-    if (checksums && context.config().checksum()) {
+    if (context.config().checksum()) {
       for (int i = from; i < ends[index]; i++) {
         verify(blocks.get(index), i);
       }
@@ -241,6 +242,9 @@ final class InPlaceWindow implements AutoCloseable {
   }
 
   private void verify(final Block block, final int extent) {
+    if (!extents.isChecked(extent) || extents.isFar(extent)) {
+      return;
+    }
     final int expected = extents.checksum(extent);
     final int actual = Crc32c.of(extents.address(extent), extents.length(extent));
     if (expected != actual) {

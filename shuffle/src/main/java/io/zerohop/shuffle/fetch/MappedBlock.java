@@ -52,6 +52,11 @@ final class MappedBlock implements FetchedBlock {
     return window.extents().length(from + checked(index));
   }
 
+  @Override
+  public boolean extentOnDevice(final int index) {
+    return window.extents().isFar(from + checked(index));
+  }
+
   private int checked(final int index) {
     return java.util.Objects.checkIndex(index, end - from);
   }

@@ -12,6 +12,7 @@ public final class Devices implements AutoCloseable {
   private final Device gpu;
   private final StreamPool hostStreams;
   private final StreamPool gpuStreams;
+  private final StreamPool threadStreams;
 
   /**
    * Opens host memory beside the GPU.
@@ -29,8 +30,9 @@ public final class Devices implements AutoCloseable {
       }
     }
     host = opened;
-    hostStreams = new StreamPool(host);
-    gpuStreams = gpu == null ? null : new StreamPool(gpu);
+    hostStreams = new StreamPool(host::openStream);
+    gpuStreams = gpu == null ? null : new StreamPool(gpu::openStream);
+    threadStreams = gpu == null ? null : new StreamPool(gpu::openThreadStream);
   }
 
   public Device host() {
@@ -59,6 +61,15 @@ public final class Devices implements AutoCloseable {
     return tier == Tier.HOST ? hostStreams : present(gpuStreams);
   }
 
+  /**
+   * Streams of the GPU that are in order with what other libraries do there for the same thread.
+   *
+   * @throws ZerohopException (FALLBACK) if this executor has no GPU
+   */
+  public StreamPool threadStreams() {
+    return present(threadStreams);
+  }
+
   private static <T> T present(final T ofGpu) {
     if (ofGpu == null) {
       throw new ZerohopException(
@@ -77,6 +88,7 @@ public final class Devices implements AutoCloseable {
     try {
       if (gpu != null) {
         gpuStreams.close();
+        threadStreams.close();
         gpu.close();
       }
     } finally {

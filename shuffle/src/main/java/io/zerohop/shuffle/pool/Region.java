@@ -25,6 +25,11 @@ public final class Region {
     return segment.memory();
   }
 
+  /** The kind of memory it is. */
+  public Tier tier() {
+    return SegmentIds.tier(memory().id());
+  }
+
   /** Offset in the segment. */
   public int offset() {
     return (int) offset;

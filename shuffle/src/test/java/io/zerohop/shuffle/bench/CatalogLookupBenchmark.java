@@ -77,12 +77,12 @@ public class CatalogLookupBenchmark {
     catalog = new Catalog(device, root, pool, reclaimer);
     final Random random = new Random(1);
     for (int map = 0; map < maps; map++) {
-      final BatchImage image = new BatchImage(partitions);
+      final BatchImage image = new BatchImage(partitions, true);
       for (int i = 0; i < partitions; i++) {
         image.add(random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(50), random.nextInt());
       }
       image.place(pool.allocate(image.bytes()));
-      catalog.publish(SHUFFLE, map, 0, partitions, true, List.of(image));
+      catalog.publish(SHUFFLE, map, 0, partitions, List.of(image));
     }
     final Segment mappedRoot = device.map(root.memory().segment().export(), "a peer");
     mapped[0] = new SegmentMemory(root.memory().id(), mappedRoot);
