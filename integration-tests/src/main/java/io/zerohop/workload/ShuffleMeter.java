@@ -17,7 +17,7 @@ import scala.collection.Iterator;
  *
  * <p>Spark's listener thread fills it; the caller lets that thread run dry before it reads.
  */
-final class ShuffleMeter extends SparkListener {
+public final class ShuffleMeter extends SparkListener {
   private static final String PREFIX = "zerohop.";
   private static final String SUFFIX = ".bytes";
 
@@ -58,7 +58,8 @@ final class ShuffleMeter extends SparkListener {
     shuffleBytes += written;
   }
 
-  synchronized void reset() {
+  /** Begins anew. */
+  public synchronized void reset() {
     bytesByPath.clear();
     stageMs = 0;
     writeNanos = 0;
@@ -66,7 +67,9 @@ final class ShuffleMeter extends SparkListener {
     shuffleBytes = 0;
   }
 
-  synchronized Outcome outcome(final String workload, final long rows, final double seconds) {
+  /** What has been added up. */
+  public synchronized Outcome outcome(
+      final String workload, final long rows, final double seconds) {
     return new Outcome(
         workload,
         null,

@@ -10,6 +10,8 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.spark.rapids.RapidsMode;
+import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.staged.BlockTransferTransport;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
@@ -87,7 +89,6 @@ final class ExecutorShuffle implements AutoCloseable {
       final SparkEnv env, final SparkConf conf, final byte[] secret) {
     final String socketDir = ZerohopConf.SOCKET_DIR.get(conf);
     final long poolBytes = PoolSizing.poolBytes(conf);
-    final CudaDevice device = testDevice(env, conf);
     final NodeConfig.Builder config =
         NodeConfig.builder()
             .appId(conf.getAppId())
@@ -95,7 +96,12 @@ final class ExecutorShuffle implements AutoCloseable {
             .socketBase(ZerohopConf.AUTO.equals(socketDir) ? null : Path.of(socketDir))
             .secret(secret)
             .poolBytes(poolBytes)
-            .devicePoolBytes(poolBytes)
+            .devicePoolBytes(ZerohopConf.DEVICE_POOL_SIZE.get(conf))
+            .deviceSegmentBytes(
+                Math.min(
+                    ZerohopConf.DEVICE_SEGMENT_SIZE.get(conf),
+                    ZerohopConf.DEVICE_POOL_SIZE.get(conf)))
+            .deviceWindowBytes(ZerohopConf.DEVICE_WINDOW_SIZE.get(conf))
             .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
             .keepEmpty(Duration.ofMillis(ZerohopConf.SEGMENT_IDLE.get(conf)))
             .checksum(ZerohopConf.CHECKSUM.get(conf))
@@ -106,11 +112,12 @@ final class ExecutorShuffle implements AutoCloseable {
             .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
             .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
             .landingBytes(ZerohopConf.LANDING_SIZE.get(conf));
-    if (device != null) {
-      final String seen = TopologyReader.read().fingerprint();
-      config.view(new Topology.View(env.executorId(), device.uuid(), seen));
-    }
     try {
+      final CudaDevice device = gpu(env, conf);
+      if (device != null) {
+        final String seen = TopologyReader.read().fingerprint();
+        config.view(new Topology.View(env.executorId(), device.uuid(), seen));
+      }
       final ShuffleNode node = ShuffleNode.start(config.build(), device);
       LOG.info(
           "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",
@@ -127,15 +134,19 @@ final class ExecutorShuffle implements AutoCloseable {
     }
   }
 
-  /** Null for host memory. */
-  private static CudaDevice testDevice(final SparkEnv env, final SparkConf conf) {
-    if (!ZerohopConf.TEST_DEVICE.get(conf).equals("cuda")) {
+  /** The GPU that RAPIDS uses here, or one for tests; null if blocks are not to lie on any. */
+  private static CudaDevice gpu(final SparkEnv env, final SparkConf conf) {
+    final int ordinal;
+    if (RapidsMode.isActive(conf)) {
+      ordinal = RapidsShuffle.deviceId();
+    } else if (ZerohopConf.TEST_DEVICE.get(conf).equals("cuda")) {
+      // Executors of one node take turns at its GPUs.
+      final String digits = env.executorId().replaceAll("\\D", "");
+      final int turn = digits.isEmpty() ? 0 : Integer.parseInt(digits);
+      ordinal = turn % Math.max(1, CudaDriver.devices());
+    } else {
       return null;
     }
-    // Executors of one node take turns at its GPUs.
-    final String digits = env.executorId().replaceAll("\\D", "");
-    final int turn = digits.isEmpty() ? 0 : Integer.parseInt(digits);
-    final int ordinal = turn % Math.max(1, CudaDriver.devices());
     final CudaDevice device = new CudaDevice(ordinal, ZerohopConf.CUDA_MULTIPROCESSORS.get(conf));
     LOG.info(
         "Zerohop: executor {} holds shuffle blocks on {}", env.executorId(), device.describe());
@@ -173,6 +184,27 @@ final class ExecutorShuffle implements AutoCloseable {
   /** This executor's blocks in memory, or null if it has none. */
   ShuffleNode node() {
     return node;
+  }
+
+  /**
+   * The same for shuffles whose batches lie in GPU memory.
+   *
+   * @throws IllegalStateException if this executor could not have them; its log says why
+   */
+  ShuffleNode gpuNode() {
+    if (node == null || !node.hasGpu()) {
+      throw new IllegalStateException(
+          "executor "
+              + env.executorId()
+              + " cannot shuffle in GPU memory (its log says why); set "
+              + ZerohopConf.RAPIDS_ENABLED.key()
+              + "=false to go on through host memory");
+    }
+    return node;
+  }
+
+  Duration requestLimit() {
+    return Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf));
   }
 
   /** What goes into map statuses: this executor's block manager and how to reach its memory. */

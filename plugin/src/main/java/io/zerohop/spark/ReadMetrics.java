@@ -1,6 +1,7 @@
 package io.zerohop.spark;
 
 import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.fetch.FetchListener;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**
@@ -20,8 +21,23 @@ public final class ReadMetrics {
     this.executor = executor;
   }
 
+  /** Counts what a fetch tells, for this reporter. */
+  public FetchListener listener(final ShuffleReadMetricsReporter reporter) {
+    return new FetchListener() {
+      @Override
+      public void fetched(final Path path, final long blocks, final long bytes) {
+        ReadMetrics.this.fetched(reporter, path, blocks, bytes);
+      }
+
+      @Override
+      public void waited(final long nanos) {
+        ReadMetrics.this.waited(reporter, nanos);
+      }
+    };
+  }
+
   /** Blocks arrived by {@code path}. */
-  public void fetched(
+  private void fetched(
       final ShuffleReadMetricsReporter reporter,
       final Path path,
       final long blocks,
@@ -38,7 +54,7 @@ public final class ReadMetrics {
   }
 
   /** The reader waited; Spark counts milliseconds, so the rest is kept for the next time. */
-  public void waited(final ShuffleReadMetricsReporter reporter, final long nanos) {
+  private void waited(final ShuffleReadMetricsReporter reporter, final long nanos) {
     waitedNanos += nanos;
     reporter.incFetchWaitTime(waitedNanos / NANOS_PER_MILLI);
     waitedNanos %= NANOS_PER_MILLI;

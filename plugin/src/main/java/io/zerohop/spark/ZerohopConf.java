@@ -139,6 +139,59 @@ public final class ZerohopConf {
               + " read in place.",
           text -> within(1L << 16, 1L << 40, bytes(text)));
 
+  public static final ConfEntry<Boolean> RAPIDS_ENABLED =
+      new ConfEntry<>(
+          PREFIX + "rapids.enabled",
+          "boolean",
+          "true",
+          "Whether shuffles of the RAPIDS Accelerator stay in GPU memory, where `spark.plugins` has"
+              + " both its plugin and io.zerohop.spark.ZerohopPlugin.",
+          ZerohopConf::bool);
+
+  public static final ConfEntry<Long> DEVICE_POOL_SIZE =
+      new ConfEntry<>(
+          PREFIX + "device.pool.size",
+          "size",
+          "8g",
+          "Most GPU memory that one executor may hold shuffle blocks in; RAPIDS' own pool leaves it"
+              + " free (spark.rapids.memory.gpu.reserve grows by it unless that is set). What does"
+              + " not fit goes to host memory.",
+          text -> within(1L << 20, 1L << 44, bytes(text)));
+
+  public static final ConfEntry<Long> DEVICE_SEGMENT_SIZE =
+      new ConfEntry<>(
+          PREFIX + "device.segment.size",
+          "size",
+          "512m",
+          "Size of the segments that the pool in GPU memory grows by; peers map each once.",
+          text -> within(2L << 20, 1L << 30, bytes(text)));
+
+  public static final ConfEntry<Long> DEVICE_WINDOW_SIZE =
+      new ConfEntry<>(
+          PREFIX + "device.window.size",
+          "size",
+          "512m",
+          "Most bytes of one owner that a reader on the GPU gathers by one launch.",
+          text -> within(1L << 16, 1L << 40, bytes(text)));
+
+  public static final ConfEntry<Long> RAPIDS_BATCH_SIZE =
+      new ConfEntry<>(
+          PREFIX + "rapids.batch.size",
+          "size",
+          "512m",
+          "How large the batches should be that readers hand to RAPIDS; smaller ones are"
+              + " concatenated.",
+          text -> within(1L << 20, 1L << 30, bytes(text)));
+
+  public static final ConfEntry<Long> RAPIDS_PACK_SIZE =
+      new ConfEntry<>(
+          PREFIX + "rapids.pack.size",
+          "size",
+          "64m",
+          "How many bytes of a RAPIDS map task are packed by one launch; as much of its memory is"
+              + " kept until then.",
+          text -> within(1L << 16, 1L << 30, bytes(text)));
+
   public static final ConfEntry<String> TEST_DEVICE =
       new ConfEntry<>(
           PREFIX + "test.device",
@@ -172,6 +225,12 @@ public final class ZerohopConf {
           WINDOW_BLOCKS,
           WINDOW_SIZE,
           LANDING_SIZE,
+          RAPIDS_ENABLED,
+          DEVICE_POOL_SIZE,
+          DEVICE_SEGMENT_SIZE,
+          DEVICE_WINDOW_SIZE,
+          RAPIDS_BATCH_SIZE,
+          RAPIDS_PACK_SIZE,
           CUDA_MULTIPROCESSORS,
           TEST_DEVICE);
 
@@ -193,7 +252,7 @@ public final class ZerohopConf {
     return Arrays.stream(conf.getAllWithPrefix(PREFIX))
         .map(Tuple2::_1)
         .map(name -> PREFIX + name)
-        .filter(key -> !known.contains(key))
+        .filter(key -> !known.contains(key) && !key.startsWith(PREFIX + "internal."))
         .sorted()
         .toList();
   }

@@ -16,19 +16,27 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
 
   private final byte[] secret;
   private final PathAccumulators accumulators;
+  private final boolean gpu;
 
   ZerohopShuffleHandle(
       final int shuffleId,
       final ShuffleDependency<K, V, C> dependency,
       final byte[] secret,
-      final PathAccumulators accumulators) {
+      final PathAccumulators accumulators,
+      final boolean gpu) {
     super(shuffleId, dependency);
+    this.gpu = gpu;
     this.secret = secret;
     this.accumulators = accumulators;
   }
 
   byte[] secret() {
     return secret;
+  }
+
+  /** Whether it carries RAPIDS' batches in GPU memory. */
+  boolean gpu() {
+    return gpu;
   }
 
   PathAccumulators accumulators() {

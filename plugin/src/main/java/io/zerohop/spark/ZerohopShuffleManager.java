@@ -1,6 +1,9 @@
 package io.zerohop.spark;
 
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.spark.rapids.RapidsReader;
+import io.zerohop.spark.rapids.RapidsShuffle;
+import io.zerohop.spark.rapids.RapidsWriter;
 import io.zerohop.spark.rows.RowsReader;
 import io.zerohop.spark.rows.RowsWriter;
 import io.zerohop.spark.staged.MapOutputFiles;
@@ -69,7 +72,11 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
       return super.registerShuffle(shuffleId, dependency);
     }
     return new ZerohopShuffleHandle<>(
-        shuffleId, dependency, secret, PathAccumulators.register(dependency.rdd().context()));
+        shuffleId,
+        dependency,
+        secret,
+        PathAccumulators.register(dependency.rdd().context()),
+        RapidsShuffle.isGpuShuffle(dependency));
   }
 
   @Override
@@ -84,6 +91,18 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
     }
     final ZerohopShuffleHandle<K, V, Object> ours = (ZerohopShuffleHandle<K, V, Object>) handle;
     final ExecutorShuffle here = executor(ours);
+    if (ours.gpu()) {
+      return new RapidsWriter<>(
+          ours.dependency(),
+          mapId,
+          context,
+          metrics,
+          here.gpuNode(),
+          files,
+          here.location(),
+          ZerohopConf.RAPIDS_PACK_SIZE.get(conf),
+          here.requestLimit());
+    }
     return new RowsWriter<>(
         ours.dependency(),
         mapId,
@@ -118,6 +137,18 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
         env.mapOutputTracker()
             .getMapSizesByExecutorId(
                 handle.shuffleId(), startMapIndex, endMapIndex, startPartition, endPartition);
+    if (ours.gpu()) {
+      return new RapidsReader<>(
+          ours.dependency(),
+          blocks,
+          context,
+          metrics,
+          new ReadMetrics(ours.accumulators(), here.metrics()),
+          here.gpuNode(),
+          here.transport(),
+          ZerohopConf.RAPIDS_BATCH_SIZE.get(conf),
+          here.requestLimit());
+    }
     if (here.node() == null) {
       return new BlockStoreShuffleReader<>(
           (BaseShuffleHandle<K, Object, C>) ours,

@@ -1,19 +1,13 @@
 package io.zerohop.spark.rows;
 
-import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Location;
-import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
-import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.transport.StagedTransport;
-import io.zerohop.spark.FailureOutcome;
 import io.zerohop.spark.ReadMetrics;
 import io.zerohop.spark.SparkLinks;
-import java.util.ArrayList;
+import io.zerohop.spark.TrackedBlocks;
 import java.util.List;
 import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
@@ -23,7 +17,6 @@ import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
-import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.Function2;
 import scala.Option;
@@ -91,23 +84,9 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   }
 
   private Iterator<? extends Product2<?, ?>> records() {
-    final List<BlockSource> sources = sources();
+    final List<BlockSource> sources = TrackedBlocks.sources(blocks);
     final BlockFetcher fetcher =
-        node.fetch(
-            sources,
-            staged,
-            new FetchListener() {
-              @Override
-              public void fetched(final Path path, final long blockCount, final long bytes) {
-                pathMetrics.fetched(metrics, path, blockCount, bytes);
-              }
-
-              @Override
-              public void waited(final long nanos) {
-                pathMetrics.waited(metrics, nanos);
-              }
-            },
-            context::isInterrupted);
+        node.fetch(sources, staged, pathMetrics.listener(metrics), context::isInterrupted);
     final UnsafeRows rows = UnsafeRows.of(dependency.serializer());
     final BlockRecords any = new StreamRecords(dependency.serializer());
     final BlockRecordIterator iterator =
@@ -130,47 +109,9 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
         (TaskCompletionListener)
             ended -> {
               iterator.count();
-              finish(fetcher);
+              TrackedBlocks.finish(fetcher, context);
             });
     return iterator;
-  }
-
-  /** At the task's end; a task that stopped early must not succeed on memory that was lost. */
-  private void finish(final BlockFetcher fetcher) {
-    try {
-      if (!fetcher.isClosed() && !context.isFailed() && !context.isInterrupted()) {
-        fetcher.checkIntact();
-      }
-    } catch (final ZerohopException e) {
-      throw FailureOutcome.raise(e);
-    } finally {
-      fetcher.close();
-    }
-  }
-
-  private List<BlockSource> sources() {
-    final List<BlockSource> sources = new ArrayList<>();
-    while (blocks.hasNext()) {
-      final Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>> owner = blocks.next();
-      final BlockManagerId address = owner._1();
-      final Option<String> topology = address.topologyInfo();
-      final Location location = topology.isDefined() ? Location.parse(topology.get()) : null;
-      sources.add(new BlockSource(address.executorId(), location, address, blocksOf(owner._2())));
-    }
-    return sources;
-  }
-
-  private static List<Block> blocksOf(final Seq<Tuple3<BlockId, Object, Object>> listed) {
-    final List<Block> blocks = new ArrayList<>(listed.length());
-    final Iterator<Tuple3<BlockId, Object, Object>> iterator = listed.iterator();
-    while (iterator.hasNext()) {
-      final Tuple3<BlockId, Object, Object> block = iterator.next();
-      final ShuffleBlockId id = (ShuffleBlockId) block._1();
-      blocks.add(
-          new Block(
-              id.shuffleId(), id.mapId(), (Integer) block._3(), id.reduceId(), (Long) block._2()));
-    }
-    return blocks;
   }
 
   @SuppressWarnings("unchecked")

@@ -1,0 +1,65 @@
+package io.zerohop.spark;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Location;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.TaskContext;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.storage.ShuffleBlockId;
+import scala.Option;
+import scala.Tuple2;
+import scala.Tuple3;
+import scala.collection.Iterator;
+import scala.collection.Seq;
+
+/** What all readers make of the blocks that Spark's tracker lists for a reduce task. */
+public final class TrackedBlocks {
+  private TrackedBlocks() {}
+
+  /** The blocks owner by owner. */
+  public static List<BlockSource> sources(
+      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks) {
+    final List<BlockSource> sources = new ArrayList<>();
+    while (blocks.hasNext()) {
+      final Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>> owner = blocks.next();
+      final BlockManagerId address = owner._1();
+      final Option<String> topology = address.topologyInfo();
+      final Location location = topology.isDefined() ? Location.parse(topology.get()) : null;
+      sources.add(new BlockSource(address.executorId(), location, address, blocksOf(owner._2())));
+    }
+    return sources;
+  }
+
+  private static List<Block> blocksOf(final Seq<Tuple3<BlockId, Object, Object>> listed) {
+    final List<Block> blocks = new ArrayList<>(listed.length());
+    final Iterator<Tuple3<BlockId, Object, Object>> iterator = listed.iterator();
+    while (iterator.hasNext()) {
+      final Tuple3<BlockId, Object, Object> block = iterator.next();
+      final ShuffleBlockId id = (ShuffleBlockId) block._1();
+      blocks.add(
+          new Block(
+              id.shuffleId(), id.mapId(), (Integer) block._3(), id.reduceId(), (Long) block._2()));
+    }
+    return blocks;
+  }
+
+  /**
+   * Ends a fetch with its task; a task that stopped early must not succeed on memory that was lost.
+   */
+  public static void finish(final BlockFetcher fetcher, final TaskContext context) {
+    try {
+      if (!fetcher.isClosed() && !context.isFailed() && !context.isInterrupted()) {
+        fetcher.checkIntact();
+      }
+    } catch (final ZerohopException e) {
+      throw FailureOutcome.raise(e);
+    } finally {
+      fetcher.close();
+    }
+  }
+}

@@ -1,0 +1,50 @@
+package io.zerohop.spark.rapids;
+
+import com.nvidia.spark.rapids.ShimLoader;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes RAPIDS take Zerohop for a manager that it may hand GPU batches to. It knows only its own,
+ * by the name that is set when its shuffle environment is made; so the environment is made once
+ * more while that name is set. To be called after RAPIDS' own plugin has started, in the driver,
+ * which plans, and in executors, where single partitions are asked about again.
+ */
+public final class RapidsLatch {
+  private static final Logger LOG = LoggerFactory.getLogger(RapidsLatch.class);
+  private static final String MANAGER = "spark.shuffle.manager";
+
+  private RapidsLatch() {}
+
+  /**
+   * Does so.
+   *
+   * @throws IllegalStateException if RAPIDS would not use GPU shuffles even so: its plans would not
+   *     fit what is shuffled
+   */
+  public static void close(final SparkEnv env) {
+    final SparkConf conf = env.conf();
+    final boolean usesGpu;
+    synchronized (RapidsLatch.class) {
+      final String ours = conf.get(MANAGER);
+      conf.set(MANAGER, ShimLoader.getRapidsShuffleManagerClass());
+      try {
+        usesGpu = RapidsClasses.get().initShuffleEnv(conf);
+      } finally {
+        conf.set(MANAGER, ours);
+      }
+    }
+    if (!usesGpu) {
+      throw new IllegalStateException(
+          "RAPIDS does not use GPU shuffles although "
+              + RapidsMode.MODE
+              + "="
+              + conf.get(RapidsMode.MODE, "")
+              + "; is spark.rapids.sql.enabled or spark.rapids.shuffle.enabled set to false? Set"
+              + " spark.zerohop.rapids.enabled=false to go on without");
+    }
+    LOG.info("Zerohop: RAPIDS hands its batches over in GPU memory");
+  }
+}

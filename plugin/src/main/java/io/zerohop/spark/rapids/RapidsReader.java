@@ -1,0 +1,101 @@
+package io.zerohop.spark.rapids;
+
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.ReadSide;
+import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.spark.ReadMetrics;
+import io.zerohop.spark.TrackedBlocks;
+import java.time.Duration;
+import java.util.List;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.util.TaskCompletionListener;
+import scala.Product2;
+import scala.Tuple2;
+import scala.Tuple3;
+import scala.collection.Iterator;
+import scala.collection.Seq;
+
+/**
+ * Reads the blocks of one reduce task of RAPIDS into batches on the GPU. RAPIDS combines and sorts
+ * by itself, so there is nothing else to do.
+ *
+ * @param <K> the partition, an Integer
+ * @param <C> a ColumnarBatch
+ */
+public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
+  private final ShuffleDependency<K, ?, C> dependency;
+  private final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks;
+  private final TaskContext context;
+  private final ShuffleReadMetricsReporter metrics;
+  private final ReadMetrics pathMetrics;
+  private final ShuffleNode node;
+  private final StagedTransport staged;
+  private final long batchBytes;
+  private final Duration limit;
+
+  /**
+   * A reader.
+   *
+   * @param blocks owners and their blocks, as Spark's tracker gives them
+   * @param batchBytes how large the batches that are handed out should be
+   * @param limit of one gather
+   */
+  public RapidsReader(
+      final ShuffleDependency<K, ?, C> dependency,
+      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
+      final TaskContext context,
+      final ShuffleReadMetricsReporter metrics,
+      final ReadMetrics pathMetrics,
+      final ShuffleNode node,
+      final StagedTransport staged,
+      final long batchBytes,
+      final Duration limit) {
+    this.dependency = dependency;
+    this.blocks = blocks;
+    this.context = context;
+    this.metrics = metrics;
+    this.pathMetrics = pathMetrics;
+    this.node = node;
+    this.staged = staged;
+    this.batchBytes = batchBytes;
+    this.limit = limit;
+  }
+
+  @Override
+  @SuppressWarnings("unchecked")
+  public Iterator<Product2<K, C>> read() {
+    final RapidsClasses rapids = RapidsClasses.get();
+    final List<BlockSource> sources = TrackedBlocks.sources(blocks);
+    final BlockFetcher fetcher =
+        node.fetch(
+            sources,
+            staged,
+            pathMetrics.listener(metrics),
+            ReadSide.DEVICE,
+            context::isInterrupted);
+    final BatchIterator batches =
+        new BatchIterator(
+            rapids,
+            fetcher,
+            sources,
+            new TableLanding(rapids, node, limit),
+            rapids.sparkTypes(dependency),
+            batchBytes,
+            context,
+            metrics);
+    context.addTaskCompletionListener(
+        (TaskCompletionListener)
+            ended -> {
+              batches.close();
+              TrackedBlocks.finish(fetcher, context);
+            });
+    return (Iterator<Product2<K, C>>) (Iterator<?>) batches;
+  }
+}

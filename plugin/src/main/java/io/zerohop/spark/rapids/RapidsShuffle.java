@@ -1,0 +1,18 @@
+package io.zerohop.spark.rapids;
+
+import org.apache.spark.ShuffleDependency;
+
+/** What the rest of the plugin asks about RAPIDS; nothing of it is loaded where RAPIDS is not. */
+public final class RapidsShuffle {
+  private RapidsShuffle() {}
+
+  /** Whether a shuffle carries batches in GPU memory. */
+  public static boolean isGpuShuffle(final ShuffleDependency<?, ?, ?> dependency) {
+    return RapidsClasses.isGpuShuffle(dependency);
+  }
+
+  /** The GPU that RAPIDS uses in this executor, by its number among those that are seen here. */
+  public static int deviceId() {
+    return RapidsClasses.get().deviceId();
+  }
+}

@@ -1,0 +1,194 @@
+package io.zerohop.spark.rapids;
+
+import ai.rapids.cudf.DeviceMemoryBuffer;
+import ai.rapids.cudf.Table;
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.spark.rapids.TableHeader.PackedTable;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * Brings the tables of fetched blocks into memory of RAPIDS: all that are asked for together by one
+ * allocation and one launch, wherever they lie. Blocks must stay readable until their tables were
+ * gathered. For one task's thread; owns what it has not handed out.
+ */
+final class TableLanding implements AutoCloseable {
+  private static final int ALIGNMENT = 256;
+
+  private final RapidsClasses rapids;
+  private final ShuffleNode node;
+  private final Duration limit;
+  private final HostStaging staging;
+  private final Deque<Waiting> waiting = new ArrayDeque<>();
+  private long waitingBytes;
+
+  /** A table and where its bytes are, within the GPU's reach. */
+  private record Waiting(PackedTable table, long address) {
+    long room() {
+      return (table.bytes() + ALIGNMENT - 1) & -ALIGNMENT;
+    }
+  }
+
+  /**
+   * @param limit of one gather
+   */
+  TableLanding(final RapidsClasses rapids, final ShuffleNode node, final Duration limit) {
+    this.rapids = rapids;
+    this.node = node;
+    this.limit = limit;
+    this.staging = new HostStaging(node::gpuHostBuffer);
+  }
+
+  /**
+   * Notes the tables of a block.
+   *
+   * @return rows of tables without columns
+   * @throws IOException if the block is damaged
+   */
+  long add(final FetchedBlock block) throws IOException {
+    return block.extentCount() == 0 ? addStream(block) : addExtents(block);
+  }
+
+  private long addExtents(final FetchedBlock block) throws IOException {
+    long rows = 0;
+    for (int i = 0; i < block.extentCount(); i++) {
+      if (block.extentOnDevice(i)) {
+        throw new IOException("a block begins with bytes of a table instead of its header");
+      }
+      final List<PackedTable> tables =
+          TableHeader.read(hostBytes(block.extentAddress(i), block.extentLength(i)));
+      final long bytes = TableHeader.payload(tables);
+      long address = 0;
+      if (bytes > 0) {
+        i++;
+        if (i == block.extentCount() || block.extentLength(i) != bytes) {
+          throw new IOException("a block's tables are not as long as their header says");
+        }
+        final boolean onDevice = block.extentOnDevice(i);
+        address = onDevice ? block.extentAddress(i) : staging.copy(block.extentAddress(i), bytes);
+      }
+      rows += addAll(tables, address);
+    }
+    return rows;
+  }
+
+  private long addStream(final FetchedBlock block) throws IOException {
+    long rows = 0;
+    try (InputStream in = block.stream()) {
+      List<PackedTable> tables = TableHeader.read(in);
+      while (tables != null) {
+        final long bytes = TableHeader.payload(tables);
+        rows += addAll(tables, bytes == 0 ? 0 : staging.read(in, bytes));
+        tables = TableHeader.read(in);
+      }
+    }
+    return rows;
+  }
+
+  private long addAll(final List<PackedTable> tables, final long from) {
+    long rows = 0;
+    long address = from;
+    for (final PackedTable table : tables) {
+      if (table.metadata().length == 0) {
+        rows += table.rows();
+      } else {
+        final Waiting next = new Waiting(table, address);
+        waiting.add(next);
+        waitingBytes += next.room();
+        address += table.bytes();
+      }
+    }
+    return rows;
+  }
+
+  private static ByteBuffer hostBytes(final long address, final int length) {
+    final byte[] bytes = new byte[length];
+    Platform.copyMemory(null, address, bytes, Platform.BYTE_ARRAY_OFFSET, length);
+    return ByteBuffer.wrap(bytes);
+  }
+
+  /** Whether no table waits to be gathered. */
+  boolean isEmpty() {
+    return waiting.isEmpty();
+  }
+
+  /** Bytes that the tables that wait will take. */
+  long bytes() {
+    return waitingBytes;
+  }
+
+  /**
+   * Gathers tables that wait, in their order, up to so many bytes but at least one.
+   *
+   * @return bytes that were gathered
+   */
+  long gather(final long mostBytes, final List<Table> to) {
+    final List<Waiting> now = new ArrayList<>();
+    long bytes = 0;
+    for (final Waiting next : waiting) {
+      if (!now.isEmpty() && bytes + next.room() > mostBytes) {
+        break;
+      }
+      now.add(next);
+      bytes += next.room();
+    }
+    final long total = Math.max(ALIGNMENT, bytes);
+    try (DeviceMemoryBuffer memory = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(total))) {
+      copy(now, memory.getAddress());
+      long offset = 0;
+      for (final Waiting table : now) {
+        to.add(table(table.table(), memory, offset));
+        offset += table.room();
+      }
+    }
+    for (int i = 0; i < now.size(); i++) {
+      waitingBytes -= waiting.remove().room();
+    }
+    if (waiting.isEmpty()) {
+      staging.close();
+    }
+    return bytes;
+  }
+
+  private void copy(final List<Waiting> tables, final long to) {
+    try (CopyStream stream = node.gpuStream()) {
+      final CopyBatch batch = stream.newBatch();
+      long at = to;
+      for (final Waiting next : tables) {
+        if (next.table().bytes() > 0) {
+          batch.add(next.address(), at, next.table().bytes());
+        }
+        at += next.room();
+      }
+      stream.submit(batch);
+      stream.synchronize(limit);
+    }
+  }
+
+  /** A table that holds a reference on its part of the memory. */
+  private static Table table(
+      final PackedTable packed, final DeviceMemoryBuffer memory, final long offset) {
+    final ByteBuffer metadata = ByteBuffer.allocateDirect(packed.metadata().length);
+    metadata.put(packed.metadata()).flip();
+    try (DeviceMemoryBuffer part = memory.slice(offset, packed.bytes())) {
+      return Table.fromPackedTable(metadata, part);
+    }
+  }
+
+  @Override
+  public void close() {
+    waiting.clear();
+    waitingBytes = 0;
+    staging.close();
+  }
+}

@@ -1,0 +1,6 @@
+package ai.rapids.cudf;
+
+/** As {@link MemoryBuffer}. */
+public abstract class BaseDeviceMemoryBuffer extends MemoryBuffer {
+  BaseDeviceMemoryBuffer() {}
+}
