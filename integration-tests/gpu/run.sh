@@ -1,21 +1,19 @@
 #!/usr/bin/env bash
-# Runs what only a GPU can show: the Device contract and fault tests, and the benchmarks.
+# Runs what only a GPU can show: the Device contract and fault tests, and the benchmarks. What needs
+# Spark too is rapids.sh.
 #
 #   run.sh pack DIR           collects everything into DIR (at most 60 MiB); needs the built tree
 #   run.sh test PACK OUT      the test suites on this GPU host; JUnit XML in OUT
 #   run.sh bench PACK OUT [gather|alltoall|signal]
 #                             the benchmarks; one JSON file each in OUT
 #   run.sh sanitize PACK OUT  the contract suite under compute-sanitizer; needs a CUDA toolkit
-#   run.sh spark PROJECT OUT  the demo's queries with their rows in GPU memory, every row compared
-#                             with sort shuffle's; needs JAVA_HOME, a JDK or JRE 17, and of the built
-#                             project integration-tests/target and plugin/target
 #
 # The GPU host needs a driver and nothing else: DIR holds a Java run time. Copy DIR there, with this
 # script in it, and run it there.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 
 pack() {
   local out="$1" root native
@@ -107,25 +105,5 @@ case "${1:-}" in
       grep -E "ERROR SUMMARY|RACECHECK SUMMARY|tests (successful|failed)" "$3/$tool.txt" | sort | uniq -c
     done
     summary "$3" "$(cat "$2/commit")" ;;
-  spark)
-    [ $# -eq 3 ] || usage
-    mkdir -p "$3"
-    run_dir="$(mktemp -d)"
-    built="$2/integration-tests/target"
-    timeout -k 10 "${BENCH_LIMIT:-300}" "$JAVA_HOME/bin/java" -Xmx512m \
-      -cp "$(echo "$built"/zerohop-integration-tests-*.jar):$built/application-jars/*:$built/spark-home/conf:$built/spark-home/jars/*" \
-      io.zerohop.bench.Bench host_job --commit "$(git -C "$here" rev-parse HEAD 2>/dev/null || echo unknown)" --project "$2" --run-dir "$run_dir" \
-      --scale 0.2 --quick-scale 0.2 --iterations 0 --contenders zerohop,sort --executor-cores 4 \
-      --conf spark.zerohop.test.device=cuda --out "$3/spark_cuda.json" &
-    job=$!
-    # Which processes have memory on which GPU meanwhile.
-    while kill -0 "$job" 2>/dev/null; do
-      nvidia-smi --query-compute-apps=gpu_uuid,process_name,used_memory --format=csv,noheader
-      sleep 2
-    done | sort | uniq -c > "$3/gpu_processes.txt"
-    wait "$job"
-    cat "$3/gpu_processes.txt"
-    ! grep -q '"staged_bytes" : [1-9]' "$3/spark_cuda.json" ||
-      { echo "some blocks were staged" >&2; exit 1; } ;;
   *) usage ;;
 esac

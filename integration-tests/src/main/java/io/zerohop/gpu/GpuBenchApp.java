@@ -39,12 +39,13 @@ public final class GpuBenchApp {
       final long ms = (Long) stage.completionTime().get() - (Long) stage.submissionTime().get();
       final long written = stage.taskMetrics().shuffleWriteMetrics().bytesWritten();
       final long read = stage.taskMetrics().shuffleReadMetrics().totalBytesRead();
-      // What only merges the partial results of the last step is not what is measured.
-      if (written > 1 << 20) {
+      // A stage that reads the large exchange writes its partial results to a small one, whose
+      // own reader, a single task, is not what is measured.
+      if (read > 0 && stage.numTasks() > 1) {
+        readMs += ms;
+      } else if (read == 0 && written > 0) {
         writeMs += ms;
         bytes += written;
-      } else if (read > 1 << 20) {
-        readMs += ms;
       }
     }
 
@@ -64,7 +65,8 @@ public final class GpuBenchApp {
 
   /**
    * @param args name of the shuffle, file to append to, millions of rows, map tasks, iterations,
-   *     partition counts separated by commas, and the queries
+   *     and what to run: a partition count, a colon and queries separated by commas, as often as
+   *     wanted
    */
   public static void main(final String[] args) throws Exception {
     final String shuffle = args[0];
@@ -75,9 +77,10 @@ public final class GpuBenchApp {
     final SparkSession spark = SparkSession.builder().getOrCreate();
     final StageTimes times = new StageTimes();
     spark.sparkContext().addSparkListener(times);
-    for (final String partitions : args[5].split(",")) {
+    for (final String step : args[5].trim().split("\\s+")) {
+      final String partitions = step.substring(0, step.indexOf(':'));
       spark.conf().set("spark.sql.shuffle.partitions", partitions);
-      for (final String name : List.of(args).subList(6, args.length)) {
+      for (final String name : step.substring(partitions.length() + 1).split(",")) {
         final String query = query(name, rows, maps, partitions);
         for (int i = 0; i <= iterations; i++) {
           times.reset();
@@ -88,6 +91,7 @@ public final class GpuBenchApp {
           final Map<String, Object> row = new LinkedHashMap<>();
           row.put("case", shuffle);
           row.put("query", name);
+          row.put("million_rows", Long.parseLong(args[2]));
           row.put("partitions", Integer.parseInt(partitions));
           row.put("iteration", i);
           row.put("seconds", seconds);

@@ -75,6 +75,29 @@ public abstract class DeviceContractTest extends SignalContract {
   }
 
   @Test
+  void aStreamOfTheThreadIsWaitedForAndClosedByAnyOther() {
+    try (Segment segment = device.allocate(1 << 22)) {
+      final byte[] bytes = random(3, 1 << 20);
+      subject.write(segment.address(), bytes);
+      final CopyStream stream = device.openThreadStream("of this thread");
+      final CopyBatch batch = stream.newBatch();
+      for (int i = 0; i < 3; i++) {
+        batch.clear();
+        batch.add(
+            segment.address() + ((long) i << 20), segment.address() + (i + 1L << 20), 1 << 20);
+        stream.submit(batch);
+      }
+      CompletableFuture.runAsync(() -> stream.synchronize(LIMIT)).join();
+      assertThat(subject.read(segment.address() + (3L << 20), bytes.length)).isEqualTo(bytes);
+      batch.clear();
+      batch.add(segment.address() + (1L << 20), segment.address(), 1 << 20);
+      stream.submit(batch);
+      CompletableFuture.runAsync(stream::close).join();
+      assertThat(subject.read(segment.address(), bytes.length)).isEqualTo(bytes);
+    }
+  }
+
+  @Test
   void closingTwiceIsClosingOnce() {
     final Segment segment = device.allocate(1);
     final SegmentHandle handle = segment.export();

@@ -103,6 +103,29 @@ public abstract class SignalContract {
   }
 
   @Test
+  void anInterruptedThreadStopsWaitingAndTheStreamCanBeClosed() {
+    try (Segment segment = device.allocate(1);
+        CopyStream stream = device.openStream("interrupted")) {
+      final Signal go = device.signal(segment, 0);
+      final CompletableFuture<Void> enqueued =
+          CompletableFuture.runAsync(() -> stream.await(go, 1, LIMIT));
+      CompletableFuture.delayedExecutor(
+              SHORT.toMillis(), java.util.concurrent.TimeUnit.MILLISECONDS)
+          .execute(() -> go.raise(1));
+      enqueued.join();
+      Thread.currentThread().interrupt();
+      try {
+        stream.synchronize(LIMIT);
+      } catch (final WaitException e) {
+        assertThat(e.reason()).isEqualTo(Reason.CANCELLED);
+      }
+      assertThat(Thread.interrupted()).as("the interrupt stays set").isTrue();
+      go.await(1, LIMIT, () -> false);
+      stream.synchronize(LIMIT);
+    }
+  }
+
+  @Test
   void synchronizeHasALimitAndCloseAbortsWhatHasNotBegun() {
     try (Segment segment = device.allocate(1)) {
       final Signal never = device.signal(segment, 0);

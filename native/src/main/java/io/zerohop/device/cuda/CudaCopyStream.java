@@ -34,6 +34,7 @@ final class CudaCopyStream implements CopyStream {
   private static final Logger LOG = LoggerFactory.getLogger(CudaCopyStream.class);
   private static final Duration CLOSE_LIMIT = Duration.ofSeconds(20);
   private static final int RING_BYTES = 8 << 20;
+  private static final int SPINS = 5_000;
   private static final int SIGNAL_BYTES = 16;
   private static final int LIST_BYTES_PER_COPY = 2 * Long.BYTES + Integer.BYTES;
   private static final int FINISHED_BYTES = Integer.BYTES;
@@ -56,6 +57,10 @@ final class CudaCopyStream implements CopyStream {
   private final Map<Integer, List<SignalEpoch>> awaited = new HashMap<>();
   private EngineStreams engines;
   private int launch;
+
+  /** Whether the last launch is the last of all that was submitted. */
+  private boolean endsWithLaunch;
+
   private boolean conditional;
   private Duration lastLimit = Duration.ZERO;
   private boolean closed;
@@ -116,7 +121,8 @@ final class CudaCopyStream implements CopyStream {
   }
 
   /** Remembers how far the stream has to come; another thread has another stream by its name. */
-  private void mark() {
+  private void mark(final boolean byLaunch) {
+    endsWithLaunch = byLaunch;
     if (last != null) {
       check(JCudaDriver.cuEventRecord(last, stream), "cuEventRecord");
     }
@@ -150,7 +156,7 @@ final class CudaCopyStream implements CopyStream {
   public void await(final Signal signal, final int epoch, final Duration limit) {
     enter();
     launchSignals(List.of(new SignalEpoch(signal, epoch)), List.of(), limit);
-    mark();
+    mark(true);
   }
 
   @Override
@@ -165,7 +171,7 @@ final class CudaCopyStream implements CopyStream {
           JCudaDriver.cuStreamWriteValue32(stream, Addresses.device(address), epoch, 0),
           "cuStreamWriteValue32");
     }
-    mark();
+    mark(false);
   }
 
   @Override
@@ -194,7 +200,7 @@ final class CudaCopyStream implements CopyStream {
       engines().join(stream);
       then.forEach(next -> raise(next.signal(), next.epoch()));
     }
-    mark();
+    mark(!byEngine);
   }
 
   private EngineStreams engines() {
@@ -308,13 +314,26 @@ final class CudaCopyStream implements CopyStream {
   @Override
   public void synchronize(final Duration limit) {
     enter();
-    StreamWait.until(this::query, limit, toString(), context.toString());
+    if (!endsWithLaunch || !endsSoon()) {
+      StreamWait.until(this::query, limit, toString(), context.toString());
+    }
     conditional = false;
     final WaitException failure = state.takeFailure(toString(), lastLimit, this::nameOfWait);
     awaited.clear();
     if (failure != null) {
       throw failure;
     }
+  }
+
+  /** Looks at the word that a launch writes in the end: asking the driver holds others up. */
+  private boolean endsSoon() {
+    for (int spin = 0; spin < SPINS; spin++) {
+      if (state.ended(launch)) {
+        return true;
+      }
+      Thread.onSpinWait();
+    }
+    return false;
   }
 
   private String nameOfWait(final int number, final int index) {

@@ -8,8 +8,8 @@ import java.util.function.IntSupplier;
 
 /** The host's wait for a stream: a short spin, then naps. Never without an end. */
 final class StreamWait {
-  private static final int SPINS = 200;
-  private static final long FIRST_NAP_NANOS = 20_000;
+  private static final int SPINS = 20;
+  private static final long FIRST_NAP_NANOS = 10_000;
   private static final long LONGEST_NAP_NANOS = 500_000;
 
   private StreamWait() {}

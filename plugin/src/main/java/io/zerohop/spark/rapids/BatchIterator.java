@@ -128,6 +128,7 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
   }
 
   private void fetchWindow() {
+    landing.finish(); // The fetcher lets go of the window that was gathered.
     do {
       if (!fetcher.next()) {
         finished = true;

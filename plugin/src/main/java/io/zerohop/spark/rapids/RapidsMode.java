@@ -48,11 +48,20 @@ public final class RapidsMode {
    * @throws IllegalStateException if the user forces a GPU mode that cannot work
    */
   public static void prepare(final SparkConf conf) {
+    prepare(conf, version());
+  }
+
+  /**
+   * The same for a version of RAPIDS.
+   *
+   * @param version null if it is not known
+   */
+  static void prepare(final SparkConf conf, final String version) {
     if (!concerns(conf)) {
       return;
     }
     final String mode = conf.get(MODE, "").toUpperCase(Locale.ROOT);
-    final String obstacle = obstacle(conf, mode, version());
+    final String obstacle = obstacle(conf, mode, version);
     if (obstacle == null) {
       conf.set(MODE, CACHE_ONLY);
       conf.set(ACTIVE, "true");

@@ -19,8 +19,9 @@ import org.apache.spark.unsafe.Platform;
 
 /**
  * Brings the tables of fetched blocks into memory of RAPIDS: all that are asked for together by one
- * allocation and one launch, wherever they lie. Blocks must stay readable until their tables were
- * gathered. For one task's thread; owns what it has not handed out.
+ * allocation and one launch, wherever they lie. The launch is in the order of the task's own
+ * stream, so tables may be used there at once; blocks must stay readable until {@link #finish}. For
+ * one task's thread; owns what it has not handed out.
  */
 final class TableLanding implements AutoCloseable {
   private static final int ALIGNMENT = 256;
@@ -31,6 +32,8 @@ final class TableLanding implements AutoCloseable {
   private final HostStaging staging;
   private final Deque<Waiting> waiting = new ArrayDeque<>();
   private long waitingBytes;
+  private CopyStream stream;
+  private boolean underWay;
 
   /** A table and where its bytes are, within the GPU's reach. */
   private record Waiting(PackedTable table, long address) {
@@ -154,24 +157,33 @@ final class TableLanding implements AutoCloseable {
     for (int i = 0; i < now.size(); i++) {
       waitingBytes -= waiting.remove().room();
     }
-    if (waiting.isEmpty()) {
-      staging.close();
-    }
     return bytes;
   }
 
   private void copy(final List<Waiting> tables, final long to) {
-    try (CopyStream stream = node.gpuStream()) {
-      final CopyBatch batch = stream.newBatch();
-      long at = to;
-      for (final Waiting next : tables) {
-        if (next.table().bytes() > 0) {
-          batch.add(next.address(), at, next.table().bytes());
-        }
-        at += next.room();
+    if (stream == null) {
+      stream = node.gpuStream();
+    }
+    final CopyBatch batch = stream.newBatch();
+    long at = to;
+    for (final Waiting next : tables) {
+      if (next.table().bytes() > 0) {
+        batch.add(next.address(), at, next.table().bytes());
       }
-      stream.submit(batch);
+      at += next.room();
+    }
+    stream.submit(batch);
+    underWay = true;
+  }
+
+  /** Waits until nothing of the blocks that were gathered is read any more. */
+  void finish() {
+    if (underWay) {
       stream.synchronize(limit);
+      underWay = false;
+    }
+    if (waiting.isEmpty()) {
+      staging.close();
     }
   }
 
@@ -189,6 +201,10 @@ final class TableLanding implements AutoCloseable {
   public void close() {
     waiting.clear();
     waitingBytes = 0;
+    if (stream != null) {
+      stream.close(); // Waits for what is under way, if finish did not.
+      stream = null;
+    }
     staging.close();
   }
 }

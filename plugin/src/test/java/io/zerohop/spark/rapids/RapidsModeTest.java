@@ -1,0 +1,88 @@
+package io.zerohop.spark.rapids;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+
+/** What is decided before RAPIDS starts. There is no RAPIDS here, so its version is made up. */
+class RapidsModeTest {
+  private static final String KNOWN = "26.08.1";
+
+  private static SparkConf conf() {
+    return new SparkConf(false)
+        .set("spark.plugins", "com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin")
+        .set("spark.shuffle.manager", "io.zerohop.spark.ZerohopShuffleManager");
+  }
+
+  @Test
+  void nothingStandsInTheWayOfTheTwoSettings() {
+    final SparkConf conf = conf();
+    RapidsMode.prepare(conf, KNOWN);
+    assertThat(RapidsMode.isActive(conf)).isTrue();
+    assertThat(conf.get(RapidsMode.MODE)).isEqualTo("CACHE_ONLY");
+    assertThat(conf.get(RapidsMode.RESERVE)).isEqualTo(Long.toString((640L << 20) + (8L << 30)));
+  }
+
+  @Test
+  void whatTheUserReservedStays() {
+    final SparkConf conf = conf().set(RapidsMode.RESERVE, "3g");
+    RapidsMode.prepare(conf, KNOWN);
+    assertThat(conf.get(RapidsMode.RESERVE)).isEqualTo("3g");
+  }
+
+  @Test
+  void obstaclesLeaveTheModeAloneAndNameTheRemedy() {
+    final String[][] obstacles = {
+      {"spark.shuffle.service.enabled", "true", "spark.shuffle.service.enabled=false"},
+      {"spark.authenticate", "true", "spark.authenticate=false"},
+      {"spark.rapids.shuffle.compression.codec", "lz4", "codec=none"},
+      {"spark.rapids.shuffle.mode", "MULTITHREADED", "remove that setting"},
+      {"spark.zerohop.rapids.enabled", "false", "spark.zerohop.rapids.enabled=true"},
+    };
+    for (final String[] obstacle : obstacles) {
+      final SparkConf conf = conf().set(obstacle[0], obstacle[1]);
+      final String before = conf.get(RapidsMode.MODE, "unset");
+      assertThat(RapidsMode.obstacle(conf, conf.get(RapidsMode.MODE, ""), KNOWN))
+          .contains(obstacle[2]);
+      RapidsMode.prepare(conf, KNOWN);
+      assertThat(RapidsMode.isActive(conf)).isFalse();
+      assertThat(conf.get(RapidsMode.MODE, "unset")).isEqualTo(before);
+      assertThat(conf.contains(RapidsMode.RESERVE)).isFalse();
+    }
+  }
+
+  @Test
+  void anotherRapidsIsNotTrusted() {
+    for (final String version : new String[] {null, "26.10.0", "26.080.1"}) {
+      final SparkConf conf = conf();
+      RapidsMode.prepare(conf, version);
+      assertThat(RapidsMode.isActive(conf)).as("%s", version).isFalse();
+    }
+  }
+
+  @Test
+  void aModeThatCannotWorkStopsTheApplication() {
+    for (final String mode : new String[] {"UCX", "CACHE_ONLY"}) {
+      final SparkConf conf =
+          conf().set(RapidsMode.MODE, mode).set("spark.rapids.shuffle.compression.codec", "lz4");
+      assertThatThrownBy(() -> RapidsMode.prepare(conf, KNOWN))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(mode)
+          .hasMessageContaining("none");
+    }
+  }
+
+  @Test
+  void withoutRapidsOrOurManagerNothingIsTouched() {
+    final SparkConf alone = conf().set("spark.plugins", "io.zerohop.spark.ZerohopPlugin");
+    final SparkConf sorted = conf().set("spark.shuffle.manager", "sort");
+    final SparkConf disabled = conf().set("spark.zerohop.enabled", "false");
+    for (final SparkConf conf : new SparkConf[] {alone, sorted, disabled}) {
+      final int settings = conf.getAll().length;
+      RapidsMode.prepare(conf, KNOWN);
+      assertThat(conf.getAll()).hasSize(settings);
+    }
+  }
+}
