@@ -15,6 +15,12 @@ public interface CopyStream extends AutoCloseable {
   /** Enqueues all copies of the batch; the batch must stay untouched until the stream passed it. */
   void submit(CopyBatch batch);
 
+  /** A new, empty batch of pieces of columns for this stream's device. */
+  SpliceBatch newSplice();
+
+  /** Enqueues the putting together of columns; the batch may be filled again at once. */
+  void submit(SpliceBatch batch);
+
   /**
    * Enqueues a wait until {@code signal} is at least {@code epoch}. When the limit passes, or the
    * signal is aborted, everything behind it is skipped and {@link #synchronize} throws.

@@ -7,6 +7,7 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
+import io.zerohop.device.SpliceBatch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import java.time.Duration;
@@ -185,6 +186,40 @@ final class FarDevice implements Device {
     }
   }
 
+  private final class FarSplice implements SpliceBatch {
+    private final SpliceBatch batch;
+
+    FarSplice(final SpliceBatch batch) {
+      this.batch = batch;
+    }
+
+    @Override
+    public void addOffsets(
+        final long source, final long destination, final int count, final int delta) {
+      batch.addOffsets(reach(source, 4L * count), reach(destination, 4L * count), count, delta);
+    }
+
+    @Override
+    public void beginBits(final long destination) {
+      batch.beginBits(reach(destination, 0));
+    }
+
+    @Override
+    public void addBits(final long source, final int count) {
+      batch.addBits(source == 0 ? 0 : reach(source, (count + 7) / 8), count);
+    }
+
+    @Override
+    public boolean isEmpty() {
+      return batch.isEmpty();
+    }
+
+    @Override
+    public void clear() {
+      batch.clear();
+    }
+  }
+
   private final class FarStream implements CopyStream {
     private final CopyStream stream;
 
@@ -201,6 +236,17 @@ final class FarDevice implements Device {
     public void submit(final CopyBatch batch) {
       busy.add(this);
       stream.submit(((FarBatch) batch).batch);
+    }
+
+    @Override
+    public SpliceBatch newSplice() {
+      return new FarSplice(stream.newSplice());
+    }
+
+    @Override
+    public void submit(final SpliceBatch batch) {
+      busy.add(this);
+      stream.submit(((FarSplice) batch).batch);
     }
 
     @Override

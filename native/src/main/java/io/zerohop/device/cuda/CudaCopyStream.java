@@ -4,6 +4,8 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Signal;
 import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.SpliceBatch;
+import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import java.time.Duration;
@@ -150,6 +152,29 @@ final class CudaCopyStream implements CopyStream {
   @Override
   public void submit(final CopyBatch batch) {
     submit(batch, List.of(), List.of(), Duration.ZERO);
+  }
+
+  @Override
+  public SpliceBatch newSplice() {
+    return new SpliceLists();
+  }
+
+  @Override
+  public void submit(final SpliceBatch batch) {
+    enter();
+    if (!(batch instanceof SpliceLists lists)) {
+      throw new IllegalArgumentException("not a batch of a CUDA device: " + batch);
+    }
+    if (lists.isEmpty()) {
+      return;
+    }
+    final int number = ++launch;
+    final int at = ring.take(SpliceArguments.bytes(lists), number);
+    arguments.begin(number, conditional);
+    final SpliceArguments work = new SpliceArguments(lists, ring.bytes(), at, ring.address(at));
+    kernels.launchSplice(
+        stream, Math.min(mostBlocks, work.blocks()), arguments.struct(), work.struct());
+    mark(true);
   }
 
   @Override

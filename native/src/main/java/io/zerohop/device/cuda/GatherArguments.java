@@ -21,7 +21,8 @@ final class GatherArguments {
 
   private final byte[] array = new byte[BYTES];
   private final ByteBuffer bytes = ByteBuffer.wrap(array).order(ByteOrder.nativeOrder());
-  private final Pointer pointer = Pointer.to(Pointer.to(array));
+  private final Pointer struct = Pointer.to(array);
+  private final Pointer pointer = Pointer.to(struct);
 
   GatherArguments(final long stateAddress, final long finishedAddress) {
     bytes.putLong(STATE, stateAddress);
@@ -56,6 +57,11 @@ final class GatherArguments {
   void raises(final long address, final int count) {
     bytes.putLong(RAISES, address);
     bytes.putInt(RAISE_COUNT, count);
+  }
+
+  /** The struct itself, where it is one argument of several. */
+  Pointer struct() {
+    return struct;
   }
 
   Pointer pointer() {
