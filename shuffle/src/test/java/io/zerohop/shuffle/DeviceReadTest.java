@@ -171,6 +171,7 @@ class DeviceReadTest {
     int blocks = 0;
     int windows = 0;
     int onDevice = 0;
+    final List<FetchedBlock> all = new ArrayList<>();
     try (BlockFetcher fetcher =
         reader.fetch(
             List.of(source),
@@ -186,7 +187,14 @@ class DeviceReadTest {
         }
         blocks++;
         windows += fetcher.endsWindow() ? 1 : 0;
+        all.add(block);
       }
+      assertThat(reader.stats().openLeases()).isEqualTo(windows);
+      for (final FetchedBlock block : all) {
+        assertThat(gather(reader, block)).isEqualTo(expected(block.block(), 2));
+      }
+      fetcher.releaseWindows();
+      assertThat(reader.stats().openLeases()).isZero();
     }
     assertThat(blocks).isEqualTo(source.blocks().size());
     assertThat(onDevice).isGreaterThan(blocks);

@@ -168,8 +168,13 @@ final class CudaCopyStream implements CopyStream {
     if (lists.isEmpty()) {
       return;
     }
+    final int bytes = SpliceArguments.bytes(lists);
+    if (bytes > ring.largest()) {
+      throw new IllegalArgumentException(
+          "too many pieces of columns for one submission: " + lists.offsets() + lists.runs());
+    }
     final int number = ++launch;
-    final int at = ring.take(SpliceArguments.bytes(lists), number);
+    final int at = ring.take(bytes, number);
     arguments.begin(number, conditional);
     final SpliceArguments work = new SpliceArguments(lists, ring.bytes(), at, ring.address(at));
     kernels.launchSplice(

@@ -21,13 +21,16 @@ import scala.Tuple2;
 import scala.collection.AbstractIterator;
 
 /**
- * The batches of one reduce task. Blocks are gathered window by window, and the tables of as many
- * windows as make up a batch are concatenated once, which RAPIDS would do otherwise. Whoever takes
- * a batch closes it.
+ * The batches of one reduce task: blocks of as many windows as make up a batch are gathered at
+ * once, into one table. What cannot be put together so is concatenated by cudf. Whoever takes a
+ * batch closes it.
  */
 final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBatch>>
     implements AutoCloseable {
   private static final long LEAST_BATCH_BYTES = 4L << 20;
+
+  /** Of pinned host memory in which tables wait that came through the host. */
+  private static final long MOST_STAGED_BYTES = 64L << 20;
 
   private final RapidsClasses rapids;
   private final BlockFetcher fetcher;
@@ -87,23 +90,23 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
 
   /** The next batch; null at the end. */
   private ColumnarBatch load() {
-    long bytes = 0;
-    while (bytes < mostBytes) {
+    while (gathered.isEmpty()) {
       if (landing.isEmpty()) {
-        if (finished) {
+        letGo();
+        while (!finished
+            && landing.bytes() < mostBytes
+            && landing.stagedBytes() < MOST_STAGED_BYTES) {
+          fetchWindow();
+        }
+        if (landing.isEmpty()) {
           break;
         }
-        fetchWindow();
-      } else {
-        rapids.acquireSemaphore(context);
-        try {
-          bytes += landing.gather(mostBytes - bytes, gathered);
-        } catch (final RuntimeException e) {
-          shrink(e);
-          if (!gathered.isEmpty()) {
-            break;
-          }
-        }
+      }
+      rapids.acquireSemaphore(context);
+      try {
+        landing.gather(mostBytes, gathered);
+      } catch (final RuntimeException e) {
+        shrink(e);
       }
     }
     if (!gathered.isEmpty()) {
@@ -127,8 +130,13 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
     mostBytes /= 2;
   }
 
+  /** Ends the leases on what was gathered, when nothing of it is read any more. */
+  private void letGo() {
+    landing.finish();
+    fetcher.releaseWindows();
+  }
+
   private void fetchWindow() {
-    landing.finish(); // The fetcher lets go of the window that was gathered.
     do {
       if (!fetcher.next()) {
         finished = true;

@@ -56,6 +56,11 @@ final class HostStaging implements AutoCloseable {
     return at;
   }
 
+  /** Bytes of its buffers. */
+  long bytes() {
+    return buffers.stream().mapToLong(HostBuffer::bytes).sum();
+  }
+
   private long take(final long bytes) {
     if (end - next < bytes) {
       final HostBuffer buffer = allocator.apply(Math.max(BUFFER_BYTES, bytes));

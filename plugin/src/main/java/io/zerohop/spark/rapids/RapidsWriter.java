@@ -41,6 +41,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private final long packBytes;
   private final TableOutput output;
   private final TableBatch pending;
+  private final OffsetBounds bounds;
   private long packNanos;
   private long[] partitionLengths;
 
@@ -70,6 +71,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     final int partitions = dependency.partitioner().numPartitions();
     this.output = new TableOutput(dependency.shuffleId(), mapId, partitions, node, files, limit);
     this.pending = new TableBatch(partitions);
+    this.bounds = new OffsetBounds(node, limit);
     context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }
 
@@ -132,6 +134,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
 
   private void flush() throws IOException {
     final long start = System.nanoTime();
+    bounds.read(pending);
     output.append(pending);
     pending.clear();
     packNanos += System.nanoTime() - start;
@@ -153,6 +156,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       throw new UncheckedIOException("Could not delete a temporary file of map output " + mapId, e);
     } finally {
       pending.close();
+      bounds.close();
     }
   }
 

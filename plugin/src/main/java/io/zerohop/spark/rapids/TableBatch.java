@@ -7,6 +7,7 @@ import io.zerohop.spark.rapids.TableHeader.PackedTable;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.apache.spark.unsafe.Platform;
 
 /**
@@ -18,19 +19,48 @@ final class TableBatch implements AutoCloseable {
   private static final int MOST_CHUNK_BYTES = 1 << 30;
 
   private final int partitions;
-  private final List<List<PackedTable>> tables;
-  private final List<List<DeviceMemoryBuffer>> buffers;
+  private final List<List<Pending>> tables;
   private final List<Integer> used = new ArrayList<>();
   private long bytes;
   private long headers;
 
+  /** A table whose header is not complete before its offsets were read. */
+  static final class Pending {
+    private final int rows;
+    private final byte[] metadata;
+    private final DeviceMemoryBuffer buffer;
+    private int[] bounds = {};
+
+    private Pending(final int rows, final byte[] metadata, final DeviceMemoryBuffer buffer) {
+      this.rows = rows;
+      this.metadata = metadata;
+      this.buffer = buffer;
+    }
+
+    byte[] metadata() {
+      return metadata;
+    }
+
+    /** Where its bytes lie on the GPU; 0 if it has none. */
+    long address() {
+      return buffer == null ? 0 : buffer.getAddress();
+    }
+
+    /** The first and last offset of each column that has some. */
+    void bounds(final int[] read) {
+      bounds = read;
+    }
+
+    private PackedTable table() {
+      return new PackedTable(rows, metadata, buffer == null ? 0 : buffer.getLength(), bounds);
+    }
+  }
+
   TableBatch(final int partitions) {
     this.partitions = partitions;
     tables = new ArrayList<>(partitions);
-    buffers = new ArrayList<>(partitions);
     for (int i = 0; i < partitions; i++) {
       tables.add(null);
-      buffers.add(null);
     }
   }
 
@@ -56,24 +86,29 @@ final class TableBatch implements AutoCloseable {
       final int partition, final int rows, final byte[] metadata, final DeviceMemoryBuffer buffer) {
     if (tables.get(partition) == null) {
       tables.set(partition, new ArrayList<>(1));
-      buffers.set(partition, new ArrayList<>(1));
       used.add(partition);
     }
-    final long length = buffer == null ? 0 : buffer.getLength();
-    if (length > 0) {
+    final boolean hasBytes = buffer != null && buffer.getLength() > 0;
+    if (hasBytes) {
       buffer.incRefCount();
-      buffers.get(partition).add(buffer);
+      bytes += buffer.getLength();
     }
-    tables.get(partition).add(new PackedTable(rows, metadata, length));
-    bytes += length;
+    tables.get(partition).add(new Pending(rows, metadata, hasBytes ? buffer : null));
+  }
+
+  /** Gives every table. */
+  void forEach(final Consumer<Pending> consumer) {
+    for (final int partition : used) {
+      tables.get(partition).forEach(consumer);
+    }
   }
 
   /** Writes the header of a partition's tables to a fresh array; empty if it has none. */
   byte[] header(final int partition) {
-    final List<PackedTable> of = tables.get(partition);
-    if (of == null) {
+    if (tables.get(partition) == null) {
       return new byte[0];
     }
+    final List<PackedTable> of = tables.get(partition).stream().map(Pending::table).toList();
     final byte[] header = new byte[TableHeader.bytes(of)];
     TableHeader.write(of, ByteBuffer.wrap(header));
     return header;
@@ -114,8 +149,12 @@ final class TableBatch implements AutoCloseable {
     return new Source(true) {
       @Override
       public void forEachChunk(final int partition, final ExtentConsumer consumer) {
-        if (buffers.get(partition) != null) {
-          buffers.get(partition).forEach(buffer -> chunks(buffer, consumer));
+        if (tables.get(partition) != null) {
+          for (final Pending table : tables.get(partition)) {
+            if (table.buffer != null) {
+              chunks(table.buffer, consumer);
+            }
+          }
         }
       }
     };
@@ -139,9 +178,11 @@ final class TableBatch implements AutoCloseable {
   void clear() {
     freeHeaders();
     for (final int partition : used) {
-      buffers.get(partition).forEach(DeviceMemoryBuffer::close);
-      buffers.set(partition, null);
-      tables.set(partition, null);
+      for (final Pending table : tables.set(partition, null)) {
+        if (table.buffer != null) {
+          table.buffer.close();
+        }
+      }
     }
     used.clear();
     bytes = 0;

@@ -19,7 +19,8 @@ import java.util.List;
  *  | magic    | tables   | bytes of the header    |
  *  for each table
  *  | rows     | metadata bytes | bytes of the table (64)         |
- *  | cudf's metadata                                             |
+ *  | bounds   | zero           | cudf's metadata ...             |
+ *  | bounds: the first and the last offset of each column that has some
  * </pre>
  *
  * <p>The tables' bytes follow one another without gaps. A batch without columns is a table of
@@ -28,7 +29,7 @@ import java.util.List;
 final class TableHeader {
   private static final int MAGIC = 0x31544a5a;
   private static final int FIXED_BYTES = 16;
-  private static final int TABLE_BYTES = 16;
+  private static final int TABLE_BYTES = 24;
   private static final int MOST_BYTES = 1 << 30;
 
   /**
@@ -36,8 +37,10 @@ final class TableHeader {
    *
    * @param metadata as cudf made it; empty if it has no columns
    * @param bytes of its packed columns
+   * @param bounds first and last offset of each of {@link PackedColumns#bounded}, in this order;
+   *     empty if they are not known
    */
-  record PackedTable(int rows, byte[] metadata, long bytes) {}
+  record PackedTable(int rows, byte[] metadata, long bytes, int[] bounds) {}
 
   private TableHeader() {}
 
@@ -45,7 +48,8 @@ final class TableHeader {
   static int bytes(final List<PackedTable> tables) {
     int bytes = FIXED_BYTES;
     for (final PackedTable table : tables) {
-      bytes = Math.addExact(bytes, TABLE_BYTES + table.metadata().length);
+      bytes =
+          Math.addExact(bytes, TABLE_BYTES + table.metadata().length + 4 * table.bounds().length);
     }
     return bytes;
   }
@@ -56,7 +60,10 @@ final class TableHeader {
     to.putInt(MAGIC).putInt(tables.size()).putLong(bytes(tables));
     for (final PackedTable table : tables) {
       to.putInt(table.rows()).putInt(table.metadata().length).putLong(table.bytes());
-      to.put(table.metadata());
+      to.putInt(table.bounds().length).putInt(0).put(table.metadata());
+      for (final int bound : table.bounds()) {
+        to.putInt(bound);
+      }
     }
   }
 
@@ -79,12 +86,22 @@ final class TableHeader {
         final int rows = from.getInt();
         final int metadataBytes = from.getInt();
         final long bytes = from.getLong();
-        if (rows < 0 || bytes < 0 || metadataBytes < 0 || metadataBytes > from.remaining()) {
+        final int boundCount = from.getInt();
+        from.getInt();
+        final boolean fits =
+            metadataBytes >= 0
+                && boundCount >= 0
+                && metadataBytes + 4L * boundCount <= from.remaining();
+        if (rows < 0 || bytes < 0 || !fits) {
           throw damaged();
         }
         final byte[] metadata = new byte[metadataBytes];
         from.get(metadata);
-        tables.add(new PackedTable(rows, metadata, bytes));
+        final int[] bounds = new int[boundCount];
+        for (int bound = 0; bound < boundCount; bound++) {
+          bounds[bound] = from.getInt();
+        }
+        tables.add(new PackedTable(rows, metadata, bytes, bounds));
       }
       if (from.hasRemaining()) {
         throw damaged();

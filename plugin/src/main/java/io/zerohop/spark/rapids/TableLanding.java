@@ -4,6 +4,7 @@ import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.Table;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
+import io.zerohop.device.SpliceBatch;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.TableHeader.PackedTable;
@@ -130,8 +131,14 @@ final class TableLanding implements AutoCloseable {
     return waitingBytes;
   }
 
+  /** Bytes of pinned host memory that hold some of them. */
+  long stagedBytes() {
+    return staging.bytes();
+  }
+
   /**
-   * Gathers tables that wait, in their order, up to so many bytes but at least one.
+   * Gathers tables that wait, in their order, up to so many bytes but at least one; into one table
+   * where that can be done.
    *
    * @return bytes that were gathered
    */
@@ -145,35 +152,55 @@ final class TableLanding implements AutoCloseable {
       now.add(next);
       bytes += next.room();
     }
-    final long total = Math.max(ALIGNMENT, bytes);
-    try (DeviceMemoryBuffer memory = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(total))) {
-      copy(now, memory.getAddress());
-      long offset = 0;
-      for (final Waiting table : now) {
-        to.add(table(table.table(), memory, offset));
-        offset += table.room();
-      }
+    if (stream == null) {
+      stream = node.gpuStream();
     }
+    final TableAssembly plan =
+        now.size() == 1 ? null : TableAssembly.plan(now.stream().map(Waiting::table).toList());
+    if (plan != null) {
+      to.add(assemble(plan, now));
+    } else {
+      copy(now, Math.max(ALIGNMENT, bytes), to);
+    }
+    underWay = true;
     for (int i = 0; i < now.size(); i++) {
       waitingBytes -= waiting.remove().room();
     }
     return bytes;
   }
 
-  private void copy(final List<Waiting> tables, final long to) {
-    if (stream == null) {
-      stream = node.gpuStream();
+  /** Brings the tables right into the columns of one. */
+  private Table assemble(final TableAssembly plan, final List<Waiting> tables) {
+    try (DeviceMemoryBuffer memory =
+        rapids.withRetry(() -> DeviceMemoryBuffer.allocate(plan.bytes()))) {
+      final CopyBatch copy = stream.newBatch();
+      final SpliceBatch splice = stream.newSplice();
+      final long[] sources = tables.stream().mapToLong(Waiting::address).toArray();
+      plan.fill(sources, memory.getAddress(), copy, splice);
+      stream.submit(copy);
+      stream.submit(splice);
+      return Table.fromPackedTable(plan.metadata(), memory);
     }
-    final CopyBatch batch = stream.newBatch();
-    long at = to;
-    for (final Waiting next : tables) {
-      if (next.table().bytes() > 0) {
-        batch.add(next.address(), at, next.table().bytes());
+  }
+
+  /** Brings the tables as they are. */
+  private void copy(final List<Waiting> tables, final long total, final List<Table> to) {
+    try (DeviceMemoryBuffer memory = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(total))) {
+      final CopyBatch batch = stream.newBatch();
+      long at = memory.getAddress();
+      for (final Waiting next : tables) {
+        if (next.table().bytes() > 0) {
+          batch.add(next.address(), at, next.table().bytes());
+        }
+        at += next.room();
       }
-      at += next.room();
+      stream.submit(batch);
+      long offset = 0;
+      for (final Waiting next : tables) {
+        to.add(table(next.table(), memory, offset));
+        offset += next.room();
+      }
     }
-    stream.submit(batch);
-    underWay = true;
   }
 
   /** Waits until nothing of the blocks that were gathered is read any more. */

@@ -16,9 +16,9 @@ import org.junit.jupiter.api.Test;
 class TableHeaderTest {
   private static final List<PackedTable> TABLES =
       List.of(
-          new PackedTable(17, new byte[] {1, 2, 3}, 6_000_000_000L),
-          new PackedTable(5, new byte[0], 0),
-          new PackedTable(1, new byte[200], 64));
+          new PackedTable(17, new byte[] {1, 2, 3}, 6_000_000_000L, new int[] {0, 9}),
+          new PackedTable(5, new byte[0], 0, new int[0]),
+          new PackedTable(1, new byte[200], 64, new int[0]));
 
   private static byte[] encoded(final List<PackedTable> tables) {
     final byte[] bytes = new byte[TableHeader.bytes(tables)];

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.Route;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -23,7 +24,8 @@ import java.util.function.BooleanSupplier;
  * Those of the last windows stay readable longer if they are handed to the task with {@link
  * #retire}. A fetcher holds two leases at most, each on a lane of its own; nobody waits for a lease
  * to end but memory that waits to be freed. A staged block is released with the next call of {@link
- * #next}.
+ * #next}. For a reader on the GPU windows stay open, each with a lease, until {@link
+ * #releaseWindows}: it gathers what came from many owners at once.
  *
  * <p>One thread at a time asks for blocks. Any thread may close the fetcher meanwhile, as a task's
  * end does while a thread that the task started still reads: that ends every wait, whatever was
@@ -43,6 +45,9 @@ public final class BlockFetcher implements AutoCloseable {
 
   /** Held by whoever works on the windows and queues; who closes waits for it only shortly. */
   private final ReentrantLock lock = new ReentrantLock();
+
+  /** Windows whose blocks a reader on the GPU may still gather. */
+  private final List<InPlaceWindow> kept = new ArrayList<>();
 
   private InPlaceWindow previous;
   private InPlaceWindow window;
@@ -142,10 +147,7 @@ public final class BlockFetcher implements AutoCloseable {
     }
   }
 
-  /**
-   * Whether the current block is the last that is sure to be readable together: a reader that
-   * gathers the blocks of a window does so now. True of every staged block.
-   */
+  /** Whether the current block is the last of its window; true of every staged block. */
   public boolean endsWindow() {
     return block().path() == Path.STAGED || window == null || !window.hasNext();
   }
@@ -296,6 +298,10 @@ public final class BlockFetcher implements AutoCloseable {
     if (opened.size() == 0) {
       opened.close();
     } else {
+      if (side == ReadSide.DEVICE && window != null) {
+        kept.add(window);
+        window = null;
+      }
       final InPlaceWindow oldest = previous;
       previous = window;
       window = opened;
@@ -332,7 +338,29 @@ public final class BlockFetcher implements AutoCloseable {
     }
   }
 
+  /**
+   * Lets go of all windows whose blocks were handed out to a reader on the GPU: it has gathered
+   * them.
+   *
+   * @throws BlockFetchException if an owner may have freed blocks meanwhile
+   * @throws IllegalStateException if the fetcher is closed
+   */
+  public void releaseWindows() {
+    whileOpen(
+        () -> {
+          while (!kept.isEmpty()) {
+            release(kept.remove(kept.size() - 1));
+          }
+          if (window != null && !window.hasNext()) {
+            final InPlaceWindow done = window;
+            window = null;
+            release(done);
+          }
+        });
+  }
+
   private void checkWindows() {
+    kept.forEach(InPlaceWindow::checkIntact);
     for (final InPlaceWindow open : new InPlaceWindow[] {previous, window}) {
       if (open != null) {
         open.checkIntact();
@@ -394,6 +422,8 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private void closeWindows() {
+    kept.forEach(InPlaceWindow::close);
+    kept.clear();
     if (previous != null) {
       previous.close();
       previous = null;

@@ -1,0 +1,157 @@
+package io.zerohop.spark.rapids;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Where the columns of a packed table lie, as cudf's metadata says it (pack.cpp of cudf 26.08): a
+ * list of columns in depth-first order, 40 bytes each in the machine's byte order, behind a first
+ * entry whose size is the number of columns at the top.
+ *
+ * <pre>
+ *  0        4        8        12       16                24
+ *  | type   | scale  | rows   | nulls  | offset of data  | offset of mask | children | pad |
+ * </pre>
+ *
+ * <p>An offset of -1 means that there is none. Immutable.
+ */
+final class PackedColumns {
+  static final int ENTRY_BYTES = 40;
+  static final int INT32 = 3;
+  static final int STRING = 23;
+  static final int LIST = 24;
+  static final int STRUCT = 28;
+
+  /** Bytes of a value by type; 0 where a column is more than values of a fixed width. */
+  private static final int[] WIDTHS = {
+    0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 1, 4, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0, 0, 0, 4, 8, 16, 0
+  };
+
+  private final ByteBuffer entries;
+  private final int[] ends;
+  private final int[] boundIndexes;
+  private final List<Integer> bounded = new ArrayList<>();
+
+  private PackedColumns(final ByteBuffer entries, final int count) {
+    this.entries = entries;
+    this.ends = new int[count];
+    this.boundIndexes = new int[count];
+  }
+
+  /** Reads cudf's metadata; null if it is not what this class knows. */
+  static PackedColumns parse(final byte[] metadata) {
+    final int count = metadata.length / ENTRY_BYTES;
+    if (count < 1 || metadata.length % ENTRY_BYTES != 0) {
+      return null;
+    }
+    final PackedColumns columns =
+        new PackedColumns(ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder()), count);
+    int next = 1;
+    for (int column = 0; column < columns.rows(0) && next > 0; column++) {
+      next = columns.visit(next);
+    }
+    return next == count ? columns : null;
+  }
+
+  /** Notes an entry and all below it; the index behind them, or -1 if they do not fit. */
+  private int visit(final int entry) {
+    if (entry >= ends.length || rows(entry) < 0 || children(entry) < 0) {
+      return -1;
+    }
+    boundIndexes[entry] = bounded.size();
+    if (hasOffsets(entry)) {
+      bounded.add(entry);
+    }
+    int next = entry + 1;
+    for (int child = 0; child < children(entry) && next > 0; child++) {
+      next = visit(next);
+    }
+    ends[entry] = next;
+    return next;
+  }
+
+  /** Whether an entry has rows, and in its first child 32-bit offsets for them. */
+  private boolean hasOffsets(final int entry) {
+    final boolean kind =
+        type(entry) == STRING && children(entry) == 1
+            || type(entry) == LIST && children(entry) == 2;
+    final int offsets = entry + 1;
+    return kind
+        && rows(entry) > 0
+        && offsets < ends.length
+        && type(offsets) == INT32
+        && rows(offsets) == rows(entry) + 1
+        && data(offsets) >= 0;
+  }
+
+  /** Entries with offsets, in order. */
+  List<Integer> bounded() {
+    return bounded;
+  }
+
+  /** Which of {@link #bounded} an entry is; -1 if it is none. */
+  int boundIndex(final int entry) {
+    final int index = boundIndexes[entry];
+    return index < bounded.size() && bounded.get(index) == entry ? index : -1;
+  }
+
+  /** Columns at the top. */
+  int columns() {
+    return rows(0);
+  }
+
+  int type(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES);
+  }
+
+  int scale(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 4);
+  }
+
+  int rows(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 8);
+  }
+
+  /** Nulls of a column; negative if nobody has counted them. */
+  int nulls(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 12);
+  }
+
+  long data(final int entry) {
+    return entries.getLong(entry * ENTRY_BYTES + 16);
+  }
+
+  long mask(final int entry) {
+    return entries.getLong(entry * ENTRY_BYTES + 24);
+  }
+
+  int children(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 32);
+  }
+
+  /** Index behind an entry and all below it. */
+  int end(final int entry) {
+    return ends[entry];
+  }
+
+  /** Bytes of a value of a type; 0 if it has no fixed width or is not known. */
+  static int width(final int type) {
+    return type < 0 || type >= WIDTHS.length ? 0 : WIDTHS[type];
+  }
+
+  /** Writes an entry at the buffer's position. */
+  static void put(
+      final ByteBuffer to,
+      final int type,
+      final int scale,
+      final int rows,
+      final int nulls,
+      final long data,
+      final long mask,
+      final int children) {
+    to.putInt(type).putInt(scale).putInt(rows).putInt(nulls).putLong(data).putLong(mask);
+    to.putInt(children).putInt(0);
+  }
+}
