@@ -96,11 +96,6 @@ final class ExecutorShuffle implements AutoCloseable {
             .socketBase(ZerohopConf.AUTO.equals(socketDir) ? null : Path.of(socketDir))
             .secret(secret)
             .poolBytes(poolBytes)
-            .devicePoolBytes(ZerohopConf.DEVICE_POOL_SIZE.get(conf))
-            .deviceSegmentBytes(
-                Math.min(
-                    ZerohopConf.DEVICE_SEGMENT_SIZE.get(conf),
-                    ZerohopConf.DEVICE_POOL_SIZE.get(conf)))
             .deviceWindowBytes(ZerohopConf.DEVICE_WINDOW_SIZE.get(conf))
             .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
             .keepEmpty(Duration.ofMillis(ZerohopConf.SEGMENT_IDLE.get(conf)))
@@ -115,6 +110,9 @@ final class ExecutorShuffle implements AutoCloseable {
     try {
       final CudaDevice device = gpu(env, conf);
       if (device != null) {
+        final long devicePool = PoolSizing.devicePoolBytes(conf);
+        config.devicePoolBytes(devicePool);
+        config.deviceSegmentBytes(Math.min(ZerohopConf.DEVICE_SEGMENT_SIZE.get(conf), devicePool));
         final String seen = TopologyReader.read().fingerprint();
         config.view(new Topology.View(env.executorId(), device.uuid(), seen));
       }

@@ -1,5 +1,6 @@
 package io.zerohop.spark;
 
+import io.zerohop.device.cuda.CudaDriver;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,7 +16,7 @@ import org.slf4j.LoggerFactory;
  * share of what is free, since other executors of the node want memory too. Segments are allocated
  * only when blocks need them, so this is a bound and not a reservation.
  */
-final class PoolSizing {
+public final class PoolSizing {
   private static final Logger LOG = LoggerFactory.getLogger(PoolSizing.class);
 
   private static final long MIB = 1L << 20;
@@ -30,6 +31,8 @@ final class PoolSizing {
   private static final long LEAST_JVM_OVERHEAD_BYTES = 384 * MIB;
 
   private static final int SHARE_WITHOUT_LIMIT = 4;
+  private static final int GPU_SHARE = 5;
+  private static final long UNKNOWN_GPU_POOL_BYTES = 4096 * MIB;
 
   private static final List<Path> CGROUP_LIMITS =
       List.of(
@@ -60,6 +63,19 @@ final class PoolSizing {
           ZerohopConf.POOL_SIZE.key());
     }
     return size;
+  }
+
+  /**
+   * Most bytes of GPU memory: what the user set, or the default. The driver decides, since RAPIDS'
+   * executors size their pools by what it says.
+   */
+  public static long devicePoolBytes(final SparkConf conf) {
+    final long set = ZerohopConf.DEVICE_POOL_SIZE.get(conf);
+    if (set > 0) {
+      return set;
+    }
+    final long memory = CudaDriver.leastMemory();
+    return memory == 0 ? UNKNOWN_GPU_POOL_BYTES : memory / GPU_SHARE / MIB * MIB;
   }
 
   /**

@@ -10,6 +10,7 @@ import java.nio.channels.FileLock;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import jcuda.driver.CUdevice;
 import jcuda.driver.JCudaDriver;
 
 /**
@@ -49,6 +50,19 @@ public final class CudaDriver {
   /** GPUs that this process sees; 0 without a driver. */
   public static synchronized int devices() {
     return present() ? devices : 0;
+  }
+
+  /** Memory of the smallest GPU that this process sees, in bytes; 0 without a driver. */
+  public static synchronized long leastMemory() {
+    long least = Long.MAX_VALUE;
+    for (int ordinal = 0; ordinal < devices(); ordinal++) {
+      final CUdevice device = new CUdevice();
+      final long[] bytes = new long[1];
+      CudaStatus.check(JCudaDriver.cuDeviceGet(device, ordinal), "cuDeviceGet", "cuda");
+      CudaStatus.check(JCudaDriver.cuDeviceTotalMem(bytes, device), "cuDeviceTotalMem", "cuda");
+      least = Math.min(least, bytes[0]);
+    }
+    return least == Long.MAX_VALUE ? 0 : least;
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids;
 
+import io.zerohop.spark.PoolSizing;
 import io.zerohop.spark.ZerohopConf;
 import io.zerohop.spark.ZerohopShuffleManager;
 import java.io.IOException;
@@ -63,15 +64,17 @@ public final class RapidsMode {
     final String mode = conf.get(MODE, "").toUpperCase(Locale.ROOT);
     final String obstacle = obstacle(conf, mode, version);
     if (obstacle == null) {
+      final long pool = PoolSizing.devicePoolBytes(conf);
       conf.set(MODE, CACHE_ONLY);
       conf.set(ACTIVE, "true");
+      conf.set(ZerohopConf.DEVICE_POOL_SIZE.key(), Long.toString(pool)); // For the executors.
       if (!conf.contains(RESERVE)) {
-        final long reserve = JavaUtils.byteStringAsBytes(RESERVE_DEFAULT) + devicePool(conf);
+        final long reserve = JavaUtils.byteStringAsBytes(RESERVE_DEFAULT) + pool;
         conf.set(RESERVE, Long.toString(reserve));
       }
       LOG.info(
           "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} MiB of it per executor",
-          devicePool(conf) >> 20);
+          pool >> 20);
     } else if (mode.equals(CACHE_ONLY) || mode.equals("UCX")) {
       throw new IllegalStateException(
           MODE + "=" + mode + " cannot work with Zerohop: " + obstacle + ". Or remove " + MODE);
@@ -132,9 +135,5 @@ public final class RapidsMode {
       LOG.debug("cannot read {}", VERSION_FILE, e);
       return null;
     }
-  }
-
-  private static long devicePool(final SparkConf conf) {
-    return ZerohopConf.DEVICE_POOL_SIZE.get(conf);
   }
 }

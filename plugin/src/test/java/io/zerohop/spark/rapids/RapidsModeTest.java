@@ -22,6 +22,15 @@ class RapidsModeTest {
     RapidsMode.prepare(conf, KNOWN);
     assertThat(RapidsMode.isActive(conf)).isTrue();
     assertThat(conf.get(RapidsMode.MODE)).isEqualTo("CACHE_ONLY");
+    final long pool = Long.parseLong(conf.get("spark.zerohop.device.pool.size"));
+    assertThat(pool).isGreaterThanOrEqualTo(1L << 30);
+    assertThat(conf.get(RapidsMode.RESERVE)).isEqualTo(Long.toString((640L << 20) + pool));
+  }
+
+  @Test
+  void theReserveFollowsThePool() {
+    final SparkConf conf = conf().set("spark.zerohop.device.pool.size", "8g");
+    RapidsMode.prepare(conf, KNOWN);
     assertThat(conf.get(RapidsMode.RESERVE)).isEqualTo(Long.toString((640L << 20) + (8L << 30)));
   }
 
