@@ -179,7 +179,8 @@ case "$command" in
       -cp "$tests:$built/application-jars/*:$SPARK_HOME/jars/*" \
       io.zerohop.bench.Bench host_job --commit "$(cat "$dir/commit")" --project "$project" --run-dir "$project/run" \
       --scale 0.2 --quick-scale 0.2 --iterations 0 --contenders zerohop,sort --executor-cores 4 \
-      --conf spark.zerohop.test.device=cuda --out "$out/gpu_spark.json"
+      --conf spark.zerohop.test.device=cuda --out "$project/spark.json"
+    python3 "$dir/rapids_rows.py" rows "$dir/commit" "$out/gpu_spark.json" "$project/spark.json"
     rm -rf "$project"
-    ! grep -q '"staged_bytes" : [1-9]' "$out/gpu_spark.json" || { echo "some blocks were staged" >&2; exit 1; } ;;
+    ! grep -q '"staged_bytes": [1-9]' "$out/gpu_spark.json" || { echo "some blocks were staged" >&2; exit 1; } ;;
 esac

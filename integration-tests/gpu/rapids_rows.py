@@ -3,6 +3,7 @@
 
   rapids_rows.py check COMMIT_FILE OUT.json RESULT.json ...
   rapids_rows.py bench COMMIT_FILE OUT.json BENCH.jsonl
+  rapids_rows.py rows COMMIT_FILE OUT.json HOST_JOB.json
 """
 
 import collections
@@ -77,9 +78,20 @@ def bench(file):
     return rows
 
 
+def rows(out, file):
+    """A measurement of the job benchmark under a name of its own, with the GPUs it ran on."""
+    value = json.loads(pathlib.Path(file).read_text())
+    value["bench"] = pathlib.Path(out).stem
+    value["host"] |= host()
+    pathlib.Path(out).write_text(json.dumps(value, indent=2) + "\n")
+
+
 def main():
     kind, commit_file, out, *files = sys.argv[1:]
     name = pathlib.Path(out).stem
+    if kind == "rows":
+        rows(out, files[0])
+        return
     write(out, measurement(name, commit_file, check(files) if kind == "check" else bench(files[0])))
 
 
