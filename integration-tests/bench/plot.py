@@ -284,8 +284,9 @@ def gpu_provenance(run):
     host = run["host"]
     commit, _, dirty = run["commit"].partition("-")
     changed = " with changes" if dirty else ""
+    rounds = max((row.get("iteration", 5) for row in run["rows"]), default=5)
     return (
-        f"{host['gpus']} x {host['gpu']}, {host['link']}, driver {host['driver']}; median of 5; "
+        f"{host['gpus']} x {host['gpu']}, {host['link']}, driver {host['driver']}; median of {rounds}; "
         f"commit {commit[:12]}{changed}, {run['date']}."
     )
 
@@ -407,6 +408,35 @@ def signal(run, folder):
     return markdown(["round trip between two GPUs", "us", "spread"], body)
 
 
+def exchanges(run, folder):
+    """Stages that write and read a shuffle of RAPIDS, beside the best that goes by files."""
+    rows = [row for row in run["rows"] if row["iteration"] > 0]
+    cases = in_order(row["case"] for row in rows)
+    body = []
+    for key in in_order((r["query"], r["million_rows"], r["partitions"]) for r in rows):
+        found = {
+            case: [r for r in rows if (r["query"], r["million_rows"], r["partitions"]) == key
+                   and r["case"] == case] for case in cases
+        }
+
+        def middle(case, field):
+            return median(r[field] for r in found[case])
+
+        line = [key[0], f"{key[1]} M", f"{key[2]:,}"]
+        for case in cases:
+            parts = [middle(case, "write_ms"), middle(case, "read_ms")]
+            spread_of = spread([r["exchange_ms"] for r in found[case]])
+            line.append(
+                f"{parts[0]:.0f} + {parts[1]:.0f} ± {50 * spread_of:.0f} %, {middle(case, 'seconds'):.2f} s"
+            )
+        others = [case for case in cases if case != "zerohop"]
+        line.append(f"{min(middle(c, 'exchange_ms') for c in others) / middle('zerohop', 'exchange_ms'):.1f}")
+        line.append(f"{min(middle(c, 'seconds') for c in others) / middle('zerohop', 'seconds'):.1f}")
+        body.append(line)
+    heading = ["query", "rows", "partitions", *cases, "stages, times faster", "whole, times faster"]
+    return markdown(heading, body)
+
+
 def replace_section(page, bench, content):
     begin, end = f"<!-- {bench}:begin -->", f"<!-- {bench}:end -->"
     if begin not in page or end not in page:
@@ -422,6 +452,7 @@ def main():
     for bench, draw in (
         ("host_job", host_job), ("host_memory", host_memory), ("growth", growth),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
+        ("gpu_exchange", exchanges), ("gpu_exchange_partitions", exchanges),
     ):
         source = folder / f"{bench}.json"
         if not source.exists():

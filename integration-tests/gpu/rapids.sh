@@ -162,7 +162,7 @@ case "$command" in
       # The large ones, a curve over partitions, and the same with hardly any rows: what is left is
       # what tasks cost that shuffle nothing.
       submit "$contender" "$contender" "$more" io.zerohop.gpu.GpuBenchApp "$contender" "$out/bench.jsonl" \
-        80 32 "$rounds" "${QUERIES:-64:repartition,group_by,join 200:repartition 500:repartition 2000:repartition}" || true
+        ${MILLIONS:-80} 32 "$rounds" "${QUERIES:-64:repartition,group_by,join 200:repartition 500:repartition 2000:repartition}" || true
       submit "$contender-floor" "$contender" "$more" io.zerohop.gpu.GpuBenchApp "$contender" "$out/bench.jsonl" \
         1 32 "$rounds" "${FLOORS:-64:repartition,group_by,join 2000:repartition}" || true
     done

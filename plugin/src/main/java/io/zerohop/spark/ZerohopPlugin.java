@@ -22,11 +22,12 @@ import org.apache.spark.api.plugin.SparkPlugin;
  * task.
  */
 public final class ZerohopPlugin implements SparkPlugin {
+  private static final String DRIVER = "driver";
 
   /** Called by Spark, in the driver and in every executor, with the live configuration. */
   public ZerohopPlugin(final SparkConf conf) {
-    if (!RapidsMode.isActive(conf)) {
-      RapidsMode.prepare(conf);
+    if (conf.get("spark.executor.id", DRIVER).equals(DRIVER)) {
+      RapidsMode.prepare(conf); // Executors get what the driver has decided.
     }
   }
 
