@@ -28,23 +28,26 @@ public final class GpuCheckApp {
   private final SparkSession spark;
   private final ShuffleMeter meter = new ShuffleMeter();
   private final List<Map<String, Object>> results = new ArrayList<>();
+  private final String way;
   private int bad;
 
-  private GpuCheckApp(final SparkSession spark) {
+  private GpuCheckApp(final SparkSession spark, final String way) {
     this.spark = spark;
+    this.way = way;
     spark.sparkContext().addSparkListener(meter);
   }
 
   /**
-   * @param args folder for data, file for the results as JSON, rows of the large tables, and the
-   *     names of queries if not all are wanted
+   * @param args folder for data, file for the results as JSON, rows of the large tables, the way
+   *     that blocks must take ({@code direct}, {@code staged} or {@code any}), and the names of
+   *     queries if not all are wanted
    */
   public static void main(final String[] args) throws Exception {
     final SparkSession spark = SparkSession.builder().getOrCreate();
-    final GpuCheckApp app = new GpuCheckApp(spark);
+    final GpuCheckApp app = new GpuCheckApp(spark, args[3]);
     spark.conf().set(ON_GPU, "false");
     GpuQuestions.prepare(spark, args[0], Long.parseLong(args[2]));
-    final List<String> wanted = List.of(args).subList(3, args.length);
+    final List<String> wanted = List.of(args).subList(4, args.length);
     for (final Map.Entry<String, String> question : GpuQuestions.all().entrySet()) {
       if (wanted.isEmpty() || wanted.contains(question.getKey())) {
         app.check(question.getKey(), question.getValue());
@@ -81,6 +84,15 @@ public final class GpuCheckApp {
         result.put("local_bytes", outcome.localBytes());
         result.put("peer_bytes", outcome.peerBytes());
         result.put("staged_bytes", outcome.stagedBytes());
+        final long direct = outcome.localBytes() + outcome.peerBytes();
+        final boolean went =
+            switch (way) {
+              case "direct" -> outcome.stagedBytes() == 0;
+              case "staged" -> direct == 0;
+              default -> true;
+            };
+        result.put("went_its_way", went);
+        bad += went ? 0 : 1;
         if (!actual.equals(expected)) {
           show(expected, actual);
         }

@@ -57,7 +57,11 @@ public interface CopyStream extends AutoCloseable {
    */
   void synchronize(Duration limit);
 
-  /** Aborts what has not begun, waits for what has, and gives the stream back. Idempotent. */
+  /**
+   * Aborts what has not begun, waits for what has, and gives the stream back. Idempotent.
+   *
+   * @throws ZerohopException (FATAL) if it does not end: no memory that it uses may be freed
+   */
   @Override
   void close();
 }

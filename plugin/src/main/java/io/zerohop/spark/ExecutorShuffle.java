@@ -10,6 +10,7 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.spark.rapids.RapidsLatch;
 import io.zerohop.spark.rapids.RapidsMode;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rows.PagePool;
@@ -104,11 +105,14 @@ final class ExecutorShuffle implements AutoCloseable {
             .connectLimit(Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)))
             .requestLimit(Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf)))
             .stagedLimit(stagedLimit(conf))
+            .deviceLimit(Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)))
             .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
             .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
             .landingBytes(ZerohopConf.LANDING_SIZE.get(conf));
+    CudaDevice device = null;
+    boolean handedOver = false;
     try {
-      final CudaDevice device = gpu(env, conf);
+      device = gpu(env, conf);
       if (device != null) {
         final long devicePool = PoolSizing.devicePoolBytes(conf);
         config.devicePoolBytes(devicePool);
@@ -116,7 +120,9 @@ final class ExecutorShuffle implements AutoCloseable {
         final String seen = TopologyReader.read().fingerprint();
         config.view(new Topology.View(env.executorId(), device.uuid(), seen));
       }
-      final ShuffleNode node = ShuffleNode.start(config.build(), device);
+      final NodeConfig known = config.build();
+      handedOver = true;
+      final ShuffleNode node = ShuffleNode.start(known, device);
       LOG.info(
           "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",
           env.executorId(),
@@ -129,6 +135,10 @@ final class ExecutorShuffle implements AutoCloseable {
           e.getMessage(),
           e);
       return null;
+    } finally {
+      if (device != null && !handedOver) {
+        device.close();
+      }
     }
   }
 
@@ -190,6 +200,7 @@ final class ExecutorShuffle implements AutoCloseable {
    * @throws IllegalStateException if this executor could not have them; its log says why
    */
   ShuffleNode gpuNode() {
+    RapidsLatch.check();
     if (node == null || !node.hasGpu()) {
       throw new IllegalStateException(
           "executor "
@@ -201,8 +212,9 @@ final class ExecutorShuffle implements AutoCloseable {
     return node;
   }
 
-  Duration requestLimit() {
-    return Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf));
+  /** Longest time for copies on the GPU. */
+  Duration deviceLimit() {
+    return Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
   }
 
   /** What goes into map statuses: this executor's block manager and how to reach its memory. */

@@ -113,6 +113,14 @@ public final class ZerohopConf {
               + " being completed.",
           text -> atLeast(1, millis(text)));
 
+  public static final ConfEntry<Long> DEVICE_TIMEOUT =
+      new ConfEntry<>(
+          PREFIX + "device.timeout",
+          "duration",
+          "2min",
+          "Longest wait for copies on the GPU, which queue behind what queries do there.",
+          text -> atLeast(1, millis(text)));
+
   public static final ConfEntry<Integer> WINDOW_BLOCKS =
       new ConfEntry<>(
           PREFIX + "fetch.window.blocks",
@@ -172,7 +180,7 @@ public final class ZerohopConf {
           PREFIX + "device.window.size",
           "size",
           "512m",
-          "Most bytes of one owner that a reader on the GPU gathers by one launch.",
+          "Most bytes of one owner's blocks that a reader on the GPU looks up under one lease.",
           text -> within(1L << 16, 1L << 40, bytes(text)));
 
   public static final ConfEntry<Long> RAPIDS_BATCH_SIZE =
@@ -180,8 +188,8 @@ public final class ZerohopConf {
           PREFIX + "rapids.batch.size",
           "size",
           "512m",
-          "How large the batches should be that readers hand to RAPIDS; smaller ones are"
-              + " concatenated.",
+          "How large the batches should be that readers hand to RAPIDS; as much is gathered at once,"
+              + " whoever owns it.",
           text -> within(1L << 20, 1L << 30, bytes(text)));
 
   public static final ConfEntry<Long> RAPIDS_PACK_SIZE =
@@ -230,6 +238,7 @@ public final class ZerohopConf {
           DEVICE_POOL_SIZE,
           DEVICE_SEGMENT_SIZE,
           DEVICE_WINDOW_SIZE,
+          DEVICE_TIMEOUT,
           RAPIDS_BATCH_SIZE,
           RAPIDS_PACK_SIZE,
           CUDA_MULTIPROCESSORS,

@@ -65,7 +65,7 @@ public final class ZerohopPlugin implements SparkPlugin {
 
       private synchronized void closeOnce() {
         if (!closed && RapidsMode.isActive(SparkEnv.get().conf())) {
-          RapidsLatch.close(SparkEnv.get());
+          RapidsLatch.closeInExecutor(SparkEnv.get());
         }
         closed = true;
       }

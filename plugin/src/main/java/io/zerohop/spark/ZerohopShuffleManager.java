@@ -101,7 +101,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
           files,
           here.location(),
           ZerohopConf.RAPIDS_PACK_SIZE.get(conf),
-          here.requestLimit());
+          here.deviceLimit());
     }
     return new RowsWriter<>(
         ours.dependency(),
@@ -147,7 +147,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
           here.gpuNode(),
           here.transport(),
           ZerohopConf.RAPIDS_BATCH_SIZE.get(conf),
-          here.requestLimit());
+          here.deviceLimit());
     }
     if (here.node() == null) {
       return new BlockStoreShuffleReader<>(

@@ -51,23 +51,39 @@ public final class MapOutputLease implements AutoCloseable {
     return bytes[0];
   }
 
-  /** Gives the extents of a block, in order; their memory is valid until the lease is closed. */
+  /**
+   * Gives the extents of a block, in order; copies of those that the host cannot read are there
+   * during this call only.
+   */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
+    final ExtentList extents = extents(partition);
+    if (!extents.hasFar()) {
+      extents.forEach(consumer);
+      return;
+    }
+    final HostLanding copies = HostLanding.gather(devices, extents, limit, () -> {});
+    try {
+      extents.forEach(consumer);
+    } finally {
+      copies.close();
+    }
+  }
+
+  private ExtentList extents(final int partition) {
     checkOpen();
     final ExtentList extents = new ExtentList();
     output.forEachExtent(
         partition,
         (address, length, tier) -> extents.add(address, length, !devices.hostAccessible(tier)));
-    if (extents.hasFar()) {
-      landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
-    }
-    extents.forEach(consumer);
+    return extents;
   }
 
   /** A stream over a block that reads straight from memory; fails once the lease is closed. */
   public InputStream stream(final int partition) {
-    final ExtentList extents = new ExtentList();
-    forEachExtent(partition, extents::add);
+    final ExtentList extents = extents(partition);
+    if (extents.hasFar()) {
+      landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
+    }
     return new ExtentInputStream(extents, 0, extents.size(), () -> !closed.get());
   }
 

@@ -2,6 +2,7 @@ package io.zerohop.shuffle;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
+import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.BatchImage;
@@ -46,8 +47,8 @@ public final class MapOutputWriter implements AutoCloseable {
   /** Packs what lies on the GPU, and is waited for in the end; opened at the first need. */
   private CopyStream deviceCopies;
 
-  /** Copies of blocks on a device that the host cannot read. */
-  private final List<HostLanding> landed = new ArrayList<>();
+  /** Whether copies never ended: what they touch can never be used again. */
+  private boolean stuck;
 
   private long deflectedBytes;
   private boolean committed;
@@ -67,7 +68,7 @@ public final class MapOutputWriter implements AutoCloseable {
     this.tiers = tiers;
     this.tier = tier;
     this.catalog = catalog;
-    this.limit = config.requestLimit();
+    this.limit = config.deviceLimit();
     this.checksum = config.checksum();
     this.onClose = onClose;
     this.shuffleId = shuffleId;
@@ -102,8 +103,7 @@ public final class MapOutputWriter implements AutoCloseable {
       done = true;
     } finally {
       if (!done && blocks != null) {
-        finishCopies(); // It may be under way into the region.
-        blocks.region().release();
+        abandon(blocks.region());
       }
     }
   }
@@ -149,18 +149,45 @@ public final class MapOutputWriter implements AutoCloseable {
       packed = true;
     } finally {
       if (!packed) {
-        region.release();
+        abandon(region);
       }
     }
     image.place(region);
     return image;
   }
 
+  /** Gives a region back into which copies may be under way, once they are not any more. */
+  private void abandon(final Region region) {
+    close(hostCopies);
+    hostCopies = null;
+    close(deviceCopies);
+    deviceCopies = null;
+    if (!stuck) {
+      region.release();
+    }
+  }
+
+  /** Closes a stream, after which nothing of it is under way; or never again can be relied on. */
+  private void close(final CopyStream stream) {
+    if (stream == null) {
+      return;
+    }
+    boolean idle = false;
+    try {
+      stream.close();
+      idle = true;
+    } finally {
+      stuck |= !idle;
+    }
+  }
+
   /** Brings a batch of the GPU's to the host, since the GPU's pool is full. */
   private BatchImage deflect(final PackSource source, final BatchImage image) {
     final Region region = tiers.of(Tier.HOST).allocate(image.bytes());
     boolean packed = false;
-    try (HostBuffer staging = devices.of(Tier.DEVICE).hostBuffer(image.bytes())) {
+    HostBuffer staging = null;
+    try {
+      staging = pinned(image.bytes());
       final CopyBatch copies = deviceCopies().newBatch();
       final long[] target = {staging.address()};
       for (int partition = 0; partition < partitions; partition++) {
@@ -177,12 +204,23 @@ public final class MapOutputWriter implements AutoCloseable {
       packed = true;
     } finally {
       if (!packed) {
-        region.release();
+        abandon(region);
+      }
+      if (staging != null && !stuck) {
+        staging.close();
       }
     }
     image.place(region);
     deflectedBytes += image.bytes();
     return image;
+  }
+
+  private HostBuffer pinned(final long bytes) {
+    try {
+      return devices.of(Tier.DEVICE).hostBuffer(bytes);
+    } catch (final DeviceMemoryException e) {
+      throw new PoolFullException("no pinned memory to bring a batch to the host", bytes, e);
+    }
   }
 
   private BatchImage measure(final PackSource source) {
@@ -213,7 +251,8 @@ public final class MapOutputWriter implements AutoCloseable {
       return;
     }
     // The device reads the host's memory only where it was made for that.
-    try (HostBuffer staging = devices.of(to).hostBuffer(region.bytes())) {
+    final HostBuffer staging = devices.of(to).hostBuffer(region.bytes());
+    try {
       final long[] next = {staging.address()};
       synchronize(
           hostCopies,
@@ -227,6 +266,10 @@ public final class MapOutputWriter implements AutoCloseable {
                 next[0] += length;
                 return at;
               }));
+    } finally {
+      if (!stuck) {
+        staging.close();
+      }
     }
   }
 
@@ -263,7 +306,7 @@ public final class MapOutputWriter implements AutoCloseable {
       by.synchronize(limit);
     } catch (final RuntimeException e) {
       // A copy that is still under way must not meet memory that was freed or given to others.
-      by.close();
+      close(by);
       throw e;
     }
   }
@@ -281,7 +324,10 @@ public final class MapOutputWriter implements AutoCloseable {
     }
   }
 
-  /** Gives the extents that a block has in the batches so far, in order. */
+  /**
+   * Gives the extents that a block has in the batches so far, in order; copies of those that the
+   * host cannot read are there during this call only.
+   */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
     checkOpen();
     final ExtentList extents = new ExtentList();
@@ -293,11 +339,17 @@ public final class MapOutputWriter implements AutoCloseable {
         extents.add(region.address() + batch.start(partition), length, far);
       }
     }
-    if (extents.hasFar()) {
-      finishCopies();
-      landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
+    if (!extents.hasFar()) {
+      extents.forEach(consumer);
+      return;
     }
-    extents.forEach(consumer);
+    finishCopies();
+    final HostLanding copies = HostLanding.gather(devices, extents, limit, () -> {});
+    try {
+      extents.forEach(consumer);
+    } finally {
+      copies.close();
+    }
   }
 
   /** Bytes of all batches so far. */
@@ -344,17 +396,15 @@ public final class MapOutputWriter implements AutoCloseable {
     }
     closed = true;
     try {
-      landed.forEach(HostLanding::close);
-      for (final CopyStream stream : new CopyStream[] {hostCopies, deviceCopies}) {
-        if (stream != null) {
-          stream.close();
-        }
-      }
+      close(hostCopies);
+      close(deviceCopies);
     } finally {
-      if (!committed) {
-        batches.forEach(batch -> batch.region().release());
+      if (!stuck) {
+        if (!committed) {
+          batches.forEach(batch -> batch.region().release());
+        }
+        onClose.accept(this);
       }
-      onClose.accept(this);
     }
   }
 

@@ -23,6 +23,7 @@ public final class NodeConfig {
   private final Duration connectLimit;
   private final Duration requestLimit;
   private final Duration stagedLimit;
+  private final Duration deviceLimit;
   private final int windowBlocks;
   private final long windowBytes;
   private final long deviceWindowBytes;
@@ -44,6 +45,7 @@ public final class NodeConfig {
     paths = Set.copyOf(builder.paths);
     connectLimit = Objects.requireNonNull(builder.connectLimit, "connectLimit");
     requestLimit = Objects.requireNonNull(builder.requestLimit, "requestLimit");
+    deviceLimit = Objects.requireNonNull(builder.deviceLimit, "deviceLimit");
     stagedLimit = Objects.requireNonNull(builder.stagedLimit, "stagedLimit");
     windowBlocks = (int) positive(builder.windowBlocks, "windowBlocks");
     windowBytes = positive(builder.windowBytes, "windowBytes");
@@ -134,6 +136,11 @@ public final class NodeConfig {
     return stagedLimit;
   }
 
+  /** Longest time for copies on the GPU, which queue behind what others do there. */
+  public Duration deviceLimit() {
+    return deviceLimit;
+  }
+
   /** Most blocks of one fetch window. */
   public int windowBlocks() {
     return windowBlocks;
@@ -144,7 +151,7 @@ public final class NodeConfig {
     return windowBytes;
   }
 
-  /** Most bytes that one fetcher for a GPU hands out together. */
+  /** Most bytes of one window of a fetcher for the GPU; a window's blocks have one owner. */
   public long deviceWindowBytes() {
     return deviceWindowBytes;
   }
@@ -183,6 +190,7 @@ public final class NodeConfig {
     private Duration connectLimit = Duration.ofSeconds(5);
     private Duration requestLimit = Duration.ofSeconds(30);
     private Duration stagedLimit = Duration.ofMinutes(10);
+    private Duration deviceLimit = Duration.ofMinutes(2);
     private int windowBlocks = 1024;
     private long windowBytes = 48L << 20;
     private long landingBytes = 256L << 20;
@@ -263,6 +271,11 @@ public final class NodeConfig {
 
     public Builder stagedLimit(final Duration value) {
       stagedLimit = value;
+      return this;
+    }
+
+    public Builder deviceLimit(final Duration value) {
+      deviceLimit = value;
       return this;
     }
 

@@ -216,7 +216,7 @@ public final class ShuffleNode implements AutoCloseable {
       return null;
     }
     final MapOutputLease lease =
-        new MapOutputLease(output, devices, config.requestLimit(), leases::remove);
+        new MapOutputLease(output, devices, config.deviceLimit(), leases::remove);
     leases.add(lease);
     return lease;
   }

@@ -218,19 +218,27 @@ final class CudaCopyStream implements CopyStream {
       copies.dissolveLarge(); // The engines would not see that a wait has failed.
     }
     final boolean byEngine = !copies.large().isEmpty();
-    if (byEngine) {
-      engines().copy(stream, copies.large());
+    boolean done = false;
+    try {
+      if (byEngine) {
+        engines().copy(stream, copies.large());
+      }
+      if (copies.small() > 0) {
+        launchCopies(copies, after, byEngine ? List.of() : then, limit);
+      } else if (!byEngine && !(after.isEmpty() && then.isEmpty())) {
+        launchSignals(after, then, limit);
+      }
+      done = true;
+    } finally {
+      // Also after a failure: who closes the stream waits for what has begun.
+      if (byEngine) {
+        engines().join(stream);
+      }
+      mark(done && !byEngine);
     }
-    if (copies.small() > 0) {
-      launchCopies(copies, after, byEngine ? List.of() : then, limit);
-    } else if (!byEngine && !(after.isEmpty() && then.isEmpty())) {
-      launchSignals(after, then, limit);
-    }
     if (byEngine) {
-      engines().join(stream);
       then.forEach(next -> raise(next.signal(), next.epoch()));
     }
-    mark(!byEngine);
   }
 
   private EngineStreams engines() {
@@ -404,6 +412,15 @@ final class CudaCopyStream implements CopyStream {
     } catch (final ZerohopException e) {
       // Memory that a kernel may still use must not be freed; it goes with the process.
       LOG.error("{} was not idle when it was closed; its memory is kept", this, e);
+      throw new ZerohopException(
+          ZerohopException.Category.FATAL,
+          context
+              + ": "
+              + this
+              + " did not come to an end within "
+              + CLOSE_LIMIT
+              + ", so the memory that it uses can never be used again; restart the executor",
+          e);
     }
   }
 

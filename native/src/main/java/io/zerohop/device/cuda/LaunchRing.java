@@ -59,6 +59,11 @@ final class LaunchRing implements AutoCloseable {
         throw new WaitException(
             WaitException.Reason.TIMEOUT, "the launches before this one did not end in " + LIMIT);
       }
+      if (Thread.currentThread().isInterrupted()) {
+        throw new WaitException(
+            WaitException.Reason.CANCELLED,
+            "the wait for the launches before this one was interrupted");
+      }
       LockSupport.parkNanos(NAP_NANOS);
       offset = find(size);
     }

@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.concurrent.locks.ReentrantLock;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.sql.types.DataType;
@@ -29,6 +30,9 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
     implements AutoCloseable {
   private static final long LEAST_BATCH_BYTES = 4L << 20;
 
+  /** Each holds a lease. */
+  private static final int MOST_WINDOWS = 32;
+
   /** Of pinned host memory in which tables wait that came through the host. */
   private static final long MOST_STAGED_BYTES = 64L << 20;
 
@@ -44,6 +48,12 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
   private long rowsWithoutColumns;
   private int partition;
   private boolean finished;
+  private boolean oneByOne;
+
+  /** Held by whoever works on tables. */
+  private final ReentrantLock lock = new ReentrantLock();
+
+  private volatile boolean closed;
   private ColumnarBatch next;
 
   BatchIterator(
@@ -68,10 +78,19 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
   @Override
   public boolean hasNext() {
     if (next == null) {
+      lock.lock();
       try {
+        if (closed) {
+          throw new IllegalStateException("the reader's task has ended");
+        }
         next = load();
       } catch (final ZerohopException e) {
         throw FailureOutcome.raise(e);
+      } finally {
+        if (closed) {
+          release(); // Who closed it could not wait.
+        }
+        lock.unlock();
       }
     }
     return next != null;
@@ -93,13 +112,12 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
     while (gathered.isEmpty()) {
       if (landing.isEmpty()) {
         letGo();
-        while (!finished
-            && landing.bytes() < mostBytes
-            && landing.stagedBytes() < MOST_STAGED_BYTES) {
-          fetchWindow();
-        }
+        fetchBatch();
         if (landing.isEmpty()) {
-          break;
+          if (finished || rowsWithoutColumns > 0) {
+            break;
+          }
+          continue;
         }
       }
       rapids.acquireSemaphore(context);
@@ -115,6 +133,7 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
     if (rowsWithoutColumns > 0) {
       final int rows = (int) Math.min(Integer.MAX_VALUE, rowsWithoutColumns);
       rowsWithoutColumns -= rows;
+      rapids.acquireSemaphore(context);
       return new ColumnarBatch(new ColumnVector[0], rows);
     }
     context.taskMetrics().mergeShuffleReadMetrics();
@@ -123,17 +142,30 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
 
   /** RAPIDS could not make enough room: smaller batches from now on, down to a few megabytes. */
   private void shrink(final RuntimeException failure) {
-    final boolean split = failure.getClass().getSimpleName().equals("GpuSplitAndRetryOOM");
-    if (!split || mostBytes <= LEAST_BATCH_BYTES) {
+    if (!isSplit(failure) || mostBytes <= LEAST_BATCH_BYTES) {
       throw failure;
     }
     mostBytes /= 2;
+  }
+
+  private static boolean isSplit(final RuntimeException failure) {
+    return failure.getClass().getSimpleName().equals("GpuSplitAndRetryOOM");
   }
 
   /** Ends the leases on what was gathered, when nothing of it is read any more. */
   private void letGo() {
     landing.finish();
     fetcher.releaseWindows();
+  }
+
+  /** Fetches windows until they make up a batch, or hold many leases or much pinned memory. */
+  private void fetchBatch() {
+    for (int windows = 0; windows < MOST_WINDOWS && !finished; windows++) {
+      if (landing.bytes() >= mostBytes || landing.stagedBytes() >= MOST_STAGED_BYTES) {
+        return;
+      }
+      fetchWindow();
+    }
   }
 
   private void fetchWindow() {
@@ -167,33 +199,60 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
   }
 
   private ColumnarBatch concatenated() {
-    try {
-      if (gathered.size() == 1) {
-        return rapids.toBatch(gathered.get(0), types);
-      }
+    if (gathered.size() > 1 && !oneByOne) {
       final Table[] tables = gathered.toArray(new Table[0]);
       try (Table whole = rapids.withRetry(() -> Table.concatenate(tables))) {
-        return rapids.toBatch(whole, types);
+        final ColumnarBatch batch = rapids.toBatch(whole, types);
+        closeGathered();
+        return batch;
+      } catch (final RuntimeException e) {
+        if (!isSplit(e)) {
+          throw e;
+        }
+        oneByOne = true; // There is no room for all of them twice.
       }
-    } finally {
-      closeGathered();
+    }
+    try (Table first = gathered.remove(0)) {
+      return rapids.toBatch(first, types);
     }
   }
 
   private void closeGathered() {
-    gathered.forEach(Table::close);
-    gathered.clear();
+    while (!gathered.isEmpty()) {
+      gathered.remove(gathered.size() - 1).close();
+    }
   }
 
-  /** Frees what was not handed out; called at the task's end. */
+  /**
+   * Frees what was not handed out; called at the task's end, which does not wait for other threads
+   * that the task has started. If one of them is at work here, it releases everything when it is
+   * done.
+   */
   @Override
   public void close() {
+    closed = true;
+    if (lock.tryLock()) {
+      try {
+        release();
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  private void release() {
     finished = true;
-    closeGathered();
-    landing.close();
-    if (next != null) {
-      next.close();
-      next = null;
+    try {
+      closeGathered();
+    } finally {
+      try {
+        landing.close();
+      } finally {
+        if (next != null) {
+          next.close();
+          next = null;
+        }
+      }
     }
   }
 }

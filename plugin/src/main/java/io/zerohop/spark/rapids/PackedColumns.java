@@ -19,6 +19,7 @@ import java.util.List;
  */
 final class PackedColumns {
   static final int ENTRY_BYTES = 40;
+  private static final int MOST_DEPTH = 200;
   static final int INT32 = 3;
   static final int STRING = 23;
   static final int LIST = 24;
@@ -50,14 +51,14 @@ final class PackedColumns {
         new PackedColumns(ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder()), count);
     int next = 1;
     for (int column = 0; column < columns.rows(0) && next > 0; column++) {
-      next = columns.visit(next);
+      next = columns.visit(next, 0);
     }
     return next == count ? columns : null;
   }
 
   /** Notes an entry and all below it; the index behind them, or -1 if they do not fit. */
-  private int visit(final int entry) {
-    if (entry >= ends.length || rows(entry) < 0 || children(entry) < 0) {
+  private int visit(final int entry, final int depth) {
+    if (entry >= ends.length || rows(entry) < 0 || children(entry) < 0 || depth > MOST_DEPTH) {
       return -1;
     }
     boundIndexes[entry] = bounded.size();
@@ -66,7 +67,7 @@ final class PackedColumns {
     }
     int next = entry + 1;
     for (int child = 0; child < children(entry) && next > 0; child++) {
-      next = visit(next);
+      next = visit(next, depth + 1);
     }
     ends[entry] = next;
     return next;
@@ -84,6 +85,35 @@ final class PackedColumns {
         && type(offsets) == INT32
         && rows(offsets) == rows(entry) + 1
         && data(offsets) >= 0;
+  }
+
+  /**
+   * Whether everything that the entries name lies within a table.
+   *
+   * @param bytes of the table
+   * @param bounds of {@link #bounded}; empty if they are not known
+   */
+  boolean fits(final long bytes, final int[] bounds) {
+    for (int entry = 1; entry < ends.length; entry++) {
+      final long rows = rows(entry);
+      final int type = type(entry);
+      final int bound = bounds.length == 2 * bounded.size() ? boundIndex(entry) : -1;
+      final long length =
+          type == STRING ? bound < 0 ? 0 : bounds[2 * bound + 1] : rows * width(type);
+      if (!within(data(entry), length, bytes)
+          || !within(mask(entry), (rows + 31) / 32 * 4, bytes)) {
+        return false;
+      }
+      if (bound >= 0 && (bounds[2 * bound] < 0 || bounds[2 * bound] > bounds[2 * bound + 1])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether a range lies within so many bytes; an offset of -1 is none. */
+  private static boolean within(final long offset, final long length, final long bytes) {
+    return offset == -1 || offset >= 0 && length >= 0 && offset <= bytes - length;
   }
 
   /** Entries with offsets, in order. */

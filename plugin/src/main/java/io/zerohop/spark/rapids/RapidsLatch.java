@@ -16,7 +16,32 @@ public final class RapidsLatch {
   private static final Logger LOG = LoggerFactory.getLogger(RapidsLatch.class);
   private static final String MANAGER = "spark.shuffle.manager";
 
+  /** Why it could not be closed in this process; null if it could, or was not tried. */
+  private static volatile RuntimeException failure;
+
   private RapidsLatch() {}
+
+  /** Does so in an executor, where Spark only logs what plugins throw. */
+  public static void closeInExecutor(final SparkEnv env) {
+    try {
+      close(env);
+    } catch (final RuntimeException e) {
+      failure = e;
+      LOG.error("Zerohop: GPU shuffles will fail in this executor", e);
+    }
+  }
+
+  /**
+   * Makes sure that an executor may shuffle RAPIDS' batches.
+   *
+   * @throws IllegalStateException if the latch could not be closed in it
+   */
+  public static void check() {
+    final RuntimeException cause = failure;
+    if (cause != null) {
+      throw new IllegalStateException(cause.getMessage(), cause);
+    }
+  }
 
   /**
    * Does so.

@@ -86,7 +86,9 @@ public final class RapidsMode {
   }
 
   private static boolean concerns(final SparkConf conf) {
-    return Arrays.stream(conf.get("spark.plugins", "").split(",")).anyMatch(PLUGIN::equals)
+    return Arrays.stream(conf.get("spark.plugins", "").split(","))
+            .map(String::trim)
+            .anyMatch(PLUGIN::equals)
         && conf.get("spark.shuffle.manager", "").equals(ZerohopShuffleManager.class.getName())
         && ZerohopConf.ENABLED.get(conf);
   }

@@ -93,8 +93,11 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {
-              batches.close();
-              TrackedBlocks.finish(fetcher, context);
+              try {
+                batches.close();
+              } finally {
+                TrackedBlocks.finish(fetcher, context);
+              }
             });
     return (Iterator<Product2<K, C>>) (Iterator<?>) batches;
   }

@@ -24,9 +24,9 @@ import scala.collection.Iterator;
 
 /**
  * Writes the batches of one map task of RAPIDS. RAPIDS has partitioned a batch into packed tables
- * when it hands them out, one for each partition, and closes each of them when it is asked for the
- * next; a reference keeps their memory until enough of them can be packed by one launch. The copies
- * are in the order of the task's own stream, as is the freeing of what they read.
+ * when it hands them out, one for each partition, and closes all of them when it partitions the
+ * next batch; a reference keeps their memory until enough of them can be packed by one launch. The
+ * copies are in the order of the task's own stream, as is the freeing of what they read.
  *
  * @param <K> the partition, an Integer
  * @param <V> a ColumnarBatch
@@ -107,6 +107,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
 
   private void add(final int partition, final ColumnarBatch batch) throws IOException {
     if (batch.numCols() == 0) {
+      makeRoom(0);
       pending.add(partition, batch.numRows(), new byte[0], null);
       return;
     }
@@ -118,12 +119,15 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
               + " to a GPU shuffle, which Zerohop does not know; set"
               + " spark.zerohop.rapids.enabled=false and report this");
     }
-    final long length = table.getBuffer() == null ? 0 : table.getBuffer().getLength();
-    if (pending.bytes() > 0 && pending.bytes() + length > packBytes) {
-      flush();
-    }
+    makeRoom(table.getBuffer() == null ? 0 : table.getBuffer().getLength());
     pending.add(
         partition, batch.numRows(), bytes(table.getMetadataDirectBuffer()), table.getBuffer());
+  }
+
+  private void makeRoom(final long length) throws IOException {
+    if (!pending.isEmpty() && pending.weight() + length > packBytes) {
+      flush();
+    }
   }
 
   private static byte[] bytes(final ByteBuffer metadata) {

@@ -18,10 +18,13 @@ final class TableBatch implements AutoCloseable {
   /** What one extent can say of its length. */
   private static final int MOST_CHUNK_BYTES = 1 << 30;
 
+  private static final long BYTES_PER_TABLE = 1024;
+
   private final int partitions;
   private final List<List<Pending>> tables;
   private final List<Integer> used = new ArrayList<>();
   private long bytes;
+  private long tableCount;
   private long headers;
 
   /** A table whose header is not complete before its offsets were read. */
@@ -64,13 +67,14 @@ final class TableBatch implements AutoCloseable {
     }
   }
 
-  int partitions() {
-    return partitions;
-  }
-
   /** Bytes of the tables on the GPU. */
   long bytes() {
     return bytes;
+  }
+
+  /** What the tables cost in memory, of the GPU and the heap together; small ones cost more. */
+  long weight() {
+    return bytes + tableCount * BYTES_PER_TABLE;
   }
 
   boolean isEmpty() {
@@ -93,6 +97,7 @@ final class TableBatch implements AutoCloseable {
       buffer.incRefCount();
       bytes += buffer.getLength();
     }
+    tableCount++;
     tables.get(partition).add(new Pending(rows, metadata, hasBytes ? buffer : null));
   }
 
@@ -186,6 +191,7 @@ final class TableBatch implements AutoCloseable {
     }
     used.clear();
     bytes = 0;
+    tableCount = 0;
   }
 
   @Override

@@ -31,6 +31,7 @@ final class TableHeader {
   private static final int FIXED_BYTES = 16;
   private static final int TABLE_BYTES = 24;
   private static final int MOST_BYTES = 1 << 30;
+  private static final long MOST_TABLE_BYTES = 1L << 44;
 
   /**
    * One table.
@@ -92,7 +93,8 @@ final class TableHeader {
             metadataBytes >= 0
                 && boundCount >= 0
                 && metadataBytes + 4L * boundCount <= from.remaining();
-        if (rows < 0 || bytes < 0 || !fits) {
+        final boolean sized = bytes >= 0 && bytes < MOST_TABLE_BYTES;
+        if (rows < 0 || !sized || !fits || metadataBytes == 0 && bytes > 0) {
           throw damaged();
         }
         final byte[] metadata = new byte[metadataBytes];
@@ -139,7 +141,7 @@ final class TableHeader {
   static long payload(final List<PackedTable> tables) {
     long bytes = 0;
     for (final PackedTable table : tables) {
-      bytes += table.bytes();
+      bytes = Math.addExact(bytes, table.bytes());
     }
     return bytes;
   }

@@ -99,13 +99,17 @@ final class TableLanding implements AutoCloseable {
     return rows;
   }
 
-  private long addAll(final List<PackedTable> tables, final long from) {
+  private long addAll(final List<PackedTable> tables, final long from) throws IOException {
     long rows = 0;
     long address = from;
     for (final PackedTable table : tables) {
       if (table.metadata().length == 0) {
         rows += table.rows();
       } else {
+        final PackedColumns columns = PackedColumns.parse(table.metadata());
+        if (columns != null && !columns.fits(table.bytes(), table.bounds())) {
+          throw new IOException("a table's columns do not lie within it");
+        }
         final Waiting next = new Waiting(table, address);
         waiting.add(next);
         waitingBytes += next.room();
@@ -232,6 +236,6 @@ final class TableLanding implements AutoCloseable {
       stream.close(); // Waits for what is under way, if finish did not.
       stream = null;
     }
-    staging.close();
+    staging.close(); // Not if the stream does not end.
   }
 }

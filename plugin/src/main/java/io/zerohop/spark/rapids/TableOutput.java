@@ -105,7 +105,10 @@ final class TableOutput implements AutoCloseable {
           files.spill(
               partitions,
               (partition, out) -> {
-                out.write(batch.header(partition));
+                final byte[] header = batch.header(partition);
+                if (header.length > 0) {
+                  out.write(header);
+                }
                 copier.copyTo(starts[partition], starts[partition + 1] - starts[partition], out);
               }));
     }

@@ -22,10 +22,10 @@ import java.util.function.BooleanSupplier;
  * <p>A block in place stays readable until the reader has asked for the second block of the next
  * window, or to {@link #close}: rows that point into it may be in use while the reader looks ahead.
  * Those of the last windows stay readable longer if they are handed to the task with {@link
- * #retire}. A fetcher holds two leases at most, each on a lane of its own; nobody waits for a lease
- * to end but memory that waits to be freed. A staged block is released with the next call of {@link
- * #next}. For a reader on the GPU windows stay open, each with a lease, until {@link
- * #releaseWindows}: it gathers what came from many owners at once.
+ * #retire}. A fetcher for the host holds two leases at most, each on a lane of its own; nobody
+ * waits for a lease to end but memory that waits to be freed. A staged block is released with the
+ * next call of {@link #next}. For a reader on the GPU windows stay open, each with a lease, until
+ * {@link #releaseWindows}: it gathers what came from many owners at once.
  *
  * <p>One thread at a time asks for blocks. Any thread may close the fetcher meanwhile, as a task's
  * end does while a thread that the task started still reads: that ends every wait, whatever was

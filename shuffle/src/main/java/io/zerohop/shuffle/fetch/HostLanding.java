@@ -35,7 +35,9 @@ public final class HostLanding implements AutoCloseable {
       final Runnable onClose) {
     HostBuffer buffer = null;
     boolean done = false;
-    try (CopyStream stream = devices.streams(Tier.DEVICE).take()) {
+    boolean idle = false;
+    final CopyStream stream = devices.streams(Tier.DEVICE).take();
+    try {
       buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes(extents)));
       final CopyBatch batch = stream.newBatch();
       long at = buffer.address();
@@ -51,11 +53,16 @@ public final class HostLanding implements AutoCloseable {
       done = true;
       return new HostLanding(buffer, onClose);
     } finally {
-      if (!done) {
-        if (buffer != null) {
-          buffer.close();
+      try {
+        stream.close();
+        idle = true;
+      } finally {
+        if (!done && buffer != null && idle) {
+          buffer.close(); // Not while copies may be under way into it.
         }
-        onClose.run();
+        if (!done) {
+          onClose.run();
+        }
       }
     }
   }

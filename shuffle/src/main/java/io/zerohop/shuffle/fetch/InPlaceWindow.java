@@ -129,7 +129,7 @@ final class InPlaceWindow implements AutoCloseable {
           HostLanding.gather(
               context.devices(),
               extents,
-              context.config().requestLimit(),
+              context.config().deviceLimit(),
               () -> context.landing().release(bytes));
     } catch (final ZerohopException e) {
       if (e.category() == ZerohopException.Category.FATAL) {

@@ -34,6 +34,7 @@ import org.slf4j.LoggerFactory;
  */
 final class Peer implements BlockMemory {
   private static final Logger LOG = LoggerFactory.getLogger(Peer.class);
+  private static final long REFUSED_NANOS = Duration.ofSeconds(30).toNanos();
 
   private final String name;
   private final PeerLink link;
@@ -55,8 +56,10 @@ final class Peer implements BlockMemory {
   private final List<Retired> retired = new ArrayList<>();
   private boolean unmapped;
 
-  /** Why the owner's GPU memory cannot be mapped here, once that was found out. */
+  /** Why the owner's GPU memory cannot be mapped here, as it was found out last. */
   private volatile ZerohopException gpuRefusal;
+
+  private volatile long refusedUntil;
 
   private volatile boolean brokenHere;
 
@@ -155,6 +158,9 @@ final class Peer implements BlockMemory {
    */
   void mapAhead() {
     for (final long segmentId : notMapped()) {
+      if (lanes.openLeases() > 0) {
+        return; // A time-out would end the connection, and with it what readers have open.
+      }
       try {
         map(segmentId);
       } catch (final ZerohopException e) {
@@ -185,7 +191,7 @@ final class Peer implements BlockMemory {
     if (tier == null) {
       return null;
     }
-    if (tier == Tier.DEVICE && gpuRefusal != null) {
+    if (tier == Tier.DEVICE && gpuRefusal != null && System.nanoTime() - refusedUntil < 0) {
       throw gpuRefusal;
     }
     final SegmentHandle handle;
@@ -206,6 +212,7 @@ final class Peer implements BlockMemory {
       return devices.of(tier).map(handle, "executor " + name);
     } catch (final ZerohopException e) {
       if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
+        refusedUntil = System.nanoTime() + REFUSED_NANOS; // The GPU may have been full.
         gpuRefusal = e;
         LOG.warn(
             "GPU memory of executor {} cannot be read in place; such blocks of it are staged: {}",

@@ -72,6 +72,15 @@ public final class PeerDirectory implements AutoCloseable {
    *     only after a while
    */
   Peer connect(final Location location, final String executorId) {
+    return connect(location, executorId, true);
+  }
+
+  /**
+   * As above.
+   *
+   * @param remember whether a failure keeps others from trying for a while
+   */
+  private Peer connect(final Location location, final String executorId, final boolean remember) {
     final Contact contact = contacts.computeIfAbsent(location, ignored -> new Contact());
     final Peer known = contact.peer;
     if (known != null && known.connected()) {
@@ -95,7 +104,7 @@ public final class PeerDirectory implements AutoCloseable {
       }
       return peer;
     } catch (final ExchangeException e) {
-      if (e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED) {
+      if (remember && e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED) {
         contact.failure = e;
         contact.retryAt = System.nanoTime() + RETRY_AFTER.toNanos();
       }
@@ -184,7 +193,7 @@ public final class PeerDirectory implements AutoCloseable {
       final Location location = self.neighbour(socket);
       if (!closed && location != null && !socket.equals(self.socket()) && met.add(socket)) {
         try {
-          connect(location, Location.executorOf(socket));
+          connect(location, Location.executorOf(socket), false);
         } catch (final ZerohopException e) {
           LOG.debug("neighbour {} is left to those who need it", socket, e);
         }
