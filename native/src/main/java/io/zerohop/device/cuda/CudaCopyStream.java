@@ -218,6 +218,11 @@ final class CudaCopyStream implements CopyStream {
       copies.dissolveLarge(); // The engines would not see that a wait has failed.
     }
     final boolean byEngine = !copies.large().isEmpty();
+    final boolean byLaunch =
+        copies.small() > 0 || !byEngine && !(after.isEmpty() && then.isEmpty());
+    if (!byEngine && !byLaunch) {
+      return;
+    }
     boolean done = false;
     try {
       if (byEngine) {
@@ -225,7 +230,7 @@ final class CudaCopyStream implements CopyStream {
       }
       if (copies.small() > 0) {
         launchCopies(copies, after, byEngine ? List.of() : then, limit);
-      } else if (!byEngine && !(after.isEmpty() && then.isEmpty())) {
+      } else if (byLaunch) {
         launchSignals(after, then, limit);
       }
       done = true;
