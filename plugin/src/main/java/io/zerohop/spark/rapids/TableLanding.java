@@ -92,6 +92,7 @@ final class TableLanding implements AutoCloseable {
       List<PackedTable> tables = TableHeader.read(in);
       while (tables != null) {
         final long bytes = TableHeader.payload(tables);
+        checkFit(tables);
         rows += addAll(tables, bytes == 0 ? 0 : staging.read(in, bytes));
         tables = TableHeader.read(in);
       }
@@ -99,17 +100,23 @@ final class TableLanding implements AutoCloseable {
     return rows;
   }
 
-  private long addAll(final List<PackedTable> tables, final long from) throws IOException {
+  /** What came as a stream has no checksum of ours; headers in memory have one. */
+  private static void checkFit(final List<PackedTable> tables) throws IOException {
+    for (final PackedTable table : tables) {
+      final PackedColumns columns = PackedColumns.parse(table.metadata());
+      if (columns != null && !columns.fits(table.bytes(), table.bounds())) {
+        throw new IOException("a table's columns do not lie within it");
+      }
+    }
+  }
+
+  private long addAll(final List<PackedTable> tables, final long from) {
     long rows = 0;
     long address = from;
     for (final PackedTable table : tables) {
       if (table.metadata().length == 0) {
         rows += table.rows();
       } else {
-        final PackedColumns columns = PackedColumns.parse(table.metadata());
-        if (columns != null && !columns.fits(table.bytes(), table.bounds())) {
-          throw new IOException("a table's columns do not lie within it");
-        }
         final Waiting next = new Waiting(table, address);
         waiting.add(next);
         waitingBytes += next.room();

@@ -120,6 +120,18 @@ class TableAssemblyTest {
   }
 
   @Test
+  void columnsThatDoNotLieWithinTheirTableAreNoticed() {
+    make(new Random(6), KINDS, 50);
+    final PackedTable table = tables.get(0);
+    final PackedColumns columns = PackedColumns.parse(table.metadata());
+    assertThat(columns.fits(table.bytes(), table.bounds())).isTrue();
+    assertThat(columns.fits(table.bytes() - 1, table.bounds())).isFalse();
+    final int[] bounds = table.bounds().clone();
+    bounds[1] = (int) table.bytes();
+    assertThat(columns.fits(table.bytes(), bounds)).isFalse();
+  }
+
+  @Test
   void columnsWithoutAnyItemAreLeftToCudf() {
     final List<Kind> kinds = List.of(Kind.of(PackedColumns.LIST, false, Kind.of(INT64, false)));
     for (int i = 0; i < 2; i++) {
