@@ -108,7 +108,7 @@ submit() { # name, contender, more settings, class, arguments ...
     org.apache.spark.deploy.SparkSubmit --master spark://127.0.0.1:7077 $(settings "$contender") $more \
     --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
   stop_cluster
-  cat /tmp/zerohop-cluster/work/*/*/stderr > "$out/$name.executors.err" 2>/dev/null || true
+  cat "$cluster"/work/*/*/stderr > "$out/$name.executors.err" 2>/dev/null || true
   if [ "$status" -ne 0 ]; then
     echo "$name ended with status $status:" >&2
     grep -hE "ERROR|Exception|Caused" "$out/$name.err" "$out/$name.executors.err" | cut -c1-250 | awk '!seen[$0]++' | head -8 >&2

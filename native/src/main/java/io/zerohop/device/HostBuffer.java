@@ -12,7 +12,10 @@ public interface HostBuffer extends AutoCloseable {
   /** Size in bytes, at least what was asked for. */
   long bytes();
 
-  /** Frees the memory; no copy may be under way. Idempotent. */
+  /**
+   * Frees the memory; no copy may be under way. Idempotent. Where copies do not end ({@link
+   * CopyStream#close} has said so) the memory is kept instead, until the process ends.
+   */
   @Override
   void close();
 }

@@ -142,7 +142,8 @@ public final class MapOutputWriter implements AutoCloseable {
     boolean packed = false;
     try {
       if (source.onDevice()) {
-        deviceCopies().submit(copies(deviceCopies, source, region, (address, length) -> address));
+        deviceCopies()
+            .submit(copies(deviceCopies, source, region.address(), (address, length) -> address));
       } else {
         packFromHost(source, region, to);
       }
@@ -185,29 +186,15 @@ public final class MapOutputWriter implements AutoCloseable {
   private BatchImage deflect(final PackSource source, final BatchImage image) {
     final Region region = tiers.of(Tier.HOST).allocate(image.bytes());
     boolean packed = false;
-    HostBuffer staging = null;
-    try {
-      staging = pinned(image.bytes());
-      final CopyBatch copies = deviceCopies().newBatch();
-      final long[] target = {staging.address()};
-      for (int partition = 0; partition < partitions; partition++) {
-        source.forEachChunk(
-            partition,
-            (address, length) -> {
-              copies.add(address, target[0], length);
-              target[0] += length;
-            });
-      }
-      deviceCopies().submit(copies);
-      finishCopies();
+    try (HostBuffer staging = pinned(image.bytes())) {
+      synchronize(
+          deviceCopies(),
+          copies(deviceCopies, source, staging.address(), (address, length) -> address));
       UnsafeAccess.UNSAFE.copyMemory(staging.address(), region.address(), image.bytes());
       packed = true;
     } finally {
       if (!packed) {
         abandon(region);
-      }
-      if (staging != null && !stuck) {
-        staging.close();
       }
     }
     image.place(region);
@@ -247,29 +234,25 @@ public final class MapOutputWriter implements AutoCloseable {
       hostCopies = devices.streams(tier).take();
     }
     if (devices.hostAccessible(to)) {
-      synchronize(hostCopies, copies(hostCopies, source, region, (address, length) -> address));
+      synchronize(
+          hostCopies, copies(hostCopies, source, region.address(), (address, length) -> address));
       return;
     }
     // The device reads the host's memory only where it was made for that.
-    final HostBuffer staging = devices.of(to).hostBuffer(region.bytes());
-    try {
+    try (HostBuffer staging = devices.of(to).hostBuffer(region.bytes())) {
       final long[] next = {staging.address()};
       synchronize(
           hostCopies,
           copies(
               hostCopies,
               source,
-              region,
+              region.address(),
               (address, length) -> {
                 final long at = next[0];
                 UnsafeAccess.UNSAFE.copyMemory(address, at, length);
                 next[0] += length;
                 return at;
               }));
-    } finally {
-      if (!stuck) {
-        staging.close();
-      }
     }
   }
 
@@ -279,12 +262,9 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   private CopyBatch copies(
-      final CopyStream by,
-      final PackSource source,
-      final Region region,
-      final Reachable reachable) {
+      final CopyStream by, final PackSource source, final long to, final Reachable reachable) {
     final CopyBatch copies = by.newBatch();
-    final long[] target = {region.address()};
+    final long[] target = {to};
     for (int partition = 0; partition < partitions; partition++) {
       source.forEachChunk(
           partition,
@@ -297,13 +277,17 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   private void synchronize(final CopyStream by, final CopyBatch copies) {
-    by.submit(copies);
-    waitFor(by);
+    guarded(
+        by,
+        () -> {
+          by.submit(copies);
+          by.synchronize(limit);
+        });
   }
 
-  private void waitFor(final CopyStream by) {
+  private void guarded(final CopyStream by, final Runnable step) {
     try {
-      by.synchronize(limit);
+      step.run();
     } catch (final RuntimeException e) {
       // A copy that is still under way must not meet memory that was freed or given to others.
       close(by);
@@ -320,7 +304,7 @@ public final class MapOutputWriter implements AutoCloseable {
 
   private void finishCopies() {
     if (deviceCopies != null) {
-      waitFor(deviceCopies);
+      guarded(deviceCopies, () -> deviceCopies.synchronize(limit));
     }
   }
 

@@ -25,6 +25,7 @@ final class CudaContext {
   private final String name;
   private final String uuid;
   private Kernels kernels;
+  private volatile boolean stuck;
 
   private CudaContext(final int ordinal) {
     this.ordinal = ordinal;
@@ -65,6 +66,15 @@ final class CudaContext {
   /** Makes the context current on this thread. Cheap; every call into the driver comes after it. */
   void enter() {
     CudaStatus.check(JCudaDriver.cuCtxSetCurrent(context), "cuCtxSetCurrent", name);
+  }
+
+  /** Says that work on this GPU does not end: what it may touch must stay as it is. */
+  void markStuck() {
+    stuck = true;
+  }
+
+  boolean isStuck() {
+    return stuck;
   }
 
   /** Our kernels, loaded at the first call. */

@@ -171,7 +171,7 @@ final class CudaCopyStream implements CopyStream {
     final int bytes = SpliceArguments.bytes(lists);
     if (bytes > ring.largest()) {
       throw new IllegalArgumentException(
-          "too many pieces of columns for one submission: " + lists.offsets() + lists.runs());
+          "too many pieces of columns for one submission: " + (lists.offsets() + lists.runs()));
     }
     final int number = ++launch;
     final int at = ring.take(bytes, number);
@@ -416,6 +416,7 @@ final class CudaCopyStream implements CopyStream {
       free();
     } catch (final ZerohopException e) {
       // Memory that a kernel may still use must not be freed; it goes with the process.
+      context.markStuck();
       LOG.error("{} was not idle when it was closed; its memory is kept", this, e);
       throw new ZerohopException(
           ZerohopException.Category.FATAL,

@@ -69,6 +69,9 @@ final class PinnedMemory implements HostBuffer {
     if (!closed) {
       closed = true;
       onClose.accept(this);
+      if (context.isStuck()) {
+        return; // A copy may be under way into it that nobody can wait for any more.
+      }
       context.enter();
       JCudaDriver.cuMemFreeHost(pointer);
     }

@@ -150,10 +150,8 @@ final class TableLanding implements AutoCloseable {
   /**
    * Gathers tables that wait, in their order, up to so many bytes but at least one; into one table
    * where that can be done.
-   *
-   * @return bytes that were gathered
    */
-  long gather(final long mostBytes, final List<Table> to) {
+  void gather(final long mostBytes, final List<Table> to) {
     final List<Waiting> now = new ArrayList<>();
     long bytes = 0;
     for (final Waiting next : waiting) {
@@ -177,7 +175,6 @@ final class TableLanding implements AutoCloseable {
     for (int i = 0; i < now.size(); i++) {
       waitingBytes -= waiting.remove().room();
     }
-    return bytes;
   }
 
   /** Brings the tables right into the columns of one. */

@@ -151,16 +151,6 @@ final class TableOutput implements AutoCloseable {
   @Override
   public void close() throws IOException {
     memory.close();
-    IOException failure = null;
-    for (final SpilledBatch batch : spilled) {
-      try {
-        batch.close();
-      } catch (final IOException e) {
-        failure = e;
-      }
-    }
-    if (failure != null) {
-      throw failure;
-    }
+    SpilledBatch.closeAll(spilled);
   }
 }

@@ -179,16 +179,6 @@ final class MapOutputBuffer implements AutoCloseable {
     if (memory != null) {
       memory.close();
     }
-    IOException failure = null;
-    for (final SpilledBatch batch : spilled) {
-      try {
-        batch.close();
-      } catch (final IOException e) {
-        failure = e;
-      }
-    }
-    if (failure != null) {
-      throw failure;
-    }
+    SpilledBatch.closeAll(spilled);
   }
 }

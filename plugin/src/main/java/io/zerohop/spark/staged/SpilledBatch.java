@@ -71,6 +71,21 @@ public final class SpilledBatch implements AutoCloseable {
     }
   }
 
+  /** Closes all of them, and fails only then if one cannot be closed. */
+  public static void closeAll(final Iterable<SpilledBatch> batches) throws IOException {
+    IOException failure = null;
+    for (final SpilledBatch batch : batches) {
+      try {
+        batch.close();
+      } catch (final IOException e) {
+        failure = e;
+      }
+    }
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
   @Override
   public void close() throws IOException {
     if (in != null) {

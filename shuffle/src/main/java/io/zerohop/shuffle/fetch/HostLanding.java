@@ -35,9 +35,7 @@ public final class HostLanding implements AutoCloseable {
       final Runnable onClose) {
     HostBuffer buffer = null;
     boolean done = false;
-    boolean idle = false;
-    final CopyStream stream = devices.streams(Tier.DEVICE).take();
-    try {
+    try (CopyStream stream = devices.streams(Tier.DEVICE).take()) {
       buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes(extents)));
       final CopyBatch batch = stream.newBatch();
       long at = buffer.address();
@@ -53,16 +51,11 @@ public final class HostLanding implements AutoCloseable {
       done = true;
       return new HostLanding(buffer, onClose);
     } finally {
-      try {
-        stream.close();
-        idle = true;
-      } finally {
-        if (!done && buffer != null && idle) {
-          buffer.close(); // Not while copies may be under way into it.
+      if (!done) {
+        if (buffer != null) {
+          buffer.close();
         }
-        if (!done) {
-          onClose.run();
-        }
+        onClose.run();
       }
     }
   }
