@@ -6,18 +6,20 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where the columns of a packed table lie, as cudf's metadata says it (pack.cpp of cudf 26.08): a
- * list of columns in depth-first order, 40 bytes each in the machine's byte order, behind a first
- * entry whose size is the number of columns at the top.
+ * Where the columns of a packed table lie, as cudf's metadata says it (pack.cpp of cudf 26.08), in
+ * the machine's byte order: a header, then an entry for each column in depth-first order.
  *
  * <pre>
- *  0        4        8        12       16                24
- *  | type   | scale  | rows   | nulls  | offset of data  | offset of mask | children | pad |
+ *  0         4         8        12      16
+ *  | version | columns | rows   | pad   |  header; it counts columns at the top only
+ *  | type    | scale   | rows   | nulls | offset of data | offset of mask | children | pad |
+ *  0         4         8        12      16               24               32         36    40
  * </pre>
  *
  * <p>An offset of -1 means that there is none. Immutable.
  */
 final class PackedColumns {
+  static final int HEADER_BYTES = 16;
   static final int ENTRY_BYTES = 40;
   private static final int MOST_DEPTH = 200;
   static final int INT32 = 3;
@@ -30,12 +32,17 @@ final class PackedColumns {
     0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 1, 4, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0, 0, 0, 4, 8, 16, 0
   };
 
+  private final int version;
+  private final int columns;
   private final ByteBuffer entries;
   private final int[] ends;
   private final int[] boundIndexes;
   private final List<Integer> bounded = new ArrayList<>();
 
-  private PackedColumns(final ByteBuffer entries, final int count) {
+  private PackedColumns(
+      final int version, final int columns, final ByteBuffer entries, final int count) {
+    this.version = version;
+    this.columns = columns;
     this.entries = entries;
     this.ends = new int[count];
     this.boundIndexes = new int[count];
@@ -43,17 +50,24 @@ final class PackedColumns {
 
   /** Reads cudf's metadata; null if it is not what this class knows. */
   static PackedColumns parse(final byte[] metadata) {
-    final int count = metadata.length / ENTRY_BYTES;
-    if (count < 1 || metadata.length % ENTRY_BYTES != 0) {
+    final int count = (metadata.length - HEADER_BYTES) / ENTRY_BYTES;
+    if (count < 1 || metadata.length != bytes(count)) {
       return null;
     }
-    final PackedColumns columns =
-        new PackedColumns(ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder()), count);
-    int next = 1;
-    for (int column = 0; column < columns.rows(0) && next > 0; column++) {
+    final ByteBuffer all = ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder());
+    final ByteBuffer entries =
+        all.slice(HEADER_BYTES, count * ENTRY_BYTES).order(ByteOrder.nativeOrder());
+    final PackedColumns columns = new PackedColumns(all.getInt(0), all.getInt(4), entries, count);
+    int next = 0;
+    for (int column = 0; column < columns.columns && next >= 0; column++) {
       next = columns.visit(next, 0);
     }
-    return next == count ? columns : null;
+    return next == count && columns.rows(0) == all.getInt(8) ? columns : null;
+  }
+
+  /** Bytes of metadata with so many entries. */
+  static int bytes(final int entries) {
+    return HEADER_BYTES + entries * ENTRY_BYTES;
   }
 
   /** Notes an entry and all below it; the index behind them, or -1 if they do not fit. */
@@ -66,7 +80,7 @@ final class PackedColumns {
       bounded.add(entry);
     }
     int next = entry + 1;
-    for (int child = 0; child < children(entry) && next > 0; child++) {
+    for (int child = 0; child < children(entry) && next >= 0; child++) {
       next = visit(next, depth + 1);
     }
     ends[entry] = next;
@@ -94,7 +108,7 @@ final class PackedColumns {
    * @param bounds of {@link #bounded}; empty if they are not known
    */
   boolean fits(final long bytes, final int[] bounds) {
-    for (int entry = 1; entry < ends.length; entry++) {
+    for (int entry = 0; entry < ends.length; entry++) {
       final long rows = rows(entry);
       final int type = type(entry);
       final int bound = bounds.length == 2 * bounded.size() ? boundIndex(entry) : -1;
@@ -129,7 +143,17 @@ final class PackedColumns {
 
   /** Columns at the top. */
   int columns() {
-    return rows(0);
+    return columns;
+  }
+
+  /** How many entries there are. */
+  int entries() {
+    return ends.length;
+  }
+
+  /** cudf's version of this layout. */
+  int version() {
+    return version;
   }
 
   int type(final int entry) {
@@ -169,6 +193,11 @@ final class PackedColumns {
   /** Bytes of a value of a type; 0 if it has no fixed width or is not known. */
   static int width(final int type) {
     return type < 0 || type >= WIDTHS.length ? 0 : WIDTHS[type];
+  }
+
+  /** Writes the header at the buffer's position. */
+  static void putHeader(final ByteBuffer to, final int version, final int columns, final int rows) {
+    to.putInt(version).putInt(columns).putInt(rows).putInt(0);
   }
 
   /** Writes an entry at the buffer's position. */

@@ -41,8 +41,7 @@ final class TableAssembly {
   }
 
   private static ByteBuffer direct(final int entries) {
-    return ByteBuffer.allocateDirect(entries * PackedColumns.ENTRY_BYTES)
-        .order(ByteOrder.nativeOrder());
+    return ByteBuffer.allocateDirect(PackedColumns.bytes(entries)).order(ByteOrder.nativeOrder());
   }
 
   /**
@@ -58,11 +57,12 @@ final class TableAssembly {
       tables[i] = PackedColumns.parse(parts.get(i).metadata());
       bounds[i] = parts.get(i).bounds();
       if (tables[i] == null
+          || tables[i].version() != tables[0].version()
           || tables[i].columns() != tables[0].columns()
           || bounds[i].length != 2 * tables[i].bounded().size()) {
         return null;
       }
-      entries = Math.max(entries, parts.get(i).metadata().length / PackedColumns.ENTRY_BYTES);
+      entries = Math.max(entries, tables[i].entries());
     }
     final TableAssembly plan = new TableAssembly(tables, bounds, entries);
     return plan.all() ? plan : null;
@@ -70,9 +70,15 @@ final class TableAssembly {
 
   private boolean all() {
     final int columns = tables[0].columns();
-    put(0, 0, columns, 0, -1, -1, 0);
+    long rows = 0;
+    for (final PackedColumns table : tables) {
+      rows += table.rows(0);
+    }
+    if (rows >= Integer.MAX_VALUE) {
+      return false;
+    }
+    PackedColumns.putHeader(metadata, tables[0].version(), columns, (int) rows);
     final int[] at = new int[tables.length];
-    Arrays.fill(at, 1);
     for (int column = 0; column < columns; column++) {
       if (!column(at)) {
         return false;
@@ -99,7 +105,7 @@ final class TableAssembly {
       final int children) {
     if (!metadata.hasRemaining()) {
       // A column that is empty in one table may have more below it in another.
-      metadata = direct(2 * metadata.capacity() / PackedColumns.ENTRY_BYTES).put(metadata.flip());
+      metadata = direct(2 * (metadata.capacity() / PackedColumns.ENTRY_BYTES)).put(metadata.flip());
     }
     PackedColumns.put(metadata, type, scale, rows, nulls, data, mask, children);
   }

@@ -16,6 +16,7 @@ final class PackedTableMaker {
   static final int INT16 = 2;
   static final int INT64 = 4;
   static final int BOOL = 11;
+  private static final int VERSION = 1;
 
   /** A kind of column; the types of a list's items or a struct's fields are its children. */
   record Kind(int type, boolean nullable, List<Kind> children) {
@@ -63,13 +64,13 @@ final class PackedTableMaker {
       final List<Kind> kinds, final List<List<Object>> columns, final ByteBuffer to) {
     final PackedTableMaker maker = new PackedTableMaker(to);
     final int rows = columns.get(0).size();
-    maker.entry(0, columns.size(), 0, -1, -1, 0);
     for (int i = 0; i < kinds.size(); i++) {
       maker.column(kinds.get(i), columns.get(i));
     }
     final ByteBuffer metadata =
-        ByteBuffer.allocate(maker.entries.size() * PackedColumns.ENTRY_BYTES)
+        ByteBuffer.allocate(PackedColumns.bytes(maker.entries.size()))
             .order(ByteOrder.nativeOrder());
+    PackedColumns.putHeader(metadata, VERSION, columns.size(), rows);
     for (int i = 0; i < maker.entries.size(); i++) {
       final int[] e = maker.entries.get(i);
       PackedColumns.put(
@@ -199,7 +200,7 @@ final class PackedTableMaker {
   static List<List<Object>> read(final PackedColumns columns, final ByteBuffer from) {
     from.order(ByteOrder.nativeOrder());
     final List<List<Object>> all = new ArrayList<>();
-    int entry = 1;
+    int entry = 0;
     for (int i = 0; i < columns.columns(); i++) {
       all.add(values(columns, entry, from));
       entry = columns.end(entry);

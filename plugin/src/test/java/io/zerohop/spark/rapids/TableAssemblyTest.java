@@ -147,10 +147,10 @@ class TableAssemblyTest {
     make(new Random(3), KINDS, 10);
     make(new Random(4), KINDS, 10);
     final PackedTable good = tables.get(1);
-    final int columns = good.metadata().length / PackedColumns.ENTRY_BYTES;
-    for (int entry = 1; entry < columns; entry++) {
+    final int columns = PackedColumns.parse(good.metadata()).entries();
+    for (int entry = 0; entry < columns; entry++) {
       final byte[] other = good.metadata().clone();
-      other[entry * PackedColumns.ENTRY_BYTES] = 22; // A dictionary.
+      other[PackedColumns.bytes(entry)] = 22; // A dictionary.
       tables.set(1, new PackedTable(good.rows(), other, good.bytes(), good.bounds()));
       assertThat(together()).isNull();
     }
