@@ -409,32 +409,33 @@ def signal(run, folder):
 
 
 def exchanges(run, folder):
-    """Stages that write and read a shuffle of RAPIDS, beside the best that goes by files."""
+    """Stages that write and read a shuffle of RAPIDS, beside the best that goes by files and UCX."""
     rows = [row for row in run["rows"] if row["iteration"] > 0]
     cases = in_order(row["case"] for row in rows)
+
+    def key_of(row):
+        return row["query"], row["million_rows"], row["partitions"], row["pool"]
+
+    def times_faster(found, others, field):
+        others = [median(row[field] for row in found[case]) for case in others if found.get(case)]
+        mine = found.get("zerohop")
+        return f"{min(others) / median(row[field] for row in mine):.1f}" if others and mine else "-"
+
     body = []
-    for key in in_order((r["query"], r["million_rows"], r["partitions"]) for r in rows):
-        found = {
-            case: [r for r in rows if (r["query"], r["million_rows"], r["partitions"]) == key
-                   and r["case"] == case] for case in cases
-        }
-
-        def middle(case, field):
-            return median(r[field] for r in found[case])
-
-        line = [key[0], f"{key[1]} M", f"{key[2]:,}"]
-        for case in cases:
-            parts = [middle(case, "write_ms"), middle(case, "read_ms")]
-            spread_of = spread([r["exchange_ms"] for r in found[case]])
-            line.append(
-                f"{parts[0]:.0f} + {parts[1]:.0f} ± {50 * spread_of:.0f} %, {middle(case, 'seconds'):.2f} s"
-            )
-        others = [case for case in cases if case != "zerohop"]
-        line.append(f"{min(middle(c, 'exchange_ms') for c in others) / middle('zerohop', 'exchange_ms'):.1f}")
-        line.append(f"{min(middle(c, 'seconds') for c in others) / middle('zerohop', 'seconds'):.1f}")
+    for key in in_order(map(key_of, rows)):
+        found = {case: [r for r in rows if key_of(r) == key and r["case"] == case] for case in cases}
+        line = [key[0], f"{key[1]} M", f"{key[2]:,}", key[3]]
+        line += [exchange_cell(found[case]) if found[case] else "-" for case in cases]
+        for others in (["sort", "multithreaded"], ["ucx"]):
+            line += [times_faster(found, others, field) for field in ("exchange_ms", "seconds")]
         body.append(line)
-    heading = ["query", "rows", "partitions", *cases, "stages, times faster", "whole, times faster"]
-    return markdown(heading, body)
+    return markdown(["query", "rows", "partitions", "pool", *cases, "stages / files", "whole / files",
+                     "stages / ucx", "whole / ucx"], body)
+
+
+def exchange_cell(rows):
+    write, read, whole = (median(row[field] for row in rows) for field in ("write_ms", "read_ms", "seconds"))
+    return f"{write:.0f} + {read:.0f} ± {50 * spread([r['exchange_ms'] for r in rows]):.0f} %, {whole:.2f} s"
 
 
 def replace_section(page, bench, content):

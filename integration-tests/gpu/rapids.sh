@@ -10,12 +10,14 @@
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
 # (RAPIDS Accelerator 26.08.1 for CUDA 13) and native (amd64/Linux/libcudf.so). Each GPU gets one
 # executor. CORES is how many tasks an executor runs at a time (8), LIMIT how many seconds one
-# application may take (150), MORE is added to spark-submit's arguments. bench: CONTENDERS, ROUNDS,
-# MILLIONS of rows, QUERIES and FLOORS ("partitions:query,query ...", FLOORS=none leaves them out).
+# application may take (150), MORE is added to spark-submit's arguments. bench knows CONTENDERS
+# (zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA; "zerohop+arena" uses
+# RAPIDS' ARENA pool), ROUNDS (5), MILLIONS of rows (80) and QUERIES, each of which is
+# partitions:query,query:rounds:millions.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 
 pack() {
   local out="$1" root
@@ -82,11 +84,12 @@ stop_cluster() {
   rm -rf "$SPARK_LOCAL_DIRS"
 }
 
-settings() { # contender
+settings() { # contender, its name followed by "+arena" for another memory pool of RAPIDS
+  [[ "$1" != *+arena ]] || echo "--conf spark.rapids.memory.gpu.pool=ARENA"
   echo "--conf spark.executor.cores=$cores --conf spark.executor.memory=16g
     --conf spark.executor.resource.gpu.amount=1 --conf spark.task.resource.gpu.amount=0.01
     --conf spark.executor.extraClassPath=$rapids:$zerohop --conf spark.sql.autoBroadcastJoinThreshold=-1"
-  case "$1" in
+  case "${1%+*}" in
     zerohop)
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin
         --conf spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager" ;;
@@ -96,17 +99,29 @@ settings() { # contender
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.shuffle.compress=false
         --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark413.RapidsShuffleManager
         --conf spark.rapids.shuffle.mode=MULTITHREADED" ;;
+    ucx)
+      echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.rapids.shuffle.mode=UCX
+        --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark413.RapidsShuffleManager
+        --conf spark.executorEnv.LD_LIBRARY_PATH=$UCX/lib:${LD_LIBRARY_PATH:-}
+        --conf spark.executorEnv.UCX_MODULE_DIR=$UCX/lib/ucx --conf spark.executorEnv.UCX_ERROR_SIGNALS=
+        --conf spark.executorEnv.UCX_MEMTYPE_CACHE=n --conf spark.executorEnv.UCX_RNDV_SCHEME=put_zcopy
+        --conf spark.executorEnv.UCX_MAX_RNDV_RAILS=1
+        --conf spark.executorEnv.UCX_TLS=cuda_copy,cuda_ipc,tcp" ;;
+    *)
+      echo "no contender '$1'; there are zerohop, sort, multithreaded and ucx" >&2
+      return 1 ;;
   esac
 }
 
 # Submits one application to a cluster of its own; its logs stay in OUT.
 submit() { # name, contender, more settings, class, arguments ...
-  local name="$1" contender="$2" more="$3" class="$4" status=0
+  local name="$1" contender="$2" more="$3" class="$4" status=0 settings
   shift 4
+  settings="$(settings "$contender")" || return 1
   start_cluster "/tmp/zerohop-cluster"
-  # shellcheck disable=SC2046,SC2086
+  # shellcheck disable=SC2086
   timeout -k 5 "${LIMIT:-150}" java -Xmx4g "${opens[@]}" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
-    org.apache.spark.deploy.SparkSubmit --master spark://127.0.0.1:7077 $(settings "$contender") $more ${MORE:-} \
+    org.apache.spark.deploy.SparkSubmit --master spark://127.0.0.1:7077 $settings $more ${MORE:-} \
     --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
   stop_cluster
   cat "$cluster"/work/*/*/stderr > "$out/$name.executors.err" 2>/dev/null || true
@@ -162,13 +177,13 @@ case "$command" in
     # Sums of hashes overflow, which is what they are for.
     more="--conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
     status=0
+    large="64:repartition,group_by,join"
+    # The large ones, a curve over partitions, and the same with hardly any rows: what is left then
+    # is what tasks cost that shuffle nothing.
+    queries="${QUERIES:-$large 200:repartition 500:repartition 2000:repartition $large:$rounds:1 2000:repartition:$rounds:1}"
     for contender in ${CONTENDERS:-zerohop sort multithreaded}; do
-      # The large ones, a curve over partitions, and the same with hardly any rows: what is left is
-      # what tasks cost that shuffle nothing.
-      submit "$contender" "$contender" "$more" io.zerohop.gpu.GpuBenchApp "$contender" "$out/bench.jsonl" \
-        ${MILLIONS:-80} 32 "$rounds" "${QUERIES:-64:repartition,group_by,join 200:repartition 500:repartition 2000:repartition}" || status=1
-      [ "${FLOORS:-}" = none ] || submit "$contender-floor" "$contender" "$more" io.zerohop.gpu.GpuBenchApp "$contender" "$out/bench.jsonl" \
-        1 32 "$rounds" "${FLOORS:-64:repartition,group_by,join 2000:repartition}" || status=1
+      submit "$contender" "$contender" "$more" io.zerohop.gpu.GpuBenchApp "${contender%+*}" "$out/bench.jsonl" \
+        "${MILLIONS:-80}" 32 "$rounds" "$queries" || status=1
     done
     python3 "$dir/rapids_rows.py" bench "$dir/commit" "$out/gpu_exchange.json" "$out/bench.jsonl"
     exit "$status" ;;

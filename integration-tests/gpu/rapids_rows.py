@@ -64,12 +64,12 @@ def bench(file):
         key = (row["query"], row["million_rows"], row["partitions"])
         results[key].add(row.pop("result"))
         if row["iteration"] > 0:
-            groups[key + (row["case"],)].append(row)
+            groups[key + (row["pool"], row["case"])].append(row)
     for key, group in sorted(groups.items()):
         figure = {name: statistics.median(row[name] for row in group)
                   for name in ("write_ms", "read_ms", "exchange_ms", "seconds")}
         least, most = (f(row["exchange_ms"] for row in group) for f in (min, max))
-        print("%-12s %3d M rows %5d partitions %-14s" % key,
+        print("%-12s %3d M rows %5d partitions %s %-14s" % key,
               "write %5.0f read %5.0f exchange %5.0f (%.0f to %.0f) ms, whole %.3f s"
               % (*list(figure.values())[:3], least, most, figure["seconds"]))
     for key, different in results.items():

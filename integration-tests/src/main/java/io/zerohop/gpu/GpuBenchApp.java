@@ -25,7 +25,20 @@ public final class GpuBenchApp {
   private static final long LISTENER_LIMIT_MS = 30_000;
   private static final long SETTLE_MS = 300;
 
-  private GpuBenchApp() {}
+  private final SparkSession spark;
+  private final String shuffle;
+  private final Path out;
+  private final String maps;
+  private final StageTimes times = new StageTimes();
+
+  private GpuBenchApp(
+      final SparkSession spark, final String shuffle, final Path out, final String maps) {
+    this.spark = spark;
+    this.shuffle = shuffle;
+    this.out = out;
+    this.maps = maps;
+    spark.sparkContext().addSparkListener(times);
+  }
 
   /** Sums the durations of stages by what they do with shuffles. */
   private static final class StageTimes extends SparkListener {
@@ -63,59 +76,68 @@ public final class GpuBenchApp {
     }
   }
 
+  /** Some queries over one number of partitions. */
+  private record Step(String partitions, List<String> queries, int iterations, long millions) {
+    /** Reads {@code partitions:query,query:iterations:millions}; the last two may be left out. */
+    static Step of(final String text, final int iterations, final long millions) {
+      final String[] parts = text.split(":");
+      return new Step(
+          parts[0],
+          List.of(parts[1].split(",")),
+          parts.length > 2 ? Integer.parseInt(parts[2]) : iterations,
+          parts.length > 3 ? Long.parseLong(parts[3]) : millions);
+    }
+  }
+
   /**
    * @param args name of the shuffle, file to append to, millions of rows, map tasks, iterations,
-   *     and what to run: a partition count, a colon and queries separated by commas, as often as
-   *     wanted
+   *     and what to run, as {@link Step#of} reads it, as often as wanted
    */
   public static void main(final String[] args) throws Exception {
-    final String shuffle = args[0];
-    final Path out = Path.of(args[1]);
-    final long rows = Long.parseLong(args[2]) * 1_000_000;
-    final int maps = Integer.parseInt(args[3]);
-    final int iterations = Integer.parseInt(args[4]);
     final SparkSession spark = SparkSession.builder().getOrCreate();
-    final StageTimes times = new StageTimes();
-    spark.sparkContext().addSparkListener(times);
-    for (final String step : args[5].trim().split("\\s+")) {
-      final String partitions = step.substring(0, step.indexOf(':'));
-      spark.conf().set("spark.sql.shuffle.partitions", partitions);
-      for (final String name : step.substring(partitions.length() + 1).split(",")) {
-        final String query = query(name, rows, maps, partitions);
-        for (int i = 0; i <= iterations; i++) {
-          times.reset();
-          final long start = System.nanoTime();
-          final List<Row> result = spark.sql(query).collectAsList();
-          final double seconds = (System.nanoTime() - start) / 1e9;
-          spark.sparkContext().listenerBus().waitUntilEmpty(LISTENER_LIMIT_MS);
-          final Map<String, Object> row = new LinkedHashMap<>();
-          row.put("case", shuffle);
-          row.put("query", name);
-          row.put("million_rows", Long.parseLong(args[2]));
-          row.put("partitions", Integer.parseInt(partitions));
-          row.put("iteration", i);
-          row.put("seconds", seconds);
-          times.put(row);
-          row.put("result", new ArrayList<>(result).toString());
-          final String line = new ObjectMapper().writeValueAsString(row) + "\n";
-          Files.writeString(
-              out,
-              line,
-              StandardCharsets.UTF_8,
-              StandardOpenOption.CREATE,
-              StandardOpenOption.APPEND);
-          System.gc(); // Lets Spark drop the shuffle's blocks.
-          Thread.sleep(SETTLE_MS);
+    final GpuBenchApp app = new GpuBenchApp(spark, args[0], Path.of(args[1]), args[3]);
+    for (final String text : args[5].trim().split("\\s+")) {
+      final Step step = Step.of(text, Integer.parseInt(args[4]), Long.parseLong(args[2]));
+      spark.conf().set("spark.sql.shuffle.partitions", step.partitions);
+      for (final String name : step.queries) {
+        for (int i = 0; i <= step.iterations; i++) {
+          app.run(step, name, i);
         }
       }
     }
     spark.stop();
   }
 
+  private void run(final Step step, final String name, final int iteration) throws Exception {
+    final String query = query(name, step.millions * 1_000_000, maps, step.partitions);
+    times.reset();
+    final long start = System.nanoTime();
+    final List<Row> result = spark.sql(query).collectAsList();
+    final double seconds = (System.nanoTime() - start) / 1e9;
+    spark.sparkContext().listenerBus().waitUntilEmpty(LISTENER_LIMIT_MS);
+    final Map<String, Object> row = new LinkedHashMap<>();
+    row.put("case", shuffle);
+    row.put("pool", spark.conf().get("spark.rapids.memory.gpu.pool", "ASYNC"));
+    row.put("query", name);
+    row.put("million_rows", step.millions);
+    row.put("partitions", Integer.parseInt(step.partitions));
+    row.put("iteration", iteration);
+    row.put("seconds", seconds);
+    times.put(row);
+    row.put("result", new ArrayList<>(result).toString());
+    Files.writeString(
+        out,
+        new ObjectMapper().writeValueAsString(row) + "\n",
+        StandardCharsets.UTF_8,
+        StandardOpenOption.CREATE,
+        StandardOpenOption.APPEND);
+    System.gc(); // Lets Spark drop the shuffle's blocks.
+    Thread.sleep(SETTLE_MS);
+  }
+
   private static String query(
-      final String name, final long rows, final int maps, final String partitions) {
+      final String name, final long rows, final String maps, final String partitions) {
     final String all = "range(0, " + rows + ", 1, " + maps + ")";
-    final String half = "range(0, " + rows / 2 + ", 1, " + maps + ")";
     return switch (name) {
       case "repartition" ->
           // One hash of every row: sees all columns, and costs little beside the exchange.
@@ -135,9 +157,9 @@ public final class GpuBenchApp {
       case "join" ->
           "SELECT count(*), sum(v), max(w), sum(x) FROM (SELECT xxhash64(id) AS k, id AS v, id * 3"
               + " AS w FROM "
-              + half
+              + all
               + ") JOIN (SELECT xxhash64(id) AS k, id % 100 AS x, id * 7 AS y FROM "
-              + half
+              + all
               + ") USING (k)";
       default -> throw new IllegalArgumentException("no query '" + name + "'");
     };
