@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from statistics import median, quantiles
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 COLOURS = {
     "zerohop": "#1b7f5c",
     "sort": "#8a8f98",
@@ -27,6 +26,8 @@ COLOURS = {
     "zerohop, 256 KiB": "#1b7f5c",
     "zerohop, 16 KiB": "#7fbfa6",
     "nccl": "#8a8f98",
+    "multithreaded": "#c9ccd1",
+    "ucx": "#4a6fa5",
 }
 YARDSTICKS = ("sort", "sort_uncompressed")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 360, 70, 20, 50, 60
@@ -447,8 +448,9 @@ def replace_section(page, bench, content):
 
 
 def main():
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "measurements"
-    page_file = Path(sys.argv[2]) if len(sys.argv) > 2 else DOCS / "benchmarks.md"
+    docs = Path(__file__).resolve().parent / "../../docs"
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else docs / "measurements"
+    page_file = Path(sys.argv[2]) if len(sys.argv) > 2 else docs / "benchmarks.md"
     page = page_file.read_text()
     for bench, draw in (
         ("host_job", host_job), ("host_memory", host_memory), ("growth", growth),

@@ -5,6 +5,7 @@
 #   rapids.sh check DIR KIT OUT    queries of every kind, every row compared with the CPU's
 #   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
+#   rapids.sh demo DIR KIT OUT     a short one of these, shown as a table and a plot
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
@@ -17,7 +18,7 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() { sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 
 pack() {
   local out="$1" root
@@ -25,7 +26,8 @@ pack() {
   mkdir -p "$out"
   rm -f "$out"/*
   cp "$root"/plugin/target/zerohop-spark-*.jar "$root"/integration-tests/target/zerohop-integration-tests-*.jar \
-    "$root"/integration-tests/target/application-jars/*.jar "$here/rapids.sh" "$here/rapids_rows.py" "$out/"
+    "$root"/integration-tests/target/application-jars/*.jar "$here/rapids.sh" "$here/rapids_rows.py" \
+    "$root/integration-tests/bench/plot.py" "$out/"
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
 }
@@ -144,10 +146,23 @@ check() { # name, more settings, rows, way that blocks must take, queries ...
   return "$status"
 }
 
+# Times exchanges, one contender after the other.
+bench() { # contenders, queries
+  local rounds="${ROUNDS:-5}" contender status=0
+  # Sums of hashes overflow, which is what they are for.
+  local more="--conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
+  rm -f "$out/bench.jsonl"
+  for contender in $1; do
+    submit "$contender" "$contender" "$more" io.zerohop.gpu.GpuBenchApp "${contender%+*}" "$out/bench.jsonl" \
+      "${MILLIONS:-80}" 32 "$rounds" "$2" || status=1
+  done
+  return "$status"
+}
+
 command="${1:-}"
 case "$command" in
   pack) [ $# -eq 2 ] || usage; pack "$2" ;;
-  check | paths | bench | rows) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
+  check | paths | bench | demo | rows) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
   *) usage ;;
 esac
 
@@ -172,21 +187,19 @@ case "$command" in
     exit "$status" ;;
   bench)
     cores="${CORES:-16}"
-    rm -f "$out/bench.jsonl"
-    rounds="${ROUNDS:-5}"
-    # Sums of hashes overflow, which is what they are for.
-    more="--conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
     status=0
     large="64:repartition,group_by,join"
     # The large ones, a curve over partitions, and the same with hardly any rows: what is left then
     # is what tasks cost that shuffle nothing.
-    queries="${QUERIES:-$large 200:repartition 500:repartition 2000:repartition $large:$rounds:1 2000:repartition:$rounds:1}"
-    for contender in ${CONTENDERS:-zerohop sort multithreaded}; do
-      submit "$contender" "$contender" "$more" io.zerohop.gpu.GpuBenchApp "${contender%+*}" "$out/bench.jsonl" \
-        "${MILLIONS:-80}" 32 "$rounds" "$queries" || status=1
-    done
+    bench "${CONTENDERS:-zerohop sort multithreaded}" \
+      "${QUERIES:-$large 200:repartition 500:repartition 2000:repartition $large:${ROUNDS:-5}:1}" || status=1
     python3 "$dir/rapids_rows.py" bench "$dir/commit" "$out/gpu_exchange.json" "$out/bench.jsonl"
     exit "$status" ;;
+  demo)
+    cores="${CORES:-16}"
+    ROUNDS="${ROUNDS:-3}" bench "${CONTENDERS:-multithreaded zerohop}" \
+      "${QUERIES:-64:repartition,group_by,join 500:repartition}"
+    python3 "$dir/rapids_rows.py" demo "$dir/commit" "$out/gpu_demo.json" "$out/bench.jsonl" ;;
   rows)
     project="$(mktemp -d)"
     built="$project/integration-tests/target"

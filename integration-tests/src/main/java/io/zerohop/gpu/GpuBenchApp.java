@@ -1,6 +1,8 @@
 package io.zerohop.gpu;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.zerohop.workload.Outcome;
+import io.zerohop.workload.ShuffleMeter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,6 +32,7 @@ public final class GpuBenchApp {
   private final Path out;
   private final String maps;
   private final StageTimes times = new StageTimes();
+  private final ShuffleMeter meter = new ShuffleMeter();
 
   private GpuBenchApp(
       final SparkSession spark, final String shuffle, final Path out, final String maps) {
@@ -38,6 +41,7 @@ public final class GpuBenchApp {
     this.out = out;
     this.maps = maps;
     spark.sparkContext().addSparkListener(times);
+    spark.sparkContext().addSparkListener(meter);
   }
 
   /** Sums the durations of stages by what they do with shuffles. */
@@ -111,6 +115,7 @@ public final class GpuBenchApp {
   private void run(final Step step, final String name, final int iteration) throws Exception {
     final String query = query(name, step.millions * 1_000_000, maps, step.partitions);
     times.reset();
+    meter.reset();
     final long start = System.nanoTime();
     final List<Row> result = spark.sql(query).collectAsList();
     final double seconds = (System.nanoTime() - start) / 1e9;
@@ -124,6 +129,10 @@ public final class GpuBenchApp {
     row.put("iteration", iteration);
     row.put("seconds", seconds);
     times.put(row);
+    final Outcome outcome = meter.outcome(name, result.size(), seconds);
+    row.put("local_bytes", outcome.localBytes());
+    row.put("peer_bytes", outcome.peerBytes());
+    row.put("staged_bytes", outcome.stagedBytes());
     row.put("result", new ArrayList<>(result).toString());
     Files.writeString(
         out,
