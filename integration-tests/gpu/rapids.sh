@@ -6,6 +6,8 @@
 #   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
 #   rapids.sh demo DIR KIT OUT     a short one of these, shown as a table and a plot
+#   rapids.sh proof DIR KIT OUT    the same exchanges with CUDA's copies counted: none go over the host;
+#                                  needs gcc and a CUDA toolkit with CUPTI (CUDA_HOME, /usr/local/cuda)
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
@@ -18,7 +20,7 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 
 pack() {
   local out="$1" root
@@ -27,7 +29,8 @@ pack() {
   rm -f "$out"/*
   cp "$root"/plugin/target/zerohop-spark-*.jar "$root"/integration-tests/target/zerohop-integration-tests-*.jar \
     "$root"/integration-tests/target/application-jars/*.jar "$here/rapids.sh" "$here/rapids_rows.py" \
-    "$root/integration-tests/bench/plot.py" "$out/"
+    "$root/integration-tests/bench/plot.py" \
+    "$here/copy_counter.c" "$here"/link_counter.[ch] "$out/"
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
 }
@@ -159,10 +162,23 @@ bench() { # contenders, queries
   return "$status"
 }
 
+# Compiles the library that counts copies, and says what executors need to have it.
+counter() { # library, where it writes to
+  local cuda="${CUDA_HOME:-/usr/local/cuda}" cupti
+  cupti="$(find -L "$cuda/extras/CUPTI" "$cuda/lib64" "$cuda/lib" -name 'libcupti.so*' -print -quit 2>/dev/null || true)"
+  [ -n "$cupti" ] || { echo "no libcupti.so in $cuda: set CUDA_HOME to a CUDA toolkit" >&2; return 1; }
+  gcc -std=c17 -D_GNU_SOURCE -O2 -shared -fPIC -Wall -Wextra -Werror -Wl,-z,defs \
+    -isystem "$cuda/include" -isystem "$cuda/extras/CUPTI/include" \
+    -o "$1" "$dir/copy_counter.c" "$dir/link_counter.c" "$cupti" -ldl -pthread || return 1
+  # The driver's folder first: a toolkit may have another driver's libraries beside CUPTI.
+  echo "--conf spark.executorEnv.CUDA_INJECTION64_PATH=$1 --conf spark.executorEnv.COPY_COUNTER_OUT=$2
+    --conf spark.executorEnv.LD_LIBRARY_PATH=/usr/local/nvidia/lib64:$(dirname "$cupti")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
+
 command="${1:-}"
 case "$command" in
   pack) [ $# -eq 2 ] || usage; pack "$2" ;;
-  check | paths | bench | demo | rows) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
+  check | paths | bench | demo | proof | rows) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
   *) usage ;;
 esac
 
@@ -200,6 +216,18 @@ case "$command" in
     ROUNDS="${ROUNDS:-3}" bench "${CONTENDERS:-multithreaded zerohop}" \
       "${QUERIES:-64:repartition,group_by,join 500:repartition}"
     python3 "$dir/rapids_rows.py" demo "$dir/commit" "$out/gpu_demo.json" "$out/bench.jsonl" ;;
+  proof)
+    rm -f "$out"/proof-*
+    more="--conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
+    status=0
+    for contender in zerohop multithreaded; do
+      counted="$(counter "$out/libcopy_counter.so" "$out/proof-$contender.copies")"
+      # shellcheck disable=SC2086
+      submit "proof-$contender" "$contender" "$more $counted" io.zerohop.gpu.GpuProofApp "$contender" "$out/proof-$contender.json" \
+        "$gpus" ${MILLIONS:-40} 32 64 ${QUERIES:-repartition group_by join} || status=1
+    done
+    python3 "$dir/rapids_rows.py" proof "$dir/commit" "$out/gpu_proof.json" "$out"/proof-{zerohop,multithreaded}.json || status=1
+    exit "$status" ;;
   rows)
     project="$(mktemp -d)"
     built="$project/integration-tests/target"

@@ -4,6 +4,7 @@
   rapids_rows.py check COMMIT_FILE OUT.json RESULT.json ...
   rapids_rows.py bench COMMIT_FILE OUT.json BENCH.jsonl
   rapids_rows.py demo COMMIT_FILE OUT.json BENCH.jsonl
+  rapids_rows.py proof COMMIT_FILE OUT.json RESULT.json ...
   rapids_rows.py rows COMMIT_FILE OUT.json HOST_JOB.json
 """
 
@@ -112,6 +113,34 @@ def demo(out, file):
     return rows
 
 
+def proof(files):
+    rows = []
+    for file in map(pathlib.Path, files):
+        if file.exists():
+            rows += json.loads(file.read_text())["rows"]
+        else:
+            print(f"{file.stem}: no result")
+    results = collections.defaultdict(set)
+    for row in rows:
+        results[row["query"]].add(row.pop("result"))
+        nvlink = row["nvlink_share_of_peer"]
+        kinds = ", ".join(f"{kind} {mb(count)}" for kind, count in row["copy_bytes"].items())
+        print("%-13s %-11s" % (row["case"], row["query"]),
+              *(f"{name} {mb(row[name + '_bytes'])}," for name in ("shuffle", "local", "peer", "staged")),
+              f"copies: {kinds or 'none'} MB; over the host {row['host_copy_share']:.4f},",
+              "NVLink not compared" if nvlink is None else f"NVLink {nvlink:.4f} of peer")
+        for problem in row["problems"]:
+            print("  BAD:", problem)
+    for query, different in results.items():
+        if len(different) > 1:
+            sys.exit(f"{query}: the shuffles gave different results: {different}")
+    return rows
+
+
+def mb(count):
+    return f"{count / 1e6:.1f}"
+
+
 def rows(out, file):
     """A measurement of the job benchmark under a name of its own, with the GPUs it ran on."""
     value = json.loads(pathlib.Path(file).read_text())
@@ -126,11 +155,9 @@ def main():
     if kind == "rows":
         rows(out, files[0])
         return
-    if kind == "check":
-        found = check(files)
-    else:
-        found = demo(out, files[0]) if kind == "demo" else bench(files[0])
-    write(out, measurement(name, commit_file, found))
+    readers = {"check": check, "proof": proof, "bench": lambda found: bench(found[0]),
+               "demo": lambda found: demo(out, found[0])}
+    write(out, measurement(name, commit_file, readers[kind](files)))
 
 
 main()

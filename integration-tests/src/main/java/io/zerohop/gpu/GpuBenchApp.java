@@ -30,12 +30,12 @@ public final class GpuBenchApp {
   private final SparkSession spark;
   private final String shuffle;
   private final Path out;
-  private final String maps;
+  private final int maps;
   private final StageTimes times = new StageTimes();
   private final ShuffleMeter meter = new ShuffleMeter();
 
   private GpuBenchApp(
-      final SparkSession spark, final String shuffle, final Path out, final String maps) {
+      final SparkSession spark, final String shuffle, final Path out, final int maps) {
     this.spark = spark;
     this.shuffle = shuffle;
     this.out = out;
@@ -99,7 +99,8 @@ public final class GpuBenchApp {
    */
   public static void main(final String[] args) throws Exception {
     final SparkSession spark = SparkSession.builder().getOrCreate();
-    final GpuBenchApp app = new GpuBenchApp(spark, args[0], Path.of(args[1]), args[3]);
+    final GpuBenchApp app =
+        new GpuBenchApp(spark, args[0], Path.of(args[1]), Integer.parseInt(args[3]));
     for (final String text : args[5].trim().split("\\s+")) {
       final Step step = Step.of(text, Integer.parseInt(args[4]), Long.parseLong(args[2]));
       spark.conf().set("spark.sql.shuffle.partitions", step.partitions);
@@ -113,7 +114,7 @@ public final class GpuBenchApp {
   }
 
   private void run(final Step step, final String name, final int iteration) throws Exception {
-    final String query = query(name, step.millions * 1_000_000, maps, step.partitions);
+    final String query = GpuExchanges.query(name, step.millions * 1_000_000, maps, step.partitions);
     times.reset();
     meter.reset();
     final long start = System.nanoTime();
@@ -142,35 +143,5 @@ public final class GpuBenchApp {
         StandardOpenOption.APPEND);
     System.gc(); // Lets Spark drop the shuffle's blocks.
     Thread.sleep(SETTLE_MS);
-  }
-
-  private static String query(
-      final String name, final long rows, final String maps, final String partitions) {
-    final String all = "range(0, " + rows + ", 1, " + maps + ")";
-    return switch (name) {
-      case "repartition" ->
-          // One hash of every row: sees all columns, and costs little beside the exchange.
-          "SELECT count(*), sum(xxhash64(k, a, b, c, d, e, f)) FROM (SELECT /*+ REPARTITION("
-              + partitions
-              + ", k) */ * FROM (SELECT xxhash64(id) AS k, id AS a, id * 3 AS b, id * 5 AS c,"
-              + " id % 1000 AS d, id * 7 AS e, id + 1 AS f FROM "
-              + all
-              + "))";
-      case "group_by" ->
-          "SELECT count(*), sum(n), max(s), max(m) FROM (SELECT g, count(*) AS n, sum(v) AS s,"
-              + " max(w) AS m FROM (SELECT pmod(xxhash64(id), "
-              + rows * 2
-              + ") AS g, id AS v, id * 3 AS w FROM "
-              + all
-              + ") GROUP BY g)";
-      case "join" ->
-          "SELECT count(*), sum(v), max(w), sum(x) FROM (SELECT xxhash64(id) AS k, id AS v, id * 3"
-              + " AS w FROM "
-              + all
-              + ") JOIN (SELECT xxhash64(id) AS k, id % 100 AS x, id * 7 AS y FROM "
-              + all
-              + ") USING (k)";
-      default -> throw new IllegalArgumentException("no query '" + name + "'");
-    };
   }
 }
