@@ -287,7 +287,7 @@ def gpu_provenance(run):
     changed = " with changes" if dirty else ""
     rounds = max((row.get("iteration", 5) for row in run["rows"]), default=5)
     return (
-        f"{host['gpus']} x {host['gpu']}, {host['link']}, driver {host['driver']}; median of {rounds}; "
+        f"{host['gpus']} x {host['gpu']}, {host.get('link', 'link not noted')}, driver {host['driver']}; median of {rounds}; "
         f"commit {commit[:12]}{changed}, {run['date']}."
     )
 
@@ -455,7 +455,7 @@ def main():
     for bench, draw in (
         ("host_job", host_job), ("host_memory", host_memory), ("growth", growth),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
-        ("gpu_exchange", exchanges), ("gpu_exchange_partitions", exchanges),
+        ("gpu_exchange", exchanges),
     ):
         source = folder / f"{bench}.json"
         if not source.exists():

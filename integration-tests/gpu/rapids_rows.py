@@ -12,6 +12,7 @@ import collections
 import datetime
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -24,7 +25,10 @@ def host():
     gpus = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split("\n")
     name, driver = gpus[0].split(", ")
     cores = len([line for line in open("/proc/cpuinfo") if line.startswith("processor")])
-    return {"gpu": name, "gpus": len(gpus), "driver": driver, "cpu_cores": cores}
+    seen = {"gpu": name, "gpus": len(gpus), "driver": driver, "cpu_cores": cores}
+    topology = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True).stdout
+    links = re.findall(r"\bNV\d+\b", topology)
+    return seen | ({"link": links[0]} if links else {})
 
 
 def measurement(bench, commit_file, rows):
