@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs Spark with the RAPIDS Accelerator on a GPU host, its shuffles through Zerohop.
 #
-#   rapids.sh pack DIR             collects our jars into DIR (3 MiB); needs the built tree
+#   rapids.sh pack DIR             collects our jars into DIR (9 MiB); needs the built tree
 #   rapids.sh check DIR KIT OUT    queries of every kind, every row compared with the CPU's
 #   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
@@ -9,6 +9,9 @@
 #   rapids.sh proof DIR KIT OUT    the same exchanges with CUDA's copies counted: none go over the host;
 #                                  needs gcc and a CUDA toolkit with CUPTI (CUDA_HOME, /usr/local/cuda)
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
+#   rapids.sh faults DIR KIT OUT   the suites of io.zerohop.spark.gpu: faults, odd queries and settings;
+#                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1
+#                                  they run anywhere, on CPU rows: a test of the tests, no result
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
 # (RAPIDS Accelerator 26.08.1 for CUDA 13) and native (amd64/Linux/libcudf.so). Each GPU gets one
@@ -26,11 +29,16 @@ pack() {
   local out="$1" root
   root="$(cd "$here/../.." && pwd)"
   mkdir -p "$out"
-  rm -f "$out"/*
+  rm -rf "${out:?}"/*
   cp "$root"/plugin/target/zerohop-spark-*.jar "$root"/integration-tests/target/zerohop-integration-tests-*.jar \
     "$root"/integration-tests/target/application-jars/*.jar "$here/rapids.sh" "$here/rapids_rows.py" \
     "$root/integration-tests/bench/plot.py" \
     "$here/copy_counter.c" "$here"/link_counter.[ch] "$out/"
+  mkdir "$out/suites"
+  cp "$root"/integration-tests/target/suite-jars/*.jar "$out/suites/"
+  # Without the settings of the log beside the classes, which would silence the applications.
+  jar --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \
+    -C "$root/integration-tests/target/test-classes" org
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
 }
@@ -44,7 +52,7 @@ prepare() { # dir, kit, out
   zerohop="$(echo "$dir"/zerohop-spark-*.jar)"
   tests="$(echo "$dir"/zerohop-integration-tests-*.jar)"
   rapids="$kit/rapids.jar:$kit/native"
-  gpus="$(nvidia-smi -L | wc -l)"
+  gpus="$([ -n "${SMOKE:-}" ] && echo 1 || nvidia-smi -L | wc -l)"
   cores="${CORES:-8}"
   data=/dev/shm/zerohop-gpu-data
   opens=()
@@ -137,6 +145,38 @@ submit() { # name, contender, more settings, class, arguments ...
   return "$status"
 }
 
+# A folder in which everything lies where the build would have put it.
+lay_out() {
+  project="$(mktemp -d)"
+  built="$project/integration-tests/target"
+  mkdir -p "$built/spark-home/conf" "$built/application-jars" "$project/plugin/target" "$project/run"
+  ln -s "$SPARK_HOME/jars" "$SPARK_HOME/RELEASE" "$built/spark-home/"
+  ln -s "$tests" "$built/"
+  ln -s "$dir"/picocli-*.jar "$dir"/tpch-*.jar "$built/application-jars/"
+  ln -s "$zerohop" "$project/plugin/target/"
+}
+
+# Runs suites against one cluster, which has room for two executors however many GPUs there are.
+suites() { # suites ...
+  local status=0 name named=() executors=$((gpus < 2 ? 2 : gpus))
+  cores="${CORES:-4}"
+  lay_out
+  cores=$((cores * executors / gpus)) start_cluster "/tmp/zerohop-cluster"
+  for name in "$@"; do named+=(-s "io.zerohop.spark.gpu.$name"); done
+  rm -rf "$out/faults"
+  mkdir -p "$out/faults"
+  timeout -k 10 "${LIMIT:-540}" java -Xmx1g -cp "$tests:$zerohop:$dir/suites/*:$SPARK_HOME/jars/*" \
+    -Dzerohop.test.master=spark://127.0.0.1:7077 -Dzerohop.test.project="$project" \
+    -Dzerohop.test.suites="$dir/suites/suites.jar" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
+    -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
+    org.scalatest.tools.Runner "${named[@]}" -oDW -u "$out/faults/junit" || status=$?
+  stop_cluster
+  cat "$cluster"/work/*/*/stderr > "$out/faults/executors.err" 2>/dev/null || true
+  rm -rf "$project"
+  [ -n "${SMOKE:-}" ] || echo "RAPIDS' executors tell of $(grep -c 'LEAKED' "$out/faults/executors.err") leaks"
+  return "$status"
+}
+
 check() { # name, more settings, rows, way that blocks must take, queries ...
   local name="$1" more="$2" status=0
   shift 2
@@ -178,7 +218,7 @@ counter() { # library, where it writes to
 command="${1:-}"
 case "$command" in
   pack) [ $# -eq 2 ] || usage; pack "$2" ;;
-  check | paths | bench | demo | proof | rows) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
+  check | paths | bench | demo | proof | rows | faults) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
   *) usage ;;
 esac
 
@@ -229,13 +269,7 @@ case "$command" in
     python3 "$dir/rapids_rows.py" proof "$dir/commit" "$out/gpu_proof.json" "$out"/proof-{zerohop,multithreaded}.json || status=1
     exit "$status" ;;
   rows)
-    project="$(mktemp -d)"
-    built="$project/integration-tests/target"
-    mkdir -p "$built/spark-home/conf" "$built/application-jars" "$project/plugin/target" "$project/run"
-    ln -s "$SPARK_HOME/jars" "$SPARK_HOME/RELEASE" "$built/spark-home/"
-    ln -s "$tests" "$built/"
-    ln -s "$dir"/picocli-*.jar "$dir"/tpch-*.jar "$built/application-jars/"
-    ln -s "$zerohop" "$project/plugin/target/"
+    lay_out
     timeout -k 10 "${LIMIT:-300}" java -Xmx512m \
       -cp "$tests:$built/application-jars/*:$SPARK_HOME/jars/*" \
       io.zerohop.bench.Bench host_job --commit "$(cat "$dir/commit")" --project "$project" --run-dir "$project/run" \
@@ -244,4 +278,11 @@ case "$command" in
     python3 "$dir/rapids_rows.py" rows "$dir/commit" "$out/gpu_spark.json" "$project/spark.json"
     rm -rf "$project"
     ! grep -q '"staged_bytes": [1-9]' "$out/gpu_spark.json" || { echo "some blocks were staged" >&2; exit 1; } ;;
+  faults)
+    status=0
+    # shellcheck disable=SC2086
+    suites ${SUITES:-GpuRefusalSuite GpuFaultSuite GpuQuerySuite GpuSettingsSuite} || status=$?
+    [ -n "${SMOKE:-}" ] ||
+      python3 "$dir/rapids_rows.py" faults "$dir/commit" "$out/gpu_faults.json" "$out"/faults/junit/*.xml
+    exit "$status" ;;
 esac

@@ -6,6 +6,7 @@
   rapids_rows.py demo COMMIT_FILE OUT.json BENCH.jsonl
   rapids_rows.py proof COMMIT_FILE OUT.json RESULT.json ...
   rapids_rows.py rows COMMIT_FILE OUT.json HOST_JOB.json
+  rapids_rows.py faults COMMIT_FILE OUT.json JUNIT.xml ...
 """
 
 import collections
@@ -16,6 +17,7 @@ import re
 import statistics
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 import plot
 
@@ -153,13 +155,25 @@ def rows(out, file):
     pathlib.Path(out).write_text(json.dumps(value, indent=2) + "\n")
 
 
+def faults(files):
+    rows = []
+    for file in files:
+        for test in xml.etree.ElementTree.parse(file).getroot().iter("testcase"):
+            tags = {child.tag for child in test}
+            status = "failed" if tags & {"failure", "error"} else "skipped" if "skipped" in tags else "passed"
+            rows.append({"suite": test.get("classname").split(".")[-1], "test": test.get("name"),
+                         "status": status, "seconds": float(test.get("time"))})
+    print(", ".join(f"{count} {status}" for status, count in collections.Counter(row["status"] for row in rows).items()))
+    return rows
+
+
 def main():
     kind, commit_file, out, *files = sys.argv[1:]
     name = pathlib.Path(out).stem
     if kind == "rows":
         rows(out, files[0])
         return
-    readers = {"check": check, "proof": proof, "bench": lambda found: bench(found[0]),
+    readers = {"check": check, "proof": proof, "faults": faults, "bench": lambda found: bench(found[0]),
                "demo": lambda found: demo(out, found[0])}
     write(out, measurement(name, commit_file, readers[kind](files)))
 

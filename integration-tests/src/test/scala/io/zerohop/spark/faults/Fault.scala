@@ -30,13 +30,24 @@ final case class Fault(marker: String) {
       .foreach(other => Cluster.kill(other.pid))
   }
 
+  /** Runs `strike` after `note` was written into the marker file. */
+  def once(note: => String)(strike: => Unit): Unit = if (isFirst) {
+    Files.writeString(Paths.get(marker), note)
+    strike
+  }
+
   def happened: Boolean = Files.exists(Paths.get(marker))
 
-  private def isFirst: Boolean =
+  /** What was noted when it happened. */
+  def note: Option[String] =
+    if (happened) Some(Files.readString(Paths.get(marker))).filter(_.nonEmpty) else None
+
+  // Who comes by with every record shall not pay for a file that cannot be made.
+  private def isFirst: Boolean = !happened && (
     try {
       Files.createFile(Paths.get(marker))
       true
-    } catch { case _: FileAlreadyExistsException => false }
+    } catch { case _: FileAlreadyExistsException => false })
 }
 
 object Fault {

@@ -45,18 +45,21 @@ final class Cluster(
     }
 
   /** Executors that take tasks. */
-  private def working(): Set[String] = {
-    val tasks = sc.parallelize(0 until executors * 8, executors * 8).map { _ =>
+  private def working(): Set[String] = onEach("a task on every executor")(() => ()).keySet
+
+  /** What `ask` returns in each executor, by executor id; asked there as often as it has tasks. */
+  def onEach[T](what: String)(ask: () => T): Map[String, T] = {
+    val answers = sc.parallelize(0 until executors * 8, executors * 8).map { _ =>
       Thread.sleep(20)
-      SparkEnv.get.executorId
+      (SparkEnv.get.executorId, ask())
     }
-    run("a task on every executor")(tasks.collect()).toSet
+    run(what)(answers.collect()).toMap
   }
 
   /** Process ids of the executors, by executor id. */
   def pids: Map[String, Long] = {
     val registered = SparkInternals.executorIds(sc).toSet
-    Cluster.executorProcesses.filter { case (id, _) => registered(id) }
+    Cluster.executorProcesses(sc.applicationId).filter { case (id, _) => registered(id) }
   }
 
   /** SIGKILL. Returns when the process is gone, which the driver may not have noticed yet. */
@@ -79,13 +82,10 @@ final class Cluster(
   }
 
   /** A gauge of Zerohop's metrics, by executor; an executor that never shuffled has none. */
-  def gauges(name: String): Map[String, Long] = {
-    val found = sc.parallelize(0 until executors * 8, executors * 8).mapPartitions { _ =>
-      Thread.sleep(20)
-      SparkInternals.gauge("zerohop", name).map((SparkEnv.get.executorId, _)).iterator
+  def gauges(name: String): Map[String, Long] =
+    onEach(s"gauge $name")(() => SparkInternals.gauge("zerohop", name)).collect {
+      case (executor, Some(value)) => (executor, value)
     }
-    run(s"gauge $name")(found.collect()).toMap
-  }
 
   /** Drops every shuffle and asserts that no executor keeps a byte or a lease of one. */
   def assertNothingHeld(): Unit = {
@@ -128,14 +128,14 @@ object Cluster {
     finally cluster.close()
   }
 
-  /** Executor JVMs that this process has started and that still run, by executor id. */
-  def executorProcesses: Map[String, Long] =
-    ProcessHandle.current.children.iterator.asScala.flatMap { child =>
-      val arguments = Try(Files.readString(Paths.get(s"/proc/${child.pid}/cmdline"))).getOrElse("")
-      val words = arguments.split('\u0000').toSeq
+  /** Executor JVMs of an application that still run, whoever started them, by executor id. */
+  def executorProcesses(applicationId: String): Map[String, Long] =
+    ProcessHandle.allProcesses.iterator.asScala.flatMap { process =>
+      val file = Paths.get(s"/proc/${process.pid}/cmdline")
+      val words = Try(Files.readString(file)).getOrElse("").split('\u0000').toSeq
       val at = words.indexOf("--executor-id")
-      if (words.exists(_.endsWith("CoarseGrainedExecutorBackend")) && at >= 0) {
-        Some(words(at + 1) -> child.pid)
+      if (at >= 0 && words.containsSlice(Seq("--app-id", applicationId))) {
+        Some(words(at + 1) -> process.pid)
       } else {
         None
       }

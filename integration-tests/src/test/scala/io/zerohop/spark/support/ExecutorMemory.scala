@@ -16,9 +16,12 @@ final class ExecutorMemory(pid: Long) {
   def segments: Seq[Path] = memfds(pid)
 
   /** Flips one byte in every payload that starts with `marker`; returns how many. */
-  def damagePayloads(marker: String): Int =
+  def damagePayloads(marker: String): Int = damagePayloads(marker, marker.length / 2)
+
+  /** The same so many bytes from where the marker begins. */
+  def damagePayloads(marker: String, offset: Int): Int =
     flip(find(marker.getBytes("US-ASCII"), segments).map { case (segment, at) =>
-      (segment, at + marker.length / 2)
+      (segment, at + offset)
     })
 
   /**

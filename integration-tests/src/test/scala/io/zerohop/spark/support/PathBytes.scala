@@ -1,9 +1,11 @@
 package io.zerohop.spark.support
 
-import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 import java.util.concurrent.atomic.{AtomicInteger, LongAdder}
 
-import org.apache.spark.Success
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.{FetchFailed, Success}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 
 /** What tasks report of their shuffle: bytes and blocks per path, and how often tasks failed. */
@@ -12,9 +14,14 @@ final class PathBytes extends SparkListener {
   private val failures = new AtomicInteger
   private val mapTasks = new AtomicInteger
   private val speculative = new AtomicInteger
+  private val fetches = new ConcurrentLinkedQueue[String]
 
   override def onTaskEnd(end: SparkListenerTaskEnd): Unit = {
     if (end.reason != Success) failures.incrementAndGet()
+    end.reason match {
+      case failed: FetchFailed => fetches.add(failed.message)
+      case _ =>
+    }
     if (end.taskType == "ShuffleMapTask" && end.reason == Success) mapTasks.incrementAndGet()
     if (end.taskInfo.speculative) speculative.incrementAndGet()
     for {
@@ -28,6 +35,9 @@ final class PathBytes extends SparkListener {
   def bytes(path: String): Long = Option(counts.get(s"zerohop.$path.bytes")).fold(0L)(_.sum)
 
   def failedTasks: Int = failures.get
+
+  /** What tasks said that could not fetch a block. */
+  def fetchFailures: Seq[String] = fetches.asScala.toSeq
 
   def speculativeTasks: Int = speculative.get
 

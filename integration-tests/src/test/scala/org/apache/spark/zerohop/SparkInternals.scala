@@ -1,5 +1,6 @@
 package org.apache.spark.zerohop
 
+import scala.annotation.tailrec
 import scala.concurrent.Await
 import scala.concurrent.duration._
 
@@ -20,11 +21,19 @@ object SparkInternals {
 
   /** Runs the map stage of a shuffled RDD, without any reader, and returns the shuffle's id. */
   def runMapStage(sc: SparkContext, shuffled: RDD[_]): Int =
-    shuffled.dependencies.head match {
-      case dependency: ShuffleDependency[_, _, _] =>
-        Await.result(sc.submitMapStage(dependency), 2.minutes).shuffleId
-      case other => throw new IllegalArgumentException(s"$other is no shuffle")
+    Await.result(sc.submitMapStage(shuffleOf(shuffled)), 2.minutes).shuffleId
+
+  /** The shuffle that is nearest to an RDD on its way back to the first of its parents. */
+  @tailrec
+  def shuffleOf(rdd: RDD[_]): ShuffleDependency[_, _, _] =
+    rdd.dependencies.head match {
+      case dependency: ShuffleDependency[_, _, _] => dependency
+      case narrow => shuffleOf(narrow.rdd)
     }
+
+  /** Makes this executor forget a shuffle, unknown to the driver. */
+  def forgetShuffle(shuffleId: Int): Boolean =
+    SparkEnv.get.shuffleManager.unregisterShuffle(shuffleId)
 
   /** Every shuffle that the driver still knows. */
   def shuffleIds(sc: SparkContext): Seq[Int] = tracker.shuffleStatuses.keys.toSeq

@@ -1,0 +1,36 @@
+package io.zerohop.spark.gpu
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+/** What a scenario has seen, by name, as one line of JSON between application and suite. */
+final class Facts private (json: JsonNode) {
+  def flag(name: String): Boolean = value(name).booleanValue
+
+  def number(name: String): Long = value(name).longValue
+
+  def text(name: String): String = value(name).asText
+
+  private def value(name: String): JsonNode = {
+    val found = json.get(name)
+    if (found == null) throw new NoSuchElementException(s"no '$name' in $json")
+    found
+  }
+
+  override def toString: String = json.toString
+}
+
+object Facts {
+  /** Stands for an error, which a scenario ended with. */
+  val Error = "error"
+
+  def write(facts: Map[String, Any]): String = new ObjectMapper().writeValueAsString(facts.asJava)
+
+  /** @throws AssertionError if the scenario ended with an error */
+  def read(line: String): Facts = {
+    val json = new ObjectMapper().readTree(line)
+    if (json.has(Error)) throw new AssertionError(json.get(Error).asText)
+    new Facts(json)
+  }
+}

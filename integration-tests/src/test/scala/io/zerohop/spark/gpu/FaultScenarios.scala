@@ -1,0 +1,138 @@
+package io.zerohop.spark.gpu
+
+import java.nio.file.{Files, Path}
+
+import io.zerohop.spark.faults.{Fault, Workload}
+import io.zerohop.spark.rapids.RapidsShuffle
+import io.zerohop.spark.support.{Cluster, ExecutorMemory, PathBytes}
+import org.apache.spark.{SparkEnv, TaskContext}
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.zerohop.SparkInternals
+
+/** Faults in the middle of a [[FaultyQuery]], by name. Each leaves the cluster as good as new. */
+final class FaultScenarios(cluster: Cluster) {
+  import FaultScenarios._
+  import FaultyQuery.{Rows, RowsPerMap}
+
+  private val query = new FaultyQuery(cluster.spark)
+  private val cancellation = new Cancellation(cluster, query)
+  private lazy val folder: Path = Files.createTempDirectory("zerohop-faults")
+
+  val all: Map[String, () => Map[String, Any]] = Map(
+    "killed_in_write" -> (() => survives { fault =>
+      query.frame(onWrite = id => if (id == Rows / 2) fault.killSelf())
+    }),
+    "owner_killed_in_read" -> (() => survives { fault =>
+      query.frame(onRead = _ => if (isFirstReducer) fault.killOthers())
+    }),
+    "reader_killed_in_read" -> (() => survives { fault =>
+      query.frame(onRead = _ => if (isFirstReducer) fault.killSelf())
+    }),
+    "failed_before_commit" -> (() => survives { fault =>
+      query.frame(maps = 1, onWrite = id => if (id == Rows - 1) failNow(fault))
+    }),
+    "failed_after_commit" -> (() => survives { fault =>
+      query.frame(maps = 1, onWrite = id => if (id == Rows - 1) failInTheEnd(fault))
+    }),
+    "output_lost" -> (() => betweenStages(forget)),
+    "header_damaged" -> (() => betweenStages(damageHeaders)),
+    "cancelled_in_write" -> (() => cancellation.facts(newFault()) { fault =>
+      query.frame(onWrite = id => if (id % RowsPerMap > RowsPerMap / 2) linger(fault))
+    }),
+    "cancelled_in_read" -> (() => cancellation.facts(newFault()) { fault =>
+      query.frame(onRead = _ => linger(fault))
+    }))
+
+  private def newFault(): Fault = {
+    cluster.awaitExecutors()
+    query.expected // So that what it does is not counted with the fault.
+    cluster.assertNothingHeld()
+    Fault.in(folder)
+  }
+
+  private def survives(faulty: Fault => DataFrame): Map[String, Any] = {
+    val fault = newFault()
+    val frame = faulty(fault)
+    val (answer, seen) = cluster.counted("a query with a fault")(query.answer(frame))
+    afterFault()
+    outcome(answer, seen) ++ Exchanges.facts(frame) ++ Map(
+      "happened" -> fault.happened,
+      "pool_then" -> fault.note.fold(0L)(Moment.parse(_).poolBytes))
+  }
+
+  /** @param harm does something to a shuffle's map outputs in one executor; false if it cannot */
+  private def betweenStages(harm: (Int, String) => Boolean): Map[String, Any] = {
+    newFault()
+    // Adaptive execution would not let anybody in between the stages.
+    cluster.spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try {
+      val rows = query.frame().rdd
+      val shuffle = SparkInternals.shuffleOf(rows)
+      val id = cluster.run("map stage")(SparkInternals.runMapStage(cluster.sc, rows))
+      val happened = harm(id, SparkInternals.mapOutputOwners(id).max)
+      val (answer, seen) = cluster.counted("reduce stage") {
+        rows.collect().map(_.toString).sorted.toSeq
+      }
+      afterFault()
+      outcome(answer, seen) ++ Map(
+        "happened" -> happened,
+        "gpu_exchanges" -> (if (RapidsShuffle.isGpuShuffle(shuffle)) 1 else 0))
+    } finally cluster.spark.conf.unset("spark.sql.adaptive.enabled")
+  }
+
+  /** An executor's outputs of a shuffle are gone, which the driver still knows. */
+  private def forget(shuffleId: Int, victim: String): Boolean =
+    cluster.onEach("lose map outputs") { () =>
+      SparkEnv.get.executorId == victim && SparkInternals.forgetShuffle(shuffleId)
+    }(victim)
+
+  /** Where cudf's metadata is, and nothing but the checksum would notice. */
+  private def damageHeaders(shuffleId: Int, victim: String): Boolean = {
+    val memory = new ExecutorMemory(cluster.pids(victim))
+    memory.damagePayloads(HeaderMagic, HeaderMetadata) +
+      memory.damagePayloads(Workload.Marker, Workload.Marker.length / 2) > 0
+  }
+
+  private def afterFault(): Unit = {
+    cluster.awaitExecutors()
+    cluster.assertNothingHeld()
+  }
+
+  private def outcome(answer: Seq[String], seen: PathBytes): Map[String, Any] = Map(
+    "equal" -> (answer == query.expected),
+    "failed_tasks" -> seen.failedTasks,
+    "fetch_failures" -> seen.fetchFailures.size,
+    "fetch_failure" -> seen.fetchFailures.flatMap(_.linesIterator.take(1)).headOption.getOrElse(""),
+    "map_tasks" -> seen.finishedMapTasks,
+    "direct_bytes" -> (seen.bytes("local") + seen.bytes("peer")),
+    "peer_bytes" -> seen.bytes("peer"),
+    "staged_bytes" -> seen.bytes("staged"))
+}
+
+object FaultScenarios {
+  /** Of `TableHeader`; with rows there are none, and the marker of their payloads serves. */
+  private val HeaderMagic = "ZJT1"
+
+  /** Into the first table's metadata: behind the header's fixed part and that of the table. */
+  private val HeaderMetadata = 16 + 24 + 20
+
+  private def isFirstReducer: Boolean = TaskContext.getPartitionId() == 0
+
+  private def failNow(fault: Fault): Unit = fault.once(Moment.now().toString)(throwWanted())
+
+  /** Fails the task when its output is published and its MapStatus not yet on its way. */
+  private def failInTheEnd(fault: Fault): Unit = {
+    TaskContext.get().addTaskCompletionListener[Unit] { _ =>
+      fault.once(Moment.now().toString)(throwWanted())
+    }
+    ()
+  }
+
+  private def throwWanted(): Unit = throw new IllegalStateException("wanted by the test")
+
+  /** Takes its time with every row, so that the query is found in its middle. */
+  private def linger(fault: Fault): Unit = {
+    fault.once(Moment.now().toString)(())
+    Thread.sleep(1)
+  }
+}

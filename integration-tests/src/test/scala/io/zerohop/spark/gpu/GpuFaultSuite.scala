@@ -1,0 +1,79 @@
+package io.zerohop.spark.gpu
+
+/** Whatever happens in the middle of a shuffle on the GPU, the answer stays that of the CPU. */
+class GpuFaultSuite extends GpuSuite {
+  // Small, so that a map task packs often and a reduce task reads window by window.
+  override protected def settings: Map[String, String] = Map(
+    "spark.rapids.sql.batchSizeBytes" -> "64k",
+    "spark.zerohop.rapids.pack.size" -> "256k",
+    "spark.zerohop.rapids.batch.size" -> "1m",
+    "spark.zerohop.device.window.size" -> "64k",
+    "spark.zerohop.write.buffer" -> "64k")
+
+  test("an executor is killed while it writes") {
+    val facts = survived("killed_in_write")
+    assert(facts.number("failed_tasks") > 0, facts)
+  }
+
+  test("the owner of map outputs is killed while they are read") {
+    val facts = survived("owner_killed_in_read")
+    assert(facts.number("map_tasks") > FaultyQuery.Maps, facts)
+  }
+
+  test("a reader is killed with its leases") {
+    val facts = survived("reader_killed_in_read")
+    assert(facts.number("map_tasks") > FaultyQuery.Maps, facts)
+  }
+
+  test("a map task fails when it has packed and not committed") {
+    val facts = survived("failed_before_commit")
+    assert(facts.number("pool_then") > 0, facts)
+    assert(facts.number("failed_tasks") === 1, facts)
+    assert(facts.number("map_tasks") === 1, facts)
+  }
+
+  test("a map task fails when its output is published and its MapStatus not sent") {
+    val facts = survived("failed_after_commit")
+    assert(facts.number("pool_then") > 0, facts)
+    assert(facts.number("failed_tasks") === 1, facts)
+    assert(facts.number("map_tasks") === 1, facts)
+  }
+
+  test("map outputs that are published and then lost are written again") {
+    val facts = survived("output_lost")
+    assert(facts.number("fetch_failures") > 0, facts)
+    assert(facts.number("map_tasks") > 0, facts)
+  }
+
+  test("a flipped byte in the header of a block is found and the block written again") {
+    val facts = survived("header_damaged")
+    assert(facts.text("fetch_failure").contains("CRC32C"), facts)
+    assert(facts.number("map_tasks") > 0, facts)
+  }
+
+  test("a query that is cancelled while it writes leaves nothing") {
+    cancelled("cancelled_in_write")
+  }
+
+  test("a query that is cancelled while it reads leaves nothing") {
+    cancelled("cancelled_in_read")
+  }
+
+  /** That nothing is held afterwards is asserted by the application itself. */
+  private def survived(scenario: String): Facts = {
+    val facts = ask(scenario)
+    assert(facts.flag("happened"), facts)
+    assert(facts.flag("equal"), facts)
+    assert(facts.number("direct_bytes") > 0, facts)
+    if (!GpuHost.isSmoke) assert(facts.number("gpu_exchanges") === 1, facts)
+    facts
+  }
+
+  private def cancelled(scenario: String): Unit = {
+    val facts = ask(scenario)
+    assert(facts.number("pool_then") > 0, facts)
+    assert(facts.text("message").contains("cancelled"), facts)
+    assert(facts.flag("equal_after"), facts)
+    assertOnGpu(facts)
+  }
+}

@@ -1,0 +1,76 @@
+package io.zerohop.spark.gpu
+
+import java.io.File
+import java.nio.file.{Path, Paths}
+
+import scala.jdk.CollectionConverters._
+
+import io.zerohop.cluster.{Installation, Submission}
+
+/**
+ * The GPU host that `integration-tests/gpu/rapids.sh faults` has made ready: a standalone cluster,
+ * our jars and RAPIDS. Two executors in any case, each on a GPU of its own or, where there is one
+ * only, both on that. Without RAPIDS it is a smoke run: the same applications on CPU rows.
+ */
+object GpuHost {
+  val Executors = 2
+
+  val Plugins = "com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin"
+
+  /** Why nothing of it can run here; none if it can. */
+  lazy val missing: Option[String] =
+    if (sys.props.contains("zerohop.test.master")) None
+    else Some("no GPU host: `integration-tests/gpu/rapids.sh faults` runs this there")
+
+  /** Whether RAPIDS is left out. */
+  def isSmoke: Boolean = rapids.isEmpty
+
+  lazy val installation: Installation = Installation.in(Paths.get(property("project")))
+
+  def logs: Path = Paths.get(property("target"))
+
+  private def master: String = property("master")
+
+  private def gpus: Int = property("gpus").toInt
+
+  private def rapids: Seq[Path] = paths(property("rapids"))
+
+  /** What a user would submit: RAPIDS, the two keys of README.md, and what `settings` says else. */
+  def submission(mainClass: String, settings: Map[String, String]): Submission =
+    new Submission(
+      master,
+      mainClass,
+      installation.applicationJar,
+      Seq.empty[Path].asJava,
+      (rapids ++ Seq(installation.zerohopJar) ++ paths(property("suites"))).asJava,
+      "2g",
+      (shape ++ accelerator ++ settings).asJava,
+      Seq(logs.toString, Executors.toString).asJava)
+
+  private def shape: Map[String, String] = Map(
+    "spark.executor.cores" -> property("cores"),
+    "spark.cores.max" -> (property("cores").toInt * Executors).toString,
+    "spark.shuffle.manager" -> "io.zerohop.spark.ZerohopShuffleManager",
+    "spark.sql.autoBroadcastJoinThreshold" -> "-1",
+    "spark.ui.enabled" -> "false")
+
+  private def accelerator: Map[String, String] =
+    if (isSmoke) Map("spark.executor.memory" -> "512m")
+    else Map("spark.plugins" -> Plugins, "spark.executor.memory" -> "4g") ++
+      (if (gpus >= Executors) OwnGpu else SharedGpu)
+
+  private val OwnGpu = Map(
+    "spark.executor.resource.gpu.amount" -> "1",
+    "spark.task.resource.gpu.amount" -> "0.01")
+
+  // Nobody asks Spark for a GPU then, and RAPIDS takes the one that it finds.
+  private val SharedGpu = Map(
+    "spark.zerohop.device.pool.size" -> "4g",
+    "spark.rapids.memory.gpu.allocFraction" -> "0.3",
+    "spark.rapids.memory.gpu.minAllocFraction" -> "0.01")
+
+  private def paths(list: String): Seq[Path] =
+    list.split(File.pathSeparator).filter(_.nonEmpty).map(Paths.get(_)).toSeq
+
+  private def property(name: String): String = sys.props(s"zerohop.test.$name")
+}

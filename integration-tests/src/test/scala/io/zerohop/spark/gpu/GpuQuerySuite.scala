@@ -1,0 +1,49 @@
+package io.zerohop.spark.gpu
+
+/** What Spark SQL asks of exchanges on the GPU, with adaptive execution and without. */
+class GpuQuerySuite extends GpuSuite {
+
+  test("a cached table is grouped") {
+    staysOnGpu("cached_group_by")
+  }
+
+  test("a cached table is joined") {
+    staysOnGpu("cached_join")
+  }
+
+  test("structs without members") {
+    staysOnGpu("memberless_struct")
+  }
+
+  test("structs without members, some of them null") {
+    staysOnGpu("memberless_struct_or_null")
+  }
+
+  test("exchanges of the CPU and of the GPU in one query") {
+    val facts = staysOnGpu("mixed")
+    assert(facts.number("cpu_exchanges") > 0, facts)
+  }
+
+  test("adaptive execution coalesces partitions") {
+    assert(staysOnGpu("coalesced").flag("coalesced"))
+  }
+
+  test("adaptive execution splits a skewed join") {
+    assert(staysOnGpu("skewed_join").flag("skewed"))
+  }
+
+  for (query <- Seq("group_by", "join", "round_robin")) {
+    test(s"Spark's row checksums switched on: $query") {
+      staysOnGpu(s"checksums_$query")
+    }
+  }
+
+  private def staysOnGpu(scenario: String): Facts = {
+    val facts = ask(scenario)
+    assertEqual(facts)
+    assertOnGpu(facts)
+    assert(facts.number("direct_bytes") > 0, facts)
+    assert(facts.number("staged_bytes") === 0, facts)
+    facts
+  }
+}

@@ -1,0 +1,43 @@
+package io.zerohop.spark.gpu
+
+/** Settings that change the way of a shuffle, and no answer; an application each. */
+class GpuSettingsSuite extends GpuSuite {
+  private var chosen = Map.empty[String, String]
+
+  override protected def settings: Map[String, String] = chosen
+
+  test("the plugins in the other order, tables cached by RAPIDS") {
+    needsRapids()
+    val other = GpuHost.Plugins.split(',').reverse.mkString(",")
+    val serializer = "com.nvidia.spark.ParquetCachedBatchSerializer"
+    asked("spark.plugins" -> other, "spark.sql.cache.serializer" -> serializer)(
+      "group_by", "join", "cached_group_by")(assertOnGpu)
+  }
+
+  test("spark.zerohop.rapids.enabled=false: serialised batches") {
+    needsRapids()
+    asked("spark.zerohop.rapids.enabled" -> "false")("group_by", "join") { facts =>
+      assert(facts.number("gpu_exchanges") === 0, facts)
+      assert(facts.number("serialised_exchanges") > 0, facts)
+      assert(facts.number("direct_bytes") > 0, facts)
+      assert(logged.contains("carries RAPIDS' shuffles through host memory"))
+    }
+  }
+
+  test("spark.zerohop.paths=staged") {
+    asked("spark.zerohop.paths" -> "staged")("group_by", "join", "round_robin") { facts =>
+      assertOnGpu(facts)
+      assert(facts.number("staged_bytes") > 0, facts)
+      assert(facts.number("direct_bytes") === 0, facts)
+    }
+  }
+
+  private def asked(settings: (String, String)*)(queries: String*)(check: Facts => Unit): Unit = {
+    chosen = settings.toMap
+    try queries.foreach { query =>
+      val facts = ask(query)
+      assertEqual(facts)
+      check(facts)
+    } finally stop()
+  }
+}
