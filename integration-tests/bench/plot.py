@@ -415,7 +415,8 @@ def exchanges(run, folder):
     cases = in_order(row["case"] for row in rows)
 
     def key_of(row):
-        return row["query"], row["million_rows"], row["partitions"], row["pool"]
+        gpus = row.get("executors", run["host"]["gpus"])
+        return row["query"], row["million_rows"], row["partitions"], gpus, row["pool"]
 
     def times_faster(found, others, field):
         others = [median(row[field] for row in found[case]) for case in others if found.get(case)]
@@ -425,12 +426,12 @@ def exchanges(run, folder):
     body = []
     for key in in_order(map(key_of, rows)):
         found = {case: [r for r in rows if key_of(r) == key and r["case"] == case] for case in cases}
-        line = [key[0], f"{key[1]} M", f"{key[2]:,}", key[3]]
+        line = [key[0], f"{key[1]} M", f"{key[2]:,}", str(key[3]), key[4]]
         line += [exchange_cell(found[case]) if found[case] else "-" for case in cases]
         for others in (["sort", "multithreaded"], ["ucx"]):
             line += [times_faster(found, others, field) for field in ("exchange_ms", "seconds")]
         body.append(line)
-    return markdown(["query", "rows", "partitions", "pool", *cases, "stages / files", "whole / files",
+    return markdown(["query", "rows", "partitions", "GPUs", "pool", *cases, "stages / files", "whole / files",
                      "stages / ucx", "whole / ucx"], body)
 
 
@@ -455,7 +456,7 @@ def main():
     for bench, draw in (
         ("host_job", host_job), ("host_memory", host_memory), ("growth", growth),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
-        ("gpu_exchange", exchanges),
+        ("gpu_exchange", exchanges), ("gpu_exchange_scale", exchanges), ("gpu_exchange_one", exchanges),
     ):
         source = folder / f"{bench}.json"
         if not source.exists():

@@ -14,12 +14,18 @@
 #                                  they run anywhere, on CPU rows: a test of the tests, no result
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
-# (RAPIDS Accelerator 26.08.1 for CUDA 13) and native (amd64/Linux/libcudf.so). Each GPU gets one
-# executor. CORES is how many tasks an executor runs at a time (8), LIMIT how many seconds one
-# application may take (150), MORE is added to spark-submit's arguments. bench knows CONTENDERS
-# (zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA; "zerohop+arena" uses
-# RAPIDS' ARENA pool), ROUNDS (5), MILLIONS of rows (80) and QUERIES, each of which is
-# partitions:query,query:rounds:millions.
+# (RAPIDS Accelerator 26.08.1), and native (amd64/Linux/libcudf.so) if that is not in rapids.jar;
+# kit.sh makes one. Each GPU gets one executor. For all commands:
+#   GPUS     how many of the host's GPUs are used (all)
+#   CORES    how many tasks an executor runs at a time (8; bench and demo 16)
+#   LIMIT    how many seconds one application may take (150)
+#   MORE     further arguments of spark-submit
+# For bench:
+#   CONTENDERS  zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA;
+#               "zerohop+arena" uses RAPIDS' ARENA pool
+#   ROUNDS      5
+#   MILLIONS    of rows: 80
+#   QUERIES     each partitions:query,query:rounds:millions
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -197,7 +203,7 @@ bench() { # contenders, queries
   rm -f "$out/bench.jsonl"
   for contender in $1; do
     submit "$contender" "$contender" "$more" io.zerohop.gpu.GpuBenchApp "${contender%+*}" "$out/bench.jsonl" \
-      "${MILLIONS:-80}" 32 "$rounds" "$2" || status=1
+      "${MILLIONS:-80}" $((16 * gpus)) "$rounds" "$2" || status=1
   done
   return "$status"
 }

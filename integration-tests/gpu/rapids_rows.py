@@ -72,7 +72,7 @@ def timed(file):
     groups = collections.defaultdict(list)
     results = collections.defaultdict(set)
     for row in rows:
-        key = (row["query"], row["million_rows"], row["partitions"])
+        key = (row["query"], row["million_rows"], row["partitions"], row["executors"])
         results[key].add(row.pop("result"))
         if row["iteration"] > 0:
             groups[key + (row["pool"], row["case"])].append(row)
@@ -90,7 +90,7 @@ def bench(file):
     rows, groups = timed(file)
     for key, group in sorted(groups.items()):
         least, most = (f(row["exchange_ms"] for row in group) for f in (min, max))
-        print("%-12s %3d M rows %5d partitions %s %-14s" % key,
+        print("%-12s %3d M rows %5d partitions %d GPUs %s %-14s" % key,
               "write %5.0f read %5.0f exchange %5.0f (%.0f to %.0f) ms, whole %.3f s" % (
                   middle(group, "write_ms"), middle(group, "read_ms"), middle(group, "exchange_ms"),
                   least, most, middle(group, "seconds")))

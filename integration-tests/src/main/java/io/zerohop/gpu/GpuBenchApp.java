@@ -124,6 +124,7 @@ public final class GpuBenchApp {
     final Map<String, Object> row = new LinkedHashMap<>();
     row.put("case", shuffle);
     row.put("pool", spark.conf().get("spark.rapids.memory.gpu.pool", "ASYNC"));
+    row.put("executors", spark.sparkContext().getExecutorMemoryStatus().size() - 1);
     row.put("query", name);
     row.put("million_rows", step.millions);
     row.put("partitions", Integer.parseInt(step.partitions));
