@@ -241,11 +241,9 @@ case "$command" in
       check staged "--conf spark.zerohop.paths=staged" 500000 staged $some || status=1
       check host_pool "$tiny" 500000 direct $some || status=1
       check files "$tiny --conf spark.zerohop.pool.size=4m --conf spark.zerohop.segment.size=2m" 500000 any $some || status=1
-      check other_order "--conf spark.plugins=io.zerohop.spark.ZerohopPlugin,com.nvidia.spark.SQLPlugin" 500000 direct $some || status=1
-      check serialised "--conf spark.zerohop.rapids.enabled=false" 500000 direct $some || status=1
     }
     python3 "$dir/rapids_rows.py" check "$dir/commit" "$out/gpu_rapids_paths.json" \
-      "$out"/{staged,host_pool,files,other_order,serialised}.json
+      "$out"/{staged,host_pool,files}.json
     exit "$status" ;;
   bench)
     cores="${CORES:-16}"
