@@ -286,8 +286,9 @@ def gpu_provenance(run):
     commit, _, dirty = run["commit"].partition("-")
     changed = " with changes" if dirty else ""
     rounds = max((row.get("iteration", 5) for row in run["rows"]), default=5)
+    link = f", {host['link']}" if "link" in host else ""
     return (
-        f"{host['gpus']} x {host['gpu']}, {host.get('link', 'link not noted')}, driver {host['driver']}; median of {rounds}; "
+        f"{host['gpus']} x {host['gpu']}{link}, driver {host['driver']}; median of {rounds}; "
         f"commit {commit[:12]}{changed}, {run['date']}."
     )
 
@@ -423,16 +424,18 @@ def exchanges(run, folder):
         mine = found.get("zerohop")
         return f"{min(others) / median(row[field] for row in mine):.1f}" if others and mine else "-"
 
+    yardsticks = {"files": ["multithreaded", "sort"], "ucx": ["ucx"]}
+    yardsticks = {name: who for name, who in yardsticks.items() if set(who) & set(cases)}
     body = []
     for key in in_order(map(key_of, rows)):
         found = {case: [r for r in rows if key_of(r) == key and r["case"] == case] for case in cases}
         line = [key[0], f"{key[1]} M", f"{key[2]:,}", str(key[3]), key[4]]
         line += [exchange_cell(found[case]) if found[case] else "-" for case in cases]
-        for others in (["sort", "multithreaded"], ["ucx"]):
+        for others in yardsticks.values():
             line += [times_faster(found, others, field) for field in ("exchange_ms", "seconds")]
         body.append(line)
-    return markdown(["query", "rows", "partitions", "GPUs", "pool", *cases, "stages / files", "whole / files",
-                     "stages / ucx", "whole / ucx"], body)
+    ratios = [f"{what} / {name}" for name in yardsticks for what in ("stages", "whole")]
+    return markdown(["query", "rows", "partitions", "GPUs", "pool", *cases, *ratios], body)
 
 
 def exchange_cell(rows):
@@ -456,7 +459,7 @@ def main():
     for bench, draw in (
         ("host_job", host_job), ("host_memory", host_memory), ("growth", growth),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
-        ("gpu_exchange", exchanges), ("gpu_exchange_scale", exchanges), ("gpu_exchange_one", exchanges),
+        ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges),
     ):
         source = folder / f"{bench}.json"
         if not source.exists():
