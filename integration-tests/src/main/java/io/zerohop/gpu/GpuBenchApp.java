@@ -1,10 +1,6 @@
 package io.zerohop.gpu;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -97,13 +93,7 @@ public final class GpuBenchApp {
           row.put("seconds", seconds);
           times.put(row);
           row.put("result", new ArrayList<>(result).toString());
-          final String line = new ObjectMapper().writeValueAsString(row) + "\n";
-          Files.writeString(
-              out,
-              line,
-              StandardCharsets.UTF_8,
-              StandardOpenOption.CREATE,
-              StandardOpenOption.APPEND);
+          JsonLines.append(out, row);
           System.gc(); // Lets Spark drop the shuffle's blocks.
           Thread.sleep(SETTLE_MS);
         }
