@@ -6,23 +6,32 @@
 #   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
+#   rapids.sh tpch DIR KIT OUT     TPC-H's 22 queries, compared with the CPU's rows or timed
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
 # (RAPIDS Accelerator 26.08.1 for CUDA 13) and native (amd64/Linux/libcudf.so). Each GPU gets one
 # executor. CORES is how many tasks an executor runs at a time (8), LIMIT how many seconds one
 # application may take (150).
+#
+# tpch asks tables of SCALE (10), which it generates into /dev/shm once and leaves there. MODE is
+# check, time or tables (which stops after that); CONTENDERS take turns in the order given, which may
+# name one twice; ROUNDS (3) are counted after one that warms up; QUERIES are some of q1 to q22;
+# QUERY_LIMIT is how many seconds a query may take (60); CONF is for more settings, as
+# "--conf key=value". Answers of the CPU are taken from DIR/answers/SCALE, as pack found them in
+# integration-tests/target/answers; those that are not there are asked for.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() { sed -n '2,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 
 pack() {
   local out="$1" root
   root="$(cd "$here/../.." && pwd)"
   mkdir -p "$out"
-  rm -f "$out"/*
+  rm -rf "${out:?}"/*
   cp "$root"/plugin/target/zerohop-spark-*.jar "$root"/integration-tests/target/zerohop-integration-tests-*.jar \
     "$root"/integration-tests/target/application-jars/*.jar "$here/rapids.sh" "$here/rapids_rows.py" "$out/"
+  [ ! -d "$root/integration-tests/target/answers" ] || cp -r "$root/integration-tests/target/answers" "$out/"
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
 }
@@ -126,10 +135,37 @@ check() { # name, more settings, rows, way that blocks must take, queries ...
   return "$status"
 }
 
+# TPC-H's tables in memory, where later calls find them again.
+generate() { # scale, folder
+  local start="$SECONDS"
+  [ ! -d "$2" ] || return 0
+  rm -rf "$2.new"
+  timeout -k 5 "${GENERATE_LIMIT:-500}" java -Xmx16g "${opens[@]}" -cp "$SPARK_HOME/jars/*" \
+    org.apache.spark.deploy.SparkSubmit --master "local[$(nproc)]" --conf spark.ui.enabled=false \
+    --jars "$tpch" --class io.zerohop.workload.TpchData "$tests" "$2.new" "$1" > "$out/tables.out" 2> "$out/tables.err" || {
+    echo "the tables could not be generated:" >&2
+    grep -hE "ERROR|Exception|Caused" "$out/tables.err" | cut -c1-250 | head -8 >&2
+    rm -rf "$2.new"
+    return 1
+  }
+  mv "$2.new" "$2"
+  echo "generated scale $1: $(du -sm "$2" | cut -f1) MB in $((SECONDS - start)) s"
+}
+
+# One application for TPC-H's queries.
+ask() { # name, contender, mode and its arguments ...
+  local name="$1" contender="$2"
+  shift 2
+  # shellcheck disable=SC2086
+  LIMIT="${LIMIT:-240}" submit "$name" "$contender" \
+    "--jars $tpch --conf spark.sql.shuffle.partitions=${PARTITIONS:-64} ${CONF:-}" io.zerohop.gpu.GpuTpchApp \
+    "$tables" "$scale" "${QUERY_LIMIT:-60}" "$@" ${QUERIES:-}
+}
+
 command="${1:-}"
 case "$command" in
   pack) [ $# -eq 2 ] || usage; pack "$2" ;;
-  check | paths | bench | rows) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
+  check | paths | bench | rows | tpch) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
   *) usage ;;
 esac
 
@@ -185,4 +221,32 @@ case "$command" in
     python3 "$dir/rapids_rows.py" rows "$dir/commit" "$out/gpu_spark.json" "$project/spark.json"
     rm -rf "$project"
     ! grep -q '"staged_bytes": [1-9]' "$out/gpu_spark.json" || { echo "some blocks were staged" >&2; exit 1; } ;;
+  tpch)
+    cores="${CORES:-16}"
+    scale="${SCALE:-10}"
+    tables="/dev/shm/zerohop-tpch-$scale"
+    tpch="$(echo "$dir"/tpch-*.jar)"
+    status=0
+    generate "$scale" "$tables"
+    case "${MODE:-check}" in
+      tables) ;;
+      check)
+        rm -f "$out"/tpch_check_*.json
+        for contender in ${CONTENDERS:-zerohop}; do
+          name="tpch_check_$contender"
+          ask "$name" "$contender" check "$dir/answers/$scale" "$out/$name.json" || status=1
+          grep -vE '"equal":true.*"staged_bytes":0' "$out/$name.out" | cut -c1-300 | sed "s/^/$contender: /" || true
+        done
+        python3 "$dir/rapids_rows.py" check "$dir/commit" "$out/gpu_tpch_check.json" "$out"/tpch_check_*.json ;;
+      time)
+        rm -f "$out/tpch.jsonl"
+        turn=0
+        for contender in ${CONTENDERS:-zerohop sort multithreaded}; do
+          turn=$((turn + 1))
+          ask "tpch_$turn-$contender" "$contender" time "$out/tpch.jsonl" "$contender" "${ROUNDS:-3}" || status=1
+        done
+        python3 "$dir/rapids_rows.py" tpch "$dir/commit" "$out/gpu_tpch.json" "$out/tpch.jsonl" || status=1 ;;
+      *) usage ;;
+    esac
+    exit "$status" ;;
 esac

@@ -67,6 +67,10 @@ public final class GpuTpchApp {
   }
 
   private static List<String> queries(final List<String> args, final int from) {
-    return args.size() > from ? args.subList(from, args.size()) : Workload.TPCH;
+    final List<String> queries =
+        args.size() > from ? args.subList(from, args.size()) : Workload.TPCH;
+    // A name that is not known ends the application before it has begun, and not in its midst.
+    queries.forEach(Workload::named);
+    return queries;
   }
 }

@@ -43,12 +43,17 @@ final class QueryRunner {
     final Thread thread = new Thread(task, group);
     thread.setDaemon(true);
     thread.start();
+    final QueryRun run = await(task, thread);
+    spark.sparkContext().listenerBus().waitUntilEmpty(LISTENER_LIMIT_MS);
+    return run;
+  }
+
+  private QueryRun await(final FutureTask<QueryRun> task, final Thread thread)
+      throws ExecutionException, TimeoutException, InterruptedException {
     try {
-      final QueryRun run = task.get(limit.toMillis(), TimeUnit.MILLISECONDS);
-      spark.sparkContext().listenerBus().waitUntilEmpty(LISTENER_LIMIT_MS);
-      return run;
+      return task.get(limit.toMillis(), TimeUnit.MILLISECONDS);
     } catch (final TimeoutException e) {
-      spark.sparkContext().cancelJobGroupAndFutureJobs(group);
+      spark.sparkContext().cancelJobGroupAndFutureJobs(thread.getName());
       thread.join(CANCEL_LIMIT_MS);
       throw new TimeoutException(
           "took longer than %d s%s"
