@@ -12,6 +12,7 @@
 #   rapids.sh faults DIR KIT OUT   the suites of io.zerohop.spark.gpu: faults, odd queries and settings;
 #                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1
 #                                  they run anywhere, on CPU rows: a test of the tests, no result
+#   rapids.sh tpch DIR KIT OUT     TPC-H's 22 queries, compared with the CPU's rows or timed
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
 # (RAPIDS Accelerator 26.08.1), and native (amd64/Linux/libcudf.so) if that is not in rapids.jar;
@@ -26,6 +27,15 @@
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
 #   QUERIES     each partitions:query,query:rounds:millions
+# For tpch, whose tables are generated into /dev/shm once and left there:
+#   MODE         check (the CPU's answers are taken from DIR/answers/SCALE, where pack puts those of
+#                integration-tests/target/answers, or asked for), time, or tables to stop there
+#   SCALE        of the tables: 10
+#   CONTENDERS   take turns; one may be named twice
+#   ROUNDS       3, after one that warms up
+#   QUERIES      some of q1 to q22
+#   QUERY_LIMIT  how many seconds a query may take (60)
+#   PARTITIONS   64
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -45,6 +55,7 @@ pack() {
   # Without the settings of the log beside the classes, which would silence the applications.
   jar --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \
     -C "$root/integration-tests/target/test-classes" org
+  [ ! -d "$root/integration-tests/target/answers" ] || cp -r "$root/integration-tests/target/answers" "$out/"
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
 }
@@ -221,10 +232,37 @@ counter() { # library, where it writes to
     --conf spark.executorEnv.LD_LIBRARY_PATH=/usr/local/nvidia/lib64:$(dirname "$cupti")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 }
 
+# TPC-H's tables in memory, where later calls find them again.
+generate() { # scale, folder
+  local start="$SECONDS"
+  [ ! -d "$2" ] || return 0
+  rm -rf "$2.new"
+  timeout -k 5 "${GENERATE_LIMIT:-500}" java -Xmx16g "${opens[@]}" -cp "$SPARK_HOME/jars/*" \
+    org.apache.spark.deploy.SparkSubmit --master "local[$(nproc)]" --conf spark.ui.enabled=false \
+    --jars "$tpch" --class io.zerohop.workload.TpchData "$tests" "$2.new" "$1" > "$out/tables.out" 2> "$out/tables.err" || {
+    echo "the tables could not be generated:" >&2
+    grep -hE "ERROR|Exception|Caused" "$out/tables.err" | cut -c1-250 | head -8 >&2
+    rm -rf "$2.new"
+    return 1
+  }
+  mv "$2.new" "$2"
+  echo "generated scale $1: $(du -sm "$2" | cut -f1) MB in $((SECONDS - start)) s"
+}
+
+# One application for TPC-H's queries.
+ask() { # name, contender, mode and its arguments ...
+  local name="$1" contender="$2"
+  shift 2
+  # shellcheck disable=SC2086
+  LIMIT="${LIMIT:-240}" submit "$name" "$contender" \
+    "--jars $tpch --conf spark.sql.shuffle.partitions=${PARTITIONS:-64}" io.zerohop.gpu.GpuTpchApp \
+    "$tables" "$scale" "${QUERY_LIMIT:-60}" "$@" ${QUERIES:-}
+}
+
 command="${1:-}"
 case "$command" in
   pack) [ $# -eq 2 ] || usage; pack "$2" ;;
-  check | paths | bench | demo | proof | rows | faults) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
+  check | paths | bench | demo | proof | rows | faults | tpch) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
   *) usage ;;
 esac
 
@@ -288,5 +326,33 @@ case "$command" in
     suites ${SUITES:-GpuRefusalSuite GpuFaultSuite GpuQuerySuite GpuSettingsSuite} || status=$?
     [ -n "${SMOKE:-}" ] ||
       python3 "$dir/rapids_rows.py" faults "$dir/commit" "$out/gpu_faults.json" "$out"/faults/junit/*.xml
+    exit "$status" ;;
+  tpch)
+    cores="${CORES:-16}"
+    scale="${SCALE:-10}"
+    tables="/dev/shm/zerohop-tpch-$scale"
+    tpch="$(echo "$dir"/tpch-*.jar)"
+    status=0
+    generate "$scale" "$tables"
+    case "${MODE:-check}" in
+      tables) ;;
+      check)
+        rm -f "$out"/tpch_check_*.json
+        for contender in ${CONTENDERS:-zerohop}; do
+          name="tpch_check_$contender"
+          ask "$name" "$contender" check "$dir/answers/$scale" "$out/$name.json" || status=1
+          grep -vE '"equal":true.*"staged_bytes":0' "$out/$name.out" | cut -c1-300 | sed "s/^/$contender: /" || true
+        done
+        python3 "$dir/rapids_rows.py" check "$dir/commit" "$out/gpu_tpch_check.json" "$out"/tpch_check_*.json ;;
+      time)
+        rm -f "$out/tpch.jsonl"
+        turn=0
+        for contender in ${CONTENDERS:-zerohop sort multithreaded}; do
+          turn=$((turn + 1))
+          ask "tpch_$turn-$contender" "$contender" time "$out/tpch.jsonl" "$contender" "${ROUNDS:-3}" || status=1
+        done
+        python3 "$dir/rapids_rows.py" tpch "$dir/commit" "$out/gpu_tpch.json" "$out/tpch.jsonl" || status=1 ;;
+      *) usage ;;
+    esac
     exit "$status" ;;
 esac

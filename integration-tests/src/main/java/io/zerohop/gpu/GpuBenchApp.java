@@ -1,12 +1,8 @@
 package io.zerohop.gpu;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.zerohop.workload.Outcome;
 import io.zerohop.workload.ShuffleMeter;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -136,12 +132,7 @@ public final class GpuBenchApp {
     row.put("peer_bytes", outcome.peerBytes());
     row.put("staged_bytes", outcome.stagedBytes());
     row.put("result", new ArrayList<>(result).toString());
-    Files.writeString(
-        out,
-        new ObjectMapper().writeValueAsString(row) + "\n",
-        StandardCharsets.UTF_8,
-        StandardOpenOption.CREATE,
-        StandardOpenOption.APPEND);
+    JsonLines.append(out, row);
     System.gc(); // Lets Spark drop the shuffle's blocks.
     Thread.sleep(SETTLE_MS);
   }

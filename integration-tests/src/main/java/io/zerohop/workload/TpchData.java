@@ -10,6 +10,12 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.StreamSupport;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -32,6 +38,9 @@ public final class TpchData {
   private static final int MONEY_SCALE = 2;
   private static final DataType MONEY = DataTypes.createDecimalType(15, MONEY_SCALE);
   private static final int ROWS_PER_PART = 200_000;
+  // Enough for all cores of a large machine and not more, so that files grow with the scale.
+  private static final int MOST_PARTS = 128;
+  private static final long LIMIT_MINUTES = 30;
   private static final Map<String, Integer> ROWS_AT_SCALE_ONE =
       Map.of(
           "lineitem", 6_000_000,
@@ -47,18 +56,38 @@ public final class TpchData {
    *
    * @param args the folder to write to and the scale factor
    */
-  public static void main(final String[] args) throws IOException {
+  public static void main(final String[] args)
+      throws IOException, InterruptedException, ExecutionException {
     final String folder = args[0];
     final double scale = Double.parseDouble(args[1]);
+    final List<Callable<Void>> writes = new ArrayList<>();
     try (SparkSession spark = SparkSession.builder().getOrCreate()) {
       for (final TpchTable<?> table : TpchTable.getTables()) {
-        write(spark, table, folder, scale);
+        writes.add(
+            () -> {
+              write(spark, table, folder, scale);
+              return null;
+            });
       }
+      atOnce(writes);
+    }
+  }
+
+  /** No core waits for the last part of one table before it begins with the next. */
+  private static void atOnce(final List<Callable<Void>> writes)
+      throws InterruptedException, ExecutionException {
+    final ExecutorService threads = Executors.newFixedThreadPool(writes.size());
+    try {
+      for (final Future<Void> write : threads.invokeAll(writes, LIMIT_MINUTES, TimeUnit.MINUTES)) {
+        write.get();
+      }
+    } finally {
+      threads.shutdownNow();
     }
   }
 
   /** Makes each table's files known to SQL under the table's name. */
-  static void register(final SparkSession spark, final String folder) {
+  public static void register(final SparkSession spark, final String folder) {
     for (final TpchTable<?> table : TpchTable.getTables()) {
       spark
           .read()
@@ -84,7 +113,7 @@ public final class TpchData {
 
   private static int parts(final TpchTable<?> table, final double scale) {
     final double rows = ROWS_AT_SCALE_ONE.getOrDefault(table.getTableName(), 0) * scale;
-    return Math.max(1, (int) Math.ceil(rows / ROWS_PER_PART));
+    return Math.max(1, Math.min(MOST_PARTS, (int) Math.ceil(rows / ROWS_PER_PART)));
   }
 
   private static Iterator<Row> rows(

@@ -3,11 +3,14 @@ package io.zerohop.workload;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 
 /**
  * SQL to run and to measure: some settings, then one query.
@@ -35,6 +38,12 @@ public record Workload(String name, List<String> settings, String query) {
           "repartition",
           "skewed_join");
 
+  /** All queries of TPC-H, with the specification's validation parameters. */
+  public static final List<String> TPCH =
+      IntStream.rangeClosed(1, 22).mapToObj(number -> "q" + number).toList();
+
+  private static final BigDecimal FRACTION_AT_SCALE_ONE = new BigDecimal("0.0001");
+  private static final int FRACTION_DIGITS = 12;
   private static final Pattern GROWTH = Pattern.compile("growth:(\\d+):(\\d+)");
   private static final String GROWTH_QUERY =
       """
@@ -50,24 +59,32 @@ public record Workload(String name, List<String> settings, String query) {
     settings = List.copyOf(settings);
   }
 
+  /** Finds a workload for tables of scale factor 1, which matters to q11 alone. */
+  public static Workload named(final String name) {
+    return named(name, 1);
+  }
+
   /**
    * Finds a workload.
    *
-   * @param name one of {@link #ALL}, or what {@link #growth} returns
+   * @param name one of {@link #ALL} or {@link #TPCH}, or what {@link #growth} returns
+   * @param scale the scale factor of the tables that it will ask
    * @throws IllegalArgumentException if there is none of that name
    */
-  public static Workload named(final String name) {
+  public static Workload named(final String name, final double scale) {
     final Matcher growth = GROWTH.matcher(name);
     if (growth.matches()) {
       final int tasks = Integer.parseInt(growth.group(1));
       final long rows = Long.parseLong(growth.group(2));
       return new Workload(name, List.of(), GROWTH_QUERY.formatted(tasks, rows));
     }
-    if (!ALL.contains(name)) {
-      throw new IllegalArgumentException("no query '" + name + "'; there are " + ALL);
+    if (!ALL.contains(name) && !TPCH.contains(name)) {
+      throw new IllegalArgumentException(
+          "no query '" + name + "'; there are " + ALL + " and all of " + TPCH);
     }
+    final String text = resource(name + ".sql").replaceAll("(?m)^--.*\\n", "");
     final List<String> statements =
-        Arrays.stream(resource(name + ".sql").replaceAll("(?m)^--.*\\n", "").split(";\\s*\\n"))
+        Arrays.stream(text.replace(":fraction", fraction(scale)).split(";\\s*\\n"))
             .map(String::strip)
             .toList();
     final int last = statements.size() - 1;
@@ -86,6 +103,16 @@ public record Workload(String name, List<String> settings, String query) {
     return settings.stream()
         .map(set -> set.substring("SET ".length(), set.indexOf('=')).strip())
         .toList();
+  }
+
+  /**
+   * Q11's share of the stock that a part must have to be important, as the specification has it.
+   */
+  private static String fraction(final double scale) {
+    return FRACTION_AT_SCALE_ONE
+        .divide(BigDecimal.valueOf(scale), FRACTION_DIGITS, RoundingMode.HALF_UP)
+        .stripTrailingZeros()
+        .toPlainString();
   }
 
   private static String resource(final String file) {
