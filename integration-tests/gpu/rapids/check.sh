@@ -1,0 +1,36 @@
+# shellcheck shell=bash disable=SC2154
+# Queries whose rows are compared with the CPU's.
+
+compare() { # name, more settings, rows, way that blocks must take, queries ...
+  local name="$1" more="$2" status=0
+  shift 2
+  submit "$name" zerohop "--conf spark.sql.shuffle.partitions=16 $more" io.zerohop.gpu.GpuCheckApp \
+    "$data" "$out/$name.json" "$@" || status=$?
+  rm -rf "$data"
+  # Right rows, but by the slower way.
+  if grep -h 'in a way that Zerohop does not know' "$out/$name.executors.err" >&2; then status=1; fi
+  grep -vE '"equal":true.*"went_its_way":true' "$out/$name.out" | grep -E '^\{|^[-+] |^checked|^expected' | cut -c1-300 | sed "s/^/$name: /" || true
+  return "$status"
+}
+
+check() {
+  local status=0
+  compare rapids_check "" 1000000 direct || status=1
+  python3 "$dir/rapids/results.py" check "$dir/commit" "$out/gpu_rapids.json" "$out"/rapids_check.json
+  return "$status"
+}
+
+paths() {
+  local status=0
+  local some="group_by_string group_by_many nested inner_join window count_of_nothing"
+  local tiny="--conf spark.zerohop.device.pool.size=2m --conf spark.zerohop.device.segment.size=2m"
+  # shellcheck disable=SC2086
+  {
+    compare staged "--conf spark.zerohop.paths=staged" 500000 staged $some || status=1
+    compare host_pool "$tiny" 500000 direct $some || status=1
+    compare files "$tiny --conf spark.zerohop.pool.size=4m --conf spark.zerohop.segment.size=2m" 500000 any $some || status=1
+  }
+  python3 "$dir/rapids/results.py" check "$dir/commit" "$out/gpu_rapids_paths.json" \
+    "$out"/{staged,host_pool,files}.json
+  return "$status"
+}

@@ -1,0 +1,115 @@
+# shellcheck shell=bash disable=SC2154
+# A standalone cluster with the RAPIDS Accelerator, and what is submitted to it.
+
+# What all commands but pack need.
+prepare() { # dir, kit, out
+  dir="$(cd "$1" && pwd)"; kit="$(cd "$2" && pwd)"; mkdir -p "$3"; out="$(cd "$3" && pwd)"
+  export JAVA_HOME="$kit/jre17" SPARK_HOME="$kit/spark" SPARK_SCALA_VERSION=2.13 SPARK_LOCAL_IP=127.0.0.1 SPARK_NO_DAEMONIZE=1
+  export PATH="$JAVA_HOME/bin:$PATH"
+  export SPARK_LOCAL_DIRS=/dev/shm/zerohop-spark-local
+  zerohop="$(echo "$dir"/zerohop-spark-*.jar)"
+  tests="$(echo "$dir"/zerohop-integration-tests-*.jar)"
+  rapids="$kit/rapids.jar:$kit/native"
+  gpus="${GPUS:-$([ -n "${SMOKE:-}" ] && echo 1 || nvidia-smi -L | wc -l)}"
+  cores="${CORES:-8}"
+  data=/dev/shm/zerohop-gpu-data
+  opens=()
+  local package
+  for package in java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent \
+    java.util.concurrent.atomic jdk.internal.ref sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar; do
+    opens+=("--add-opens=java.base/$package=ALL-UNNAMED")
+  done
+  opens+=(-Djdk.reflect.useDirectMethodHandle=false -Dio.netty.tryReflectionSetAccessible=true --add-modules=jdk.incubator.vector)
+}
+
+# A standalone master and a worker that offers all GPUs; both end with this script.
+start_cluster() { # folder
+  cluster="$1"
+  rm -rf "$cluster" "$SPARK_LOCAL_DIRS"
+  mkdir -p "$cluster" "$SPARK_LOCAL_DIRS"
+  printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' 0 $((gpus - 1)))\"]}'" > "$cluster/gpus"
+  chmod +x "$cluster/gpus"
+  java -Xmx1g "${opens[@]}" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
+    --host 127.0.0.1 --port 7077 --webui-port 8081 > "$cluster/master.log" 2>&1 &
+  master=$!
+  java -Xmx1g "${opens[@]}" -Dspark.worker.resource.gpu.amount="$gpus" \
+    -Dspark.worker.resource.gpu.discoveryScript="$cluster/gpus" -cp "$SPARK_HOME/jars/*" \
+    org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --port 7078 --webui-port 8082 \
+    -c $((cores * gpus)) -m 200g -d "$cluster/work" spark://127.0.0.1:7077 > "$cluster/worker.log" 2>&1 &
+  worker=$!
+  trap stop_cluster EXIT
+  local i
+  for i in $(seq 60); do
+    ! grep -q 'Successfully registered with master' "$cluster/worker.log" || return 0
+    sleep 0.5
+  done
+  echo "the cluster did not start:" >&2
+  tail -5 "$cluster/master.log" "$cluster/worker.log" >&2
+  return 1
+}
+
+stop_cluster() {
+  trap - EXIT
+  kill "$worker" "$master" 2>/dev/null || true
+  wait "$worker" "$master" 2>/dev/null || true
+  rm -rf "$SPARK_LOCAL_DIRS"
+}
+
+settings() { # contender, its name followed by "+arena" for another memory pool of RAPIDS
+  [[ "$1" != *+arena ]] || echo "--conf spark.rapids.memory.gpu.pool=ARENA"
+  echo "--conf spark.executor.cores=$cores --conf spark.executor.memory=16g
+    --conf spark.executor.resource.gpu.amount=1 --conf spark.task.resource.gpu.amount=0.01
+    --conf spark.executor.extraClassPath=$rapids:$zerohop --conf spark.sql.autoBroadcastJoinThreshold=-1"
+  case "${1%+*}" in
+    zerohop)
+      echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin
+        --conf spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager" ;;
+    sort)
+      echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.shuffle.compress=false" ;;
+    multithreaded)
+      echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.shuffle.compress=false
+        --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark413.RapidsShuffleManager
+        --conf spark.rapids.shuffle.mode=MULTITHREADED" ;;
+    ucx)
+      echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.rapids.shuffle.mode=UCX
+        --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark413.RapidsShuffleManager
+        --conf spark.executorEnv.LD_LIBRARY_PATH=$UCX/lib:${LD_LIBRARY_PATH:-}
+        --conf spark.executorEnv.UCX_MODULE_DIR=$UCX/lib/ucx --conf spark.executorEnv.UCX_ERROR_SIGNALS=
+        --conf spark.executorEnv.UCX_MEMTYPE_CACHE=n --conf spark.executorEnv.UCX_RNDV_SCHEME=put_zcopy
+        --conf spark.executorEnv.UCX_MAX_RNDV_RAILS=1
+        --conf spark.executorEnv.UCX_TLS=cuda_copy,cuda_ipc,tcp" ;;
+    *)
+      echo "no contender '$1'; there are zerohop, sort, multithreaded and ucx" >&2
+      return 1 ;;
+  esac
+}
+
+# Submits one application to a cluster of its own; its logs stay in OUT.
+submit() { # name, contender, more settings, class, arguments ...
+  local name="$1" contender="$2" more="$3" class="$4" status=0 settings
+  shift 4
+  settings="$(settings "$contender")" || return 1
+  start_cluster "/tmp/zerohop-cluster"
+  # shellcheck disable=SC2086
+  timeout -k 5 "${LIMIT:-150}" java -Xmx4g "${opens[@]}" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
+    org.apache.spark.deploy.SparkSubmit --master spark://127.0.0.1:7077 $settings $more ${MORE:-} \
+    --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
+  stop_cluster
+  cat "$cluster"/work/*/*/stderr > "$out/$name.executors.err" 2>/dev/null || true
+  if [ "$status" -ne 0 ]; then
+    echo "$name ended with status $status:" >&2
+    grep -hE "ERROR|Exception|Caused" "$out/$name.err" "$out/$name.executors.err" | cut -c1-250 | awk '!seen[$0]++' | head -8 >&2
+  fi
+  return "$status"
+}
+
+# A folder in which everything lies where the build would have put it.
+lay_out() {
+  project="$(mktemp -d)"
+  built="$project/integration-tests/target"
+  mkdir -p "$built/spark-home/conf" "$built/application-jars" "$project/plugin/target" "$project/run"
+  ln -s "$SPARK_HOME/jars" "$SPARK_HOME/RELEASE" "$built/spark-home/"
+  ln -s "$tests" "$built/"
+  ln -s "$dir"/picocli-*.jar "$dir"/tpch-*.jar "$built/application-jars/"
+  ln -s "$zerohop" "$project/plugin/target/"
+}

@@ -1,0 +1,62 @@
+"""Exchanges that were timed."""
+
+import collections
+import json
+import pathlib
+import statistics
+import sys
+
+import plot
+
+
+def timed(file):
+    """All rows, and those that were timed by what was asked and whom. Stops at differing results."""
+    rows = [json.loads(line) for line in open(file)]
+    groups = collections.defaultdict(list)
+    results = collections.defaultdict(set)
+    for row in rows:
+        key = (row["query"], row["million_rows"], row["partitions"], row["executors"])
+        results[key].add(row.pop("result"))
+        if row["iteration"] > 0:
+            groups[key + (row["pool"], row["case"])].append(row)
+    for key, different in results.items():
+        if len(different) > 1:
+            sys.exit(f"{key}: the shuffles gave different results: {different}")
+    return rows, groups
+
+
+def middle(group, field):
+    return statistics.median(row[field] for row in group)
+
+
+def bench(file):
+    rows, groups = timed(file)
+    for key, group in sorted(groups.items()):
+        least, most = (f(row["exchange_ms"] for row in group) for f in (min, max))
+        print("%-12s %3d M rows %5d partitions %d GPUs %s %-14s" % key,
+              "write %5.0f read %5.0f exchange %5.0f (%.0f to %.0f) ms, whole %.3f s" % (
+                  middle(group, "write_ms"), middle(group, "read_ms"), middle(group, "exchange_ms"),
+                  least, most, middle(group, "seconds")))
+    return rows
+
+
+def demo(out, file):
+    """Zerohop beside another shuffle, for people: a table, and a plot beside the measurement."""
+    rows, groups = timed(file)
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    other, found = cases[0], {}
+    print(f"\n{'query':<12} partitions   GB  {other + ' ms':>20}  {'zerohop ms':>10}  times faster  over NVLink")
+    for key in dict.fromkeys(key[:-1] for key in groups):
+        of = {case: groups[key + (case,)] for case in cases}
+        times = {case: [row["exchange_ms"] for row in of[case]] for case in cases}
+        middles = {case: statistics.median(times[case]) for case in cases}
+        ours = of["zerohop"][-1]
+        share = ours["peer_bytes"] / max(1, ours["peer_bytes"] + ours["local_bytes"] + ours["staged_bytes"])
+        print(f"{key[0]:<12} {key[2]:>10,} {ours['shuffle_bytes'] / 1e9:>4.1f}  {middles[other]:>20.0f}"
+              f"  {middles['zerohop']:>10.0f}  {middles[other] / middles['zerohop']:>12.1f}  {share:>11.0%}")
+        found[f"{key[0]} to {key[2]:,}"] = {
+            case: (middles[case], plot.spread(times[case])) for case in cases}
+    picture = pathlib.Path(out).with_suffix(".svg")
+    picture.write_text(plot.bars(found, cases, "Stages of an exchange (less is better)", "ms"))
+    print(f"\nEvery result is the same with both. The plot is {picture}")
+    return rows

@@ -1,0 +1,32 @@
+# shellcheck shell=bash disable=SC2154
+# The suites of io.zerohop.spark.gpu.
+
+# Runs suites against one cluster, which has room for two executors however many GPUs there are.
+suites() { # suites ...
+  local status=0 name named=() executors=$((gpus < 2 ? 2 : gpus))
+  cores="${CORES:-4}"
+  lay_out
+  cores=$((cores * executors / gpus)) start_cluster "/tmp/zerohop-cluster"
+  for name in "$@"; do named+=(-s "io.zerohop.spark.gpu.$name"); done
+  rm -rf "$out/faults"
+  mkdir -p "$out/faults"
+  timeout -k 10 "${LIMIT:-540}" java -Xmx1g -cp "$tests:$zerohop:$dir/suites/*:$SPARK_HOME/jars/*" \
+    -Dzerohop.test.master=spark://127.0.0.1:7077 -Dzerohop.test.project="$project" \
+    -Dzerohop.test.suites="$dir/suites/suites.jar" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
+    -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
+    org.scalatest.tools.Runner "${named[@]}" -oDW -u "$out/faults/junit" || status=$?
+  stop_cluster
+  cat "$cluster"/work/*/*/stderr > "$out/faults/executors.err" 2>/dev/null || true
+  rm -rf "$project"
+  [ -n "${SMOKE:-}" ] || echo "RAPIDS' executors tell of $(grep -c 'LEAKED' "$out/faults/executors.err") leaks"
+  return "$status"
+}
+
+faults() {
+  local status=0
+  # shellcheck disable=SC2086
+  suites ${SUITES:-GpuRefusalSuite GpuFaultSuite GpuQuerySuite GpuSettingsSuite} || status=$?
+  [ -n "${SMOKE:-}" ] ||
+    python3 "$dir/rapids/results.py" faults "$dir/commit" "$out/gpu_faults.json" "$out"/faults/junit/*.xml
+  return "$status"
+}

@@ -1,0 +1,34 @@
+"""What a measurement says of its host, and how it is written."""
+
+import datetime
+import json
+import pathlib
+import re
+import subprocess
+
+
+def host():
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    gpus = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split("\n")
+    name, driver = gpus[0].split(", ")
+    cores = len([line for line in open("/proc/cpuinfo") if line.startswith("processor")])
+    seen = {"gpu": name, "gpus": len(gpus), "driver": driver, "cpu_cores": cores}
+    topology = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True).stdout
+    links = re.findall(r"\bNV\d+\b", topology)
+    return seen | ({"link": links[0]} if links else {})
+
+
+def measurement(bench, commit_file, rows):
+    return {
+        "bench": bench,
+        "commit": pathlib.Path(commit_file).read_text().strip(),
+        "date": datetime.date.today().isoformat(),
+        "host": host(),
+        "rows": rows,
+    }
+
+
+def write(out, value):
+    rows = ",\n  ".join(json.dumps(row) for row in value.pop("rows"))
+    head = json.dumps(value)[:-1]
+    pathlib.Path(out).write_text(head + ',\n "rows": [\n  ' + rows + "\n ]}\n")

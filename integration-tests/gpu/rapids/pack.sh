@@ -1,0 +1,20 @@
+# shellcheck shell=bash disable=SC2154
+# What a GPU host needs of the built tree.
+
+pack() {
+  local out="$1" root
+  root="$(cd "$here/../.." && pwd)"
+  mkdir -p "$out"
+  rm -rf "${out:?}"/*
+  cp "$root"/plugin/target/zerohop-spark-*.jar "$root"/integration-tests/target/zerohop-integration-tests-*.jar \
+    "$root"/integration-tests/target/application-jars/*.jar "$here/rapids.sh" "$out/"
+  mkdir "$out/rapids" "$out/suites"
+  cp "$here"/rapids/*.* "$root/integration-tests/bench/plot.py" "$out/rapids/"
+  cp "$root"/integration-tests/target/suite-jars/*.jar "$out/suites/"
+  # Without the settings of the log beside the classes, which would silence the applications.
+  jar --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \
+    -C "$root/integration-tests/target/test-classes" org
+  [ ! -d "$root/integration-tests/target/answers" ] || cp -r "$root/integration-tests/target/answers" "$out/"
+  git -C "$root" rev-parse HEAD > "$out/commit"
+  [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
+}

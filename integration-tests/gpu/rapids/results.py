@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Makes a measurement of what rapids.sh has seen, and prints it as a table.
+
+  results.py check COMMIT_FILE OUT.json RESULT.json ...
+  results.py bench COMMIT_FILE OUT.json BENCH.jsonl
+  results.py demo COMMIT_FILE OUT.json BENCH.jsonl
+  results.py proof COMMIT_FILE OUT.json RESULT.json ...
+  results.py rows COMMIT_FILE OUT.json HOST_JOB.json
+  results.py faults COMMIT_FILE OUT.json JUNIT.xml ...
+  results.py tpch COMMIT_FILE OUT.json TPCH.jsonl
+"""
+
+import pathlib
+import sys
+
+from checks import check, faults, proof, rows
+from exchanges import bench, demo
+from measurement import measurement, write
+from tpch import tpch
+
+
+def main():
+    kind, commit_file, out, *files = sys.argv[1:]
+    name = pathlib.Path(out).stem
+    if kind == "tpch":
+        tpch(out, commit_file, files[0])
+        return
+    if kind == "rows":
+        rows(out, files[0])
+        return
+    readers = {"check": check, "proof": proof, "faults": faults, "bench": lambda found: bench(found[0]),
+               "demo": lambda found: demo(out, found[0])}
+    write(out, measurement(name, commit_file, readers[kind](files)))
+
+
+main()
