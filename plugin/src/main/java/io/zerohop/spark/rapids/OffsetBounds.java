@@ -33,7 +33,7 @@ final class OffsetBounds implements AutoCloseable {
     final List<Wanted> wanted = new ArrayList<>();
     final int[] bounds = {0};
     batch.forEach(
-        table -> {
+        (table, partition) -> {
           final PackedColumns columns = PackedColumns.parse(table.metadata());
           if (columns != null && !columns.bounded().isEmpty() && table.address() != 0) {
             wanted.add(new Wanted(table, columns));

@@ -42,6 +42,11 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private final TableOutput output;
   private final TableBatch pending;
   private final OffsetBounds bounds;
+
+  /** Null if the map output reports no row checksum. */
+  private final RowHash hash;
+
+  private long checksum;
   private long packNanos;
   private long[] partitionLengths;
 
@@ -49,6 +54,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
    * A writer.
    *
    * @param location what goes into the map status
+   * @param rowChecksum whether the map status gets a checksum of the rows
    * @param packBytes how much is packed together
    * @param limit of the copies of one batch
    */
@@ -60,6 +66,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       final ShuffleNode node,
       final MapOutputFiles files,
       final BlockManagerId location,
+      final boolean rowChecksum,
       final long packBytes,
       final Duration limit) {
     this.dependency = dependency;
@@ -72,6 +79,11 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     this.output = new TableOutput(dependency.shuffleId(), mapId, partitions, node, files, limit);
     this.pending = new TableBatch(partitions);
     this.bounds = new OffsetBounds(node, limit);
+    this.hash =
+        rowChecksum
+            ? new RowHash(
+                partitions, node::gpuStream, node::gpuHostBuffer, limit, context.taskAttemptId())
+            : null;
     context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }
 
@@ -89,6 +101,9 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       }
       flush();
       final long start = System.nanoTime();
+      if (hash != null) {
+        checksum = hash.value(); // Before anything is published that a failure would leave behind.
+      }
       partitionLengths = output.commit();
       packNanos += System.nanoTime() - start;
     } catch (final ZerohopException e) {
@@ -139,6 +154,12 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private void flush() throws IOException {
     final long start = System.nanoTime();
     bounds.read(pending);
+    if (hash != null) {
+      pending.forEach(
+          (table, partition) ->
+              hash.add(partition, table.rows(), table.metadata(), table.address()));
+      hash.launch(); // Behind the wait of the line above: nobody waits for it before the end.
+    }
     output.append(pending);
     pending.clear();
     packNanos += System.nanoTime() - start;
@@ -150,7 +171,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     if (!success || partitionLengths == null) {
       return Option.empty();
     }
-    return Option.apply(SparkLinks.newMapStatus(location, partitionLengths, mapId, 0));
+    return Option.apply(SparkLinks.newMapStatus(location, partitionLengths, mapId, checksum));
   }
 
   private void closeOutput() {
@@ -159,9 +180,17 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     } catch (final IOException e) {
       throw new UncheckedIOException("Could not delete a temporary file of map output " + mapId, e);
     } finally {
-      pending.close();
-      bounds.close();
+      closeHash();
     }
+  }
+
+  /** Tables are freed last, unless a launch that reads them does not end. */
+  private void closeHash() {
+    if (hash != null) {
+      hash.close();
+    }
+    pending.close();
+    bounds.close();
   }
 
   @Override
