@@ -7,6 +7,8 @@
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
 #   rapids.sh demo DIR KIT OUT     a short one of these, shown as a table and a plot
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
+#   rapids.sh checksums DIR KIT OUT  row checksums: who runs again when an executor is lost (needs two
+#                                  GPUs), and what they cost
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
 # (RAPIDS Accelerator 26.08.1 for CUDA 13) and native (amd64/Linux/libcudf.so). Each GPU gets one
@@ -14,11 +16,11 @@
 # application may take (150), MORE is added to spark-submit's arguments. bench knows CONTENDERS
 # (zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA; "zerohop+arena" uses
 # RAPIDS' ARENA pool), ROUNDS (5), MILLIONS of rows (80) and QUERIES, each of which is
-# partitions:query,query:rounds:millions.
+# partitions:query,query:rounds:millions; checksums knows the last three, and TURNS (2).
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() { sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 
 pack() {
   local out="$1" root
@@ -159,10 +161,39 @@ bench() { # contenders, queries
   return "$status"
 }
 
+# Kills an executor under a query whose map tasks give other rows each time, without Spark's row
+# checksums and with them.
+checksums_retry() {
+  [ "$gpus" -gt 1 ] || { echo "the check needs two GPUs: one executor is killed, the other goes on" >&2; return 1; }
+  local folder cores=1 status=0
+  folder="$(mktemp -d)"
+  submit checksums_retry zerohop "--conf spark.sql.shuffle.partitions=4 --conf spark.locality.wait=0
+    --conf spark.shuffle.io.maxRetries=1 --conf spark.shuffle.io.retryWait=200ms" \
+    io.zerohop.gpu.GpuChecksumApp "$folder" "$out/checksums_retry.json" gpu || status=$?
+  rm -rf "$folder"
+  grep '^{' "$out/checksums_retry.out" || true
+  return "$status"
+}
+
+# Times exchanges without row checksums and with them, in turns.
+checksums_bench() {
+  local keys="spark.sql.shuffle.orderIndependentChecksum" on turn
+  local more="--conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
+  rm -f "$out/checksums.jsonl"
+  for turn in $(seq "${TURNS:-2}"); do
+    for on in false true; do
+      submit "checksums_$on$turn" zerohop \
+        "$more --conf $keys.enabled=$on --conf $keys.enableFullRetryOnMismatch=$on" \
+        io.zerohop.gpu.GpuBenchApp "checksums=$on" "$out/checksums.jsonl" \
+        "${MILLIONS:-80}" 32 "${ROUNDS:-5}" "${QUERIES:-64:repartition,join 2000:repartition}" || return 1
+    done
+  done
+}
+
 command="${1:-}"
 case "$command" in
   pack) [ $# -eq 2 ] || usage; pack "$2" ;;
-  check | paths | bench | demo | rows) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
+  check | paths | bench | checksums | demo | rows) [ $# -eq 4 ] || usage; prepare "$2" "$3" "$4" ;;
   *) usage ;;
 esac
 
@@ -194,6 +225,14 @@ case "$command" in
     bench "${CONTENDERS:-zerohop sort multithreaded}" \
       "${QUERIES:-$large 200:repartition 500:repartition 2000:repartition $large:${ROUNDS:-5}:1}" || status=1
     python3 "$dir/rapids_rows.py" bench "$dir/commit" "$out/gpu_exchange.json" "$out/bench.jsonl"
+    exit "$status" ;;
+  checksums)
+    status=0
+    checksums_retry || status=1
+    cores="${CORES:-16}"
+    checksums_bench || status=1
+    python3 "$dir/rapids_rows.py" checksums "$dir/commit" "$out/gpu_checksums.json" \
+      "$out/checksums_retry.json" "$out/checksums.jsonl"
     exit "$status" ;;
   demo)
     cores="${CORES:-16}"

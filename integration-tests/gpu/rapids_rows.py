@@ -3,6 +3,7 @@
 
   rapids_rows.py check COMMIT_FILE OUT.json RESULT.json ...
   rapids_rows.py bench COMMIT_FILE OUT.json BENCH.jsonl
+  rapids_rows.py checksums COMMIT_FILE OUT.json RETRY.json BENCH.jsonl
   rapids_rows.py demo COMMIT_FILE OUT.json BENCH.jsonl
   rapids_rows.py rows COMMIT_FILE OUT.json HOST_JOB.json
 """
@@ -90,6 +91,16 @@ def bench(file):
     return rows
 
 
+def checksums(retry, timings):
+    """Who ran again when an executor was lost, and what exchanges cost, without checksums and with."""
+    rows = []
+    if pathlib.Path(retry).exists():
+        rows = [{"run": "retry", **row} for row in json.loads(pathlib.Path(retry).read_text())["rows"]]
+    else:
+        print("retry: no result")
+    return rows + [{"run": "cost", **row} for row in bench(timings)]
+
+
 def demo(out, file):
     """Zerohop beside another shuffle, for people: a table, and a plot beside the measurement."""
     rows, groups = timed(file)
@@ -128,6 +139,8 @@ def main():
         return
     if kind == "check":
         found = check(files)
+    elif kind == "checksums":
+        found = checksums(*files)
     else:
         found = demo(out, files[0]) if kind == "demo" else bench(files[0])
     write(out, measurement(name, commit_file, found))

@@ -41,6 +41,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private final long packBytes;
   private final TableOutput output;
   private final TableBatch pending;
+  private final TaskStream stream;
   private final OffsetBounds bounds;
 
   /** Null if the map output reports no row checksum. */
@@ -78,11 +79,11 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     final int partitions = dependency.partitioner().numPartitions();
     this.output = new TableOutput(dependency.shuffleId(), mapId, partitions, node, files, limit);
     this.pending = new TableBatch(partitions);
-    this.bounds = new OffsetBounds(node, limit);
+    this.stream = new TaskStream(node::gpuStream);
+    this.bounds = new OffsetBounds(node, stream, limit);
     this.hash =
         rowChecksum
-            ? new RowHash(
-                partitions, node::gpuStream, node::gpuHostBuffer, limit, context.taskAttemptId())
+            ? new RowHash(partitions, stream, node::gpuHostBuffer, limit, context.taskAttemptId())
             : null;
     context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }
@@ -180,17 +181,18 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     } catch (final IOException e) {
       throw new UncheckedIOException("Could not delete a temporary file of map output " + mapId, e);
     } finally {
-      closeHash();
+      closeStream();
     }
   }
 
-  /** Tables are freed last, unless a launch that reads them does not end. */
-  private void closeHash() {
+  /** What is under way on the stream ends before the memory that it uses is freed. */
+  private void closeStream() {
+    stream.close();
+    pending.close();
+    bounds.close();
     if (hash != null) {
       hash.close();
     }
-    pending.close();
-    bounds.close();
   }
 
   @Override

@@ -1,13 +1,11 @@
 package io.zerohop.spark.rapids;
 
-import io.zerohop.device.CopyStream;
 import io.zerohop.device.HashMix;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.RowHashBatch;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongFunction;
-import java.util.function.Supplier;
 import org.apache.spark.unsafe.Platform;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -18,22 +16,21 @@ import org.slf4j.LoggerFactory;
  * of rows, a launch for each batch, in the order of the task's own stream and beside what the task
  * does meanwhile; only {@link #value} waits. Takes neither RMM's memory nor the GPU semaphore.
  *
- * <p>For one task's thread; owns its stream and its pinned memory.
+ * <p>For one task's thread; owns its pinned memory.
  */
 final class RowHash implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RowHash.class);
   private static final AtomicBoolean SAID_UNKNOWN = new AtomicBoolean();
-  private static final int BUFFER_BYTES = 64 << 10;
+  private static final int BUFFER_BYTES = 256 << 10;
 
   /** The hash of a row without columns. */
   private static final long NO_COLUMNS = HashMix.mix(RowHashBatch.ROW);
 
-  private final Supplier<CopyStream> streams;
+  private final TaskStream stream;
   private final LongFunction<HostBuffer> buffers;
   private final Duration limit;
   private final long attempt;
   private final long[] sums;
-  private CopyStream stream;
   private RowHashBatch batch;
   private boolean known = true;
 
@@ -46,19 +43,19 @@ final class RowHash implements AutoCloseable {
   /**
    * A checksum of no rows.
    *
-   * @param streams gives streams in the order of what the calling thread does on the GPU
+   * @param stream which is closed before this
    * @param buffers gives pinned memory of at least so many bytes
    * @param limit of the wait for everything
    * @param attempt a number that no other attempt at this map task has
    */
   RowHash(
       final int partitions,
-      final Supplier<CopyStream> streams,
+      final TaskStream stream,
       final LongFunction<HostBuffer> buffers,
       final Duration limit,
       final long attempt) {
     this.sums = new long[partitions];
-    this.streams = streams;
+    this.stream = stream;
     this.buffers = buffers;
     this.limit = limit;
     this.attempt = attempt;
@@ -79,8 +76,7 @@ final class RowHash implements AutoCloseable {
       return;
     }
     if (batch == null) {
-      stream = streams.get();
-      batch = stream.newRowHash();
+      batch = stream.get().newRowHash();
     }
     final PackedColumns columns = PackedColumns.parse(metadata);
     if (columns == null || !HashedTable.add(columns, address, partition, batch)) {
@@ -108,7 +104,7 @@ final class RowHash implements AutoCloseable {
     }
     final int count = batch.results();
     makeRoom(count);
-    stream.submit(batch, results.address() + (long) Long.BYTES * waiting);
+    stream.get().submit(batch, results.address() + (long) Long.BYTES * waiting);
     for (int i = 0; i < count; i++) {
       partitions[waiting + i] = batch.slot(i);
     }
@@ -133,7 +129,7 @@ final class RowHash implements AutoCloseable {
     if (waiting == 0) {
       return;
     }
-    stream.synchronize(limit);
+    stream.get().synchronize(limit);
     for (int i = 0; i < waiting; i++) {
       sums[partitions[i]] += Platform.getLong(null, results.address() + (long) Long.BYTES * i);
     }
@@ -158,14 +154,10 @@ final class RowHash implements AutoCloseable {
     return hash == 0 ? 1 : hash;
   }
 
+  /** Frees what the launches write to; none may be under way. */
   @Override
   public void close() {
-    if (stream != null) {
-      stream.close(); // Waits for launches that nobody has waited for.
-      stream = null;
-      batch = null;
-    }
-    freeResults(); // Not if the stream does not end.
+    freeResults();
   }
 
   private void freeResults() {

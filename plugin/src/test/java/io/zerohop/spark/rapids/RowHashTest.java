@@ -42,23 +42,20 @@ class RowHashTest {
 
   private final HostDevice device = new HostDevice();
   private final Segment segment = device.allocate((long) TABLE_BYTES * MOST_TABLES);
+  private final TaskStream stream = new TaskStream(() -> device.openStream("row hash"));
   private final Random random = new Random(8);
   private int tables;
 
   @AfterEach
   void nothingIsLeftOpen() {
+    stream.close();
     segment.close();
     assertThat(device.openResources()).isZero();
     device.close();
   }
 
   private RowHash newHash(final long attempt) {
-    return new RowHash(
-        PARTITIONS,
-        () -> device.openStream("row hash"),
-        device::hostBuffer,
-        Duration.ofSeconds(20),
-        attempt);
+    return new RowHash(PARTITIONS, stream, device::hostBuffer, Duration.ofSeconds(20), attempt);
   }
 
   private List<Object> row() {
@@ -244,12 +241,12 @@ class RowHashTest {
     final long one = hash(output, 1);
     final long[] all = new long[2];
     for (int i = 0; i < 2; i++) {
-      final int perLaunch = i == 0 ? 500 : 20_000; // 8,192 fit the first buffer.
+      final int perLaunch = i == 0 ? 500 : 40_000; // 32,768 fit the first buffer.
       try (RowHash hash = newHash(1)) {
         tables = 0;
         add(hash, 2, output.get(2));
         final byte[] metadata = metadata(output.get(2));
-        for (int table = 1; table < 20_000; table++) {
+        for (int table = 1; table < 80_000; table++) {
           if (table % perLaunch == 0) {
             hash.launch();
           }
