@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
@@ -101,8 +102,8 @@ public final class GpuChecksumApp {
             && row.getLong(1) == ROWS
             && row.getLong(2) == 1
             && row.getLong(3) == ROWS * (ROWS - 1) / 2;
-    final boolean gpu =
-        query.queryExecution().executedPlan().toString().contains("gpuhashpartitioning");
+    final String plan = query.queryExecution().executedPlan().toString().toLowerCase(Locale.ROOT);
+    final boolean gpu = plan.contains("gpuhashpartitioning");
     final int done = repeats.done();
     final int again = repeats.repeated();
     final Map<String, Object> result = new LinkedHashMap<>();
