@@ -3,11 +3,9 @@
 
 exchanges() { # contenders, queries
   local rounds="${ROUNDS:-5}" contender status=0
-  # Sums of hashes overflow, which is what they are for.
-  local more="--conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
   rm -f "$out/bench.jsonl"
   for contender in $1; do
-    submit "$contender" "$contender" "$more" io.zerohop.gpu.GpuBenchApp "${contender%+*}" "$out/bench.jsonl" \
+    submit "$contender" "$contender" "$whole_exchanges" io.zerohop.gpu.GpuBenchApp "${contender%+*}" "$out/bench.jsonl" \
       "${MILLIONS:-80}" $((16 * gpus)) "$rounds" "$2" || status=1
   done
   return "$status"

@@ -84,6 +84,9 @@ settings() { # contender, its name followed by "+arena" for another memory pool 
   esac
 }
 
+# For exchanges with all their partitions. Sums of hashes overflow, which is what they are for.
+whole_exchanges="--conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
+
 # Submits one application to a cluster of its own; its logs stay in OUT.
 submit() { # name, contender, more settings, class, arguments ...
   local name="$1" contender="$2" more="$3" class="$4" status=0 settings

@@ -40,6 +40,16 @@ def bench(file):
     return rows
 
 
+def checksums(retry, timings):
+    """Who ran again when an executor was lost, and what exchanges cost, without checksums and with."""
+    rows = []
+    if pathlib.Path(retry).exists():
+        rows = [{"run": "retry", **row} for row in json.loads(pathlib.Path(retry).read_text())["rows"]]
+    else:
+        print("retry: no result")
+    return rows + [{"run": "cost", **row} for row in bench(timings)]
+
+
 def demo(out, file):
     """Zerohop beside another shuffle, for people: a table, and a plot beside the measurement."""
     rows, groups = timed(file)

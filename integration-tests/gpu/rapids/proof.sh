@@ -17,11 +17,10 @@ counter() { # library, where it writes to
 proof() {
   local status=0 contender counted
   rm -f "$out"/proof-*
-  local more="--conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
   for contender in zerohop multithreaded; do
     counted="$(counter "$out/libcopy_counter.so" "$out/proof-$contender.copies")"
     # shellcheck disable=SC2086
-    submit "proof-$contender" "$contender" "$more $counted" io.zerohop.gpu.GpuProofApp "$contender" "$out/proof-$contender.json" \
+    submit "proof-$contender" "$contender" "$whole_exchanges $counted" io.zerohop.gpu.GpuProofApp "$contender" "$out/proof-$contender.json" \
       "$gpus" ${MILLIONS:-40} 32 64 ${QUERIES:-repartition group_by join} || status=1
   done
   python3 "$dir/rapids/results.py" proof "$dir/commit" "$out/gpu_proof.json" "$out"/proof-{zerohop,multithreaded}.json || status=1

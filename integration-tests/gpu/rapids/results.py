@@ -3,6 +3,7 @@
 
   results.py check COMMIT_FILE OUT.json RESULT.json ...
   results.py bench COMMIT_FILE OUT.json BENCH.jsonl
+  results.py checksums COMMIT_FILE OUT.json RETRY.json BENCH.jsonl
   results.py demo COMMIT_FILE OUT.json BENCH.jsonl
   results.py proof COMMIT_FILE OUT.json RESULT.json ...
   results.py rows COMMIT_FILE OUT.json HOST_JOB.json
@@ -14,7 +15,7 @@ import pathlib
 import sys
 
 from checks import check, faults, proof, rows
-from exchanges import bench, demo
+from exchanges import bench, checksums, demo
 from measurement import measurement, write
 from tpch import tpch
 
@@ -29,6 +30,7 @@ def main():
         rows(out, files[0])
         return
     readers = {"check": check, "proof": proof, "faults": faults, "bench": lambda found: bench(found[0]),
+               "checksums": lambda found: checksums(*found),
                "demo": lambda found: demo(out, found[0])}
     write(out, measurement(name, commit_file, readers[kind](files)))
 

@@ -21,6 +21,18 @@ public interface CopyStream extends AutoCloseable {
   /** Enqueues the putting together of columns; the batch may be filled again at once. */
   void submit(SpliceBatch batch);
 
+  /** A new, empty batch of tables whose rows this stream's device is to hash. */
+  RowHashBatch newRowHash();
+
+  /**
+   * Enqueues the hashing of rows; the batch may be filled again at once.
+   *
+   * @param resultAddress of 8 bytes for each of the batch's results, in a {@link HostBuffer}; they
+   *     are there after {@link #synchronize}
+   * @throws IllegalStateException if columns of the batch's last table are missing
+   */
+  void submit(RowHashBatch batch, long resultAddress);
+
   /**
    * Enqueues a wait until {@code signal} is at least {@code epoch}. When the limit passes, or the
    * signal is aborted, everything behind it is skipped and {@link #synchronize} throws.

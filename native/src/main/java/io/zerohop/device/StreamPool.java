@@ -116,6 +116,18 @@ public final class StreamPool implements AutoCloseable {
     }
 
     @Override
+    public RowHashBatch newRowHash() {
+      return use().newRowHash();
+    }
+
+    @Override
+    public void submit(final RowHashBatch batch, final long resultAddress) {
+      use();
+      busy = true;
+      stream.submit(batch, resultAddress);
+    }
+
+    @Override
     public void await(final Signal signal, final int epoch, final Duration limit) {
       use();
       busy = true;

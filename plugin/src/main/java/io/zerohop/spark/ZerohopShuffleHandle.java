@@ -17,15 +17,18 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
   private final byte[] secret;
   private final PathAccumulators accumulators;
   private final boolean gpu;
+  private final boolean rowChecksums;
 
   ZerohopShuffleHandle(
       final int shuffleId,
       final ShuffleDependency<K, V, C> dependency,
       final byte[] secret,
       final PathAccumulators accumulators,
-      final boolean gpu) {
+      final boolean gpu,
+      final boolean rowChecksums) {
     super(shuffleId, dependency);
     this.gpu = gpu;
+    this.rowChecksums = rowChecksums;
     this.secret = secret;
     this.accumulators = accumulators;
   }
@@ -37,6 +40,15 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
   /** Whether it carries RAPIDS' batches in GPU memory. */
   boolean gpu() {
     return gpu;
+  }
+
+  /**
+   * Whether map outputs in GPU memory report row checksums. The driver has told Spark's scheduler
+   * so; executors cannot ask the dependency, which computes its answer from what only the driver
+   * has.
+   */
+  boolean rowChecksums() {
+    return rowChecksums;
   }
 
   PathAccumulators accumulators() {

@@ -71,12 +71,14 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
     if (!active) {
       return super.registerShuffle(shuffleId, dependency);
     }
+    final boolean gpu = RapidsShuffle.isGpuShuffle(dependency);
     return new ZerohopShuffleHandle<>(
         shuffleId,
         dependency,
         secret,
         PathAccumulators.register(dependency.rdd().context()),
-        RapidsShuffle.isGpuShuffle(dependency));
+        gpu,
+        gpu && RapidsShuffle.reportsRowChecksums(dependency));
   }
 
   @Override
@@ -100,6 +102,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
           here.gpuNode(),
           files,
           here.location(),
+          ours.rowChecksums(),
           ZerohopConf.RAPIDS_PACK_SIZE.get(conf),
           here.deviceLimit());
     }

@@ -4,6 +4,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
@@ -247,6 +248,16 @@ final class FarDevice implements Device {
     public void submit(final SpliceBatch batch) {
       busy.add(this);
       stream.submit(((FarSplice) batch).batch);
+    }
+
+    @Override
+    public RowHashBatch newRowHash() {
+      throw new UnsupportedOperationException("rows are hashed by those who write them");
+    }
+
+    @Override
+    public void submit(final RowHashBatch batch, final long resultAddress) {
+      throw new UnsupportedOperationException("rows are hashed by those who write them");
     }
 
     @Override

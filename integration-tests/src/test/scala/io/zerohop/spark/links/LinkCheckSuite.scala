@@ -33,6 +33,19 @@ class LinkCheckSuite extends AnyFunSuite with NeedsSparkHome {
     }
   }
 
+  for (home <- SparkHomes.all) {
+    test(s"a dependency of $home says by one field whether row checksums count, if it has them") {
+      requireHome(home)
+      // RetryChecksums sets it, by reflection.
+      val names = Set("checksumMismatchFullRetryEnabled", "_checksumMismatchFullRetryEnabled")
+      Using.resource(new ClassIndex(home.jars)) { index =>
+        val fields = index.get("org/apache/spark/ShuffleDependency").get.fields.values
+        val found = fields.filter(field => names.contains(field.name)).map(_.descriptor)
+        assert(found.toSeq === (if (isBefore(home.version, "4.1")) Nil else Seq("Z")))
+      }
+    }
+  }
+
   private def isBefore(version: String, other: String): Boolean = {
     def parts(text: String) = text.split('.').take(2).map(_.toInt).toSeq
     import scala.math.Ordering.Implicits._

@@ -6,12 +6,17 @@ import java.util.jar.{JarEntry, JarOutputStream}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import io.zerohop.gpu.{GpuChecksumApp, TaskRepeats}
 import org.apache.spark.zerohop.ForgetfulShuffleManager
 
 /** The applications that tests submit: their classes, and none of the tests' libraries. */
 object AppJar {
-  private val Applications =
-    Seq(classOf[ShuffleApp], classOf[RoundRobinApp], classOf[ForgetfulShuffleManager])
+  private val Applications = Seq(
+    classOf[ShuffleApp],
+    classOf[RoundRobinApp],
+    classOf[ForgetfulShuffleManager],
+    classOf[GpuChecksumApp],
+    classOf[TaskRepeats])
 
   lazy val path: Path = {
     val target = Paths.get(sys.props("zerohop.test.target"))
@@ -21,7 +26,8 @@ object AppJar {
         application <- Applications
         folder = application.getPackageName.replace('.', '/')
         name = s"${application.getSimpleName}(\\$$.*)?\\.class"
-        file <- list(target.resolve("test-classes").resolve(folder))
+        classes <- Seq("classes", "test-classes")
+        file <- list(target.resolve(classes).resolve(folder))
         if file.getFileName.toString.matches(name)
       } {
         out.putNextEntry(new JarEntry(s"$folder/${file.getFileName}"))
@@ -33,7 +39,8 @@ object AppJar {
   }
 
   private def list(folder: Path): Seq[Path] =
-    Using.resource(Files.list(folder))(_.iterator.asScala.toVector)
+    if (!Files.isDirectory(folder)) Nil
+    else Using.resource(Files.list(folder))(_.iterator.asScala.toVector)
 
   /** The `name=value` pairs of the line that an application has printed. */
   def report(stdout: String, prefix: String): Map[String, String] =

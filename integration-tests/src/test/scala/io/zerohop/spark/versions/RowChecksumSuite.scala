@@ -2,6 +2,7 @@ package io.zerohop.spark.versions
 
 import java.nio.file.Files
 
+import io.zerohop.gpu.GpuChecksumApp
 import io.zerohop.spark.suites.ManagerUnderTest
 import org.apache.spark.zerohop.ForgetfulShuffleManager
 import org.scalatest.funsuite.AnyFunSuite
@@ -27,19 +28,32 @@ class RowChecksumSuite extends AnyFunSuite with NeedsSparkHome {
     assert(run(classOf[ForgetfulShuffleManager].getName)("ids") !== rows)
   }
 
+  for (version <- Seq("4.1.3", "4.2.0")) {
+    test(s"on Spark $version consumers run again if the keys say so, and else they do not") {
+      val at = SparkHomes.of(version)
+      requireHome(at)
+      val folder = Files.createTempDirectory("zerohop-checksums")
+      val arguments = Seq(folder.toString, folder.resolve("results.json").toString, "rows")
+      val ended = SparkSubmitProcess.run(
+        at, conf(ManagerUnderTest.name), classOf[GpuChecksumApp].getName, AppJar.path, arguments)
+      assert(ended.exit === 0, s"${ended.stdout}; see ${ended.log}")
+    }
+  }
+
+  private def conf(manager: String) = Map(
+    "spark.master" -> "local-cluster[2,1,1024]",
+    "spark.executor.memory" -> "512m",
+    "spark.shuffle.manager" -> manager,
+    "spark.zerohop.pool.size" -> "128m",
+    "spark.locality.wait" -> "0",
+    "spark.shuffle.io.maxRetries" -> "1",
+    "spark.shuffle.io.retryWait" -> "200ms")
+
   private def run(manager: String): Map[String, String] = {
     requireHome(home)
-    val conf = Map(
-      "spark.master" -> "local-cluster[2,1,1024]",
-      "spark.executor.memory" -> "512m",
-      "spark.shuffle.manager" -> manager,
-      "spark.zerohop.pool.size" -> "128m",
-      "spark.locality.wait" -> "0",
-      "spark.shuffle.io.maxRetries" -> "1",
-      "spark.shuffle.io.retryWait" -> "200ms")
     val marker = Files.createTempDirectory("zerohop-round-robin").resolve("struck").toString
     val ended = SparkSubmitProcess.run(
-      home, conf, classOf[RoundRobinApp].getName, AppJar.path, Seq(marker))
+      home, conf(manager), classOf[RoundRobinApp].getName, AppJar.path, Seq(marker))
     assert(ended.exit === 0, s"see ${ended.log}")
     val report = AppJar.report(ended.stdout, "round-robin-app:")
     assert(report("version") === home.version)

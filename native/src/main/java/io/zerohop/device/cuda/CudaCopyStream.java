@@ -2,6 +2,8 @@ package io.zerohop.device.cuda;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
+import io.zerohop.device.RowHashBatch;
+import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
 import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.SpliceBatch;
@@ -40,6 +42,12 @@ final class CudaCopyStream implements CopyStream {
   private static final int SIGNAL_BYTES = 16;
   private static final int LIST_BYTES_PER_COPY = 2 * Long.BYTES + Integer.BYTES;
   private static final int FINISHED_BYTES = Integer.BYTES;
+
+  /**
+   * Of row hashes. They read the GPU's own memory and end soon, so that they may have all of it;
+   * what moves over a link has its bound because more would only wait for the link.
+   */
+  private static final int HASH_BLOCKS_PER_MULTIPROCESSOR = 4;
 
   private final CudaContext context;
   private final Kernels kernels;
@@ -179,6 +187,38 @@ final class CudaCopyStream implements CopyStream {
     final SpliceArguments work = new SpliceArguments(lists, ring.bytes(), at, ring.address(at));
     kernels.launchSplice(
         stream, Math.min(mostBlocks, work.blocks()), arguments.struct(), work.struct());
+    mark(true);
+  }
+
+  @Override
+  public RowHashBatch newRowHash() {
+    return new RowHashLists();
+  }
+
+  @Override
+  public void submit(final RowHashBatch batch, final long resultAddress) {
+    enter();
+    if (!(batch instanceof RowHashLists lists)) {
+      throw new IllegalArgumentException("not a batch of a CUDA device: " + batch);
+    }
+    lists.checkComplete();
+    int table = 0;
+    while (table < lists.tables()) {
+      final RowHashArguments work = new RowHashArguments(lists, table, ring.largest());
+      if (work.chunks() > 0) {
+        launchRowHash(work, resultAddress);
+      }
+      table = work.end();
+    }
+  }
+
+  private void launchRowHash(final RowHashArguments work, final long resultAddress) {
+    final int number = ++launch;
+    final int at = ring.take(work.bytes(), number);
+    arguments.begin(number, conditional);
+    work.write(ring.bytes(), at, ring.address(at), resultAddress);
+    final int most = HASH_BLOCKS_PER_MULTIPROCESSOR * kernels.multiprocessors();
+    kernels.launchRowHash(stream, Math.min(most, work.chunks()), arguments.struct(), work.struct());
     mark(true);
   }
 

@@ -2,6 +2,8 @@ package io.zerohop.device.host;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
+import io.zerohop.device.RowHashBatch;
+import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
 import io.zerohop.device.SpliceBatch;
 import io.zerohop.device.SpliceLists;
@@ -64,6 +66,20 @@ final class HostCopyStream implements CopyStream {
     }
     final SpliceLists copy = lists.copy();
     enqueue(() -> HostSplice.run(copy), true);
+  }
+
+  @Override
+  public RowHashBatch newRowHash() {
+    return new RowHashLists();
+  }
+
+  @Override
+  public void submit(final RowHashBatch batch, final long resultAddress) {
+    if (!(batch instanceof RowHashLists lists)) {
+      throw new IllegalArgumentException("not a batch of the host device: " + batch);
+    }
+    final RowHashLists copy = lists.copy();
+    enqueue(() -> HostRowHash.run(copy, resultAddress), true);
   }
 
   @Override

@@ -1,7 +1,6 @@
 package io.zerohop.spark.rapids;
 
 import io.zerohop.device.CopyBatch;
-import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.shuffle.ShuffleNode;
 import java.time.Duration;
@@ -18,11 +17,16 @@ final class OffsetBounds implements AutoCloseable {
   private static final int BOUND_BYTES = Integer.BYTES;
 
   private final ShuffleNode node;
+  private final TaskStream stream;
   private final Duration limit;
   private HostBuffer landing;
 
-  OffsetBounds(final ShuffleNode node, final Duration limit) {
+  /**
+   * @param stream which is closed before this
+   */
+  OffsetBounds(final ShuffleNode node, final TaskStream stream, final Duration limit) {
     this.node = node;
+    this.stream = stream;
     this.limit = limit;
   }
 
@@ -33,7 +37,7 @@ final class OffsetBounds implements AutoCloseable {
     final List<Wanted> wanted = new ArrayList<>();
     final int[] bounds = {0};
     batch.forEach(
-        table -> {
+        (table, partition) -> {
           final PackedColumns columns = PackedColumns.parse(table.metadata());
           if (columns != null && !columns.bounded().isEmpty() && table.address() != 0) {
             wanted.add(new Wanted(table, columns));
@@ -60,23 +64,19 @@ final class OffsetBounds implements AutoCloseable {
       close();
       landing = node.gpuHostBuffer(Math.max(bytes, 64 << 10));
     }
-    try (CopyStream stream = node.gpuStream()) {
-      final CopyBatch batch = stream.newBatch();
-      long to = landing.address();
-      for (final Wanted next : wanted) {
-        for (final int entry : next.columns.bounded()) {
-          final long offsets = next.table.address() + next.columns.data(entry + 1);
-          batch.add(offsets, to, BOUND_BYTES);
-          batch.add(
-              offsets + (long) BOUND_BYTES * next.columns.rows(entry),
-              to + BOUND_BYTES,
-              BOUND_BYTES);
-          to += 2 * BOUND_BYTES;
-        }
+    final CopyBatch batch = stream.get().newBatch();
+    long to = landing.address();
+    for (final Wanted next : wanted) {
+      for (final int entry : next.columns.bounded()) {
+        final long offsets = next.table.address() + next.columns.data(entry + 1);
+        batch.add(offsets, to, BOUND_BYTES);
+        batch.add(
+            offsets + (long) BOUND_BYTES * next.columns.rows(entry), to + BOUND_BYTES, BOUND_BYTES);
+        to += 2 * BOUND_BYTES;
       }
-      stream.submit(batch);
-      stream.synchronize(limit);
     }
+    stream.get().submit(batch);
+    stream.get().synchronize(limit);
     return landing.address();
   }
 

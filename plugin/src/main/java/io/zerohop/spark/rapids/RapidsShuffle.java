@@ -11,6 +11,14 @@ public final class RapidsShuffle {
     return RapidsClasses.isGpuShuffle(dependency);
   }
 
+  /**
+   * Decides whether the map outputs of a GPU shuffle report row checksums, and tells Spark's
+   * scheduler; for the driver, while the dependency is being made.
+   */
+  public static boolean reportsRowChecksums(final ShuffleDependency<?, ?, ?> dependency) {
+    return RetryChecksums.enable(dependency, RapidsClasses.get().sparkTypes(dependency));
+  }
+
   /** The GPU that RAPIDS uses in this executor, by its number among those that are seen here. */
   public static int deviceId() {
     return RapidsClasses.get().deviceId();

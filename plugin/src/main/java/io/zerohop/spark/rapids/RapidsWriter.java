@@ -41,7 +41,13 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private final long packBytes;
   private final TableOutput output;
   private final TableBatch pending;
+  private final TaskStream stream;
   private final OffsetBounds bounds;
+
+  /** Null if the map output reports no row checksum. */
+  private final RowHash hash;
+
+  private long checksum;
   private long packNanos;
   private long[] partitionLengths;
 
@@ -49,6 +55,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
    * A writer.
    *
    * @param location what goes into the map status
+   * @param rowChecksum whether the map status gets a checksum of the rows
    * @param packBytes how much is packed together
    * @param limit of the copies of one batch
    */
@@ -60,6 +67,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       final ShuffleNode node,
       final MapOutputFiles files,
       final BlockManagerId location,
+      final boolean rowChecksum,
       final long packBytes,
       final Duration limit) {
     this.dependency = dependency;
@@ -71,7 +79,12 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     final int partitions = dependency.partitioner().numPartitions();
     this.output = new TableOutput(dependency.shuffleId(), mapId, partitions, node, files, limit);
     this.pending = new TableBatch(partitions);
-    this.bounds = new OffsetBounds(node, limit);
+    this.stream = new TaskStream(node::gpuStream);
+    this.bounds = new OffsetBounds(node, stream, limit);
+    this.hash =
+        rowChecksum
+            ? new RowHash(partitions, stream, node::gpuHostBuffer, limit, context.taskAttemptId())
+            : null;
     context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }
 
@@ -89,6 +102,9 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       }
       flush();
       final long start = System.nanoTime();
+      if (hash != null) {
+        checksum = hash.value(); // Before anything is published that a failure would leave behind.
+      }
       partitionLengths = output.commit();
       packNanos += System.nanoTime() - start;
     } catch (final ZerohopException e) {
@@ -139,6 +155,12 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private void flush() throws IOException {
     final long start = System.nanoTime();
     bounds.read(pending);
+    if (hash != null) {
+      pending.forEach(
+          (table, partition) ->
+              hash.add(partition, table.rows(), table.metadata(), table.address()));
+      hash.launch(); // Behind the wait of the line above: nobody waits for it before the end.
+    }
     output.append(pending);
     pending.clear();
     packNanos += System.nanoTime() - start;
@@ -150,7 +172,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     if (!success || partitionLengths == null) {
       return Option.empty();
     }
-    return Option.apply(SparkLinks.newMapStatus(location, partitionLengths, mapId, 0));
+    return Option.apply(SparkLinks.newMapStatus(location, partitionLengths, mapId, checksum));
   }
 
   private void closeOutput() {
@@ -159,8 +181,17 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     } catch (final IOException e) {
       throw new UncheckedIOException("Could not delete a temporary file of map output " + mapId, e);
     } finally {
-      pending.close();
-      bounds.close();
+      closeStream();
+    }
+  }
+
+  /** What is under way on the stream ends before the memory that it uses is freed. */
+  private void closeStream() {
+    stream.close();
+    pending.close();
+    bounds.close();
+    if (hash != null) {
+      hash.close();
     }
   }
 

@@ -7,7 +7,7 @@ import io.zerohop.spark.rapids.TableHeader.PackedTable;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
+import java.util.function.ObjIntConsumer;
 import org.apache.spark.unsafe.Platform;
 
 /**
@@ -38,6 +38,10 @@ final class TableBatch implements AutoCloseable {
       this.rows = rows;
       this.metadata = metadata;
       this.buffer = buffer;
+    }
+
+    int rows() {
+      return rows;
     }
 
     byte[] metadata() {
@@ -101,10 +105,10 @@ final class TableBatch implements AutoCloseable {
     tables.get(partition).add(new Pending(rows, metadata, hasBytes ? buffer : null));
   }
 
-  /** Gives every table. */
-  void forEach(final Consumer<Pending> consumer) {
+  /** Gives every table, with its partition. */
+  void forEach(final ObjIntConsumer<Pending> consumer) {
     for (final int partition : used) {
-      tables.get(partition).forEach(consumer);
+      tables.get(partition).forEach(table -> consumer.accept(table, partition));
     }
   }
 

@@ -1,0 +1,283 @@
+package io.zerohop.device;
+
+import java.util.Arrays;
+
+/**
+ * The lists that every {@link RowHashBatch} is made of, as columns of numbers; what is done with
+ * them is the device's matter. A table is cut into chunks of rows, each of which has one result.
+ */
+public final class RowHashLists implements RowHashBatch {
+  /** Kinds of columns. */
+  public static final int KIND_FIXED = 0;
+
+  public static final int KIND_STRING = 1;
+  public static final int KIND_LIST = 2;
+  public static final int KIND_STRUCT = 3;
+
+  private static final int FIRST = 16;
+  private static final int LEAST_CHUNK_ROWS = 4096;
+
+  /** So that what a device has to be told of one table is bounded. */
+  private static final int MOST_CHUNKS = 1024;
+
+  private long[] data = new long[FIRST];
+  private long[] offsets = new long[FIRST];
+  private long[] masks = new long[FIRST];
+  private int[] kinds = new int[FIRST];
+  private int[] details = new int[FIRST];
+  private int[] ends = new int[FIRST];
+  private int columns;
+
+  private int[] firstColumns = new int[FIRST];
+  private int[] tops = new int[FIRST];
+  private int[] rows = new int[FIRST];
+  private int[] firstResults = new int[FIRST];
+  private int tables;
+
+  private int[] slots = new int[FIRST];
+  private int results;
+
+  /** The columns around the next one, and how many are missing on each level. */
+  private final int[] open = new int[MOST_DEPTH];
+
+  private final int[] missing = new int[MOST_DEPTH + 1];
+  private int depth;
+
+  @Override
+  public void beginTable(final int count, final int top, final int slot) {
+    checkComplete();
+    if (count < 0 || top < 1) {
+      throw new IllegalArgumentException("a table of " + count + " rows, " + top + " columns");
+    }
+    if (tables == rows.length) {
+      firstColumns = Arrays.copyOf(firstColumns, 2 * tables);
+      tops = Arrays.copyOf(tops, 2 * tables);
+      rows = Arrays.copyOf(rows, 2 * tables);
+      firstResults = Arrays.copyOf(firstResults, 2 * tables);
+    }
+    firstColumns[tables] = columns;
+    tops[tables] = top;
+    rows[tables] = count;
+    firstResults[tables] = results;
+    tables++;
+    missing[0] = top;
+    final int end =
+        results + (int) ((count + (long) chunkRows(tables - 1) - 1) / chunkRows(tables - 1));
+    if (end > slots.length) {
+      slots = Arrays.copyOf(slots, Math.max(end, 2 * slots.length));
+    }
+    Arrays.fill(slots, results, end, slot);
+    results = end;
+  }
+
+  @Override
+  public void addFixed(final int width, final long address, final long mask) {
+    if (width < 1 || width > 16 || Integer.bitCount(width) != 1) {
+      throw new IllegalArgumentException("values of " + width + " bytes");
+    }
+    check(address, Math.min(width, Long.BYTES));
+    add(KIND_FIXED, width, 0, address, 0, mask);
+  }
+
+  @Override
+  public void addString(final long characters, final long offsetsAddress, final long mask) {
+    add(KIND_STRING, 0, 0, characters, offsetsAddress, mask);
+  }
+
+  @Override
+  public void beginList(final long offsetsAddress, final long mask) {
+    add(KIND_LIST, 1, 1, 0, offsetsAddress, mask);
+  }
+
+  @Override
+  public void beginStruct(final int fields, final long mask) {
+    if (fields < 0) {
+      throw new IllegalArgumentException("a struct of " + fields + " fields");
+    }
+    add(KIND_STRUCT, fields, fields, 0, 0, mask);
+  }
+
+  private static void check(final long address, final int alignment) {
+    if (address % alignment != 0) {
+      throw new IllegalArgumentException(address + " is not a multiple of " + alignment);
+    }
+  }
+
+  private void add(
+      final int kind,
+      final int detail,
+      final int children,
+      final long address,
+      final long offsetsAddress,
+      final long mask) {
+    check(offsetsAddress, Integer.BYTES);
+    check(mask, Integer.BYTES);
+    final boolean deep = kind == KIND_LIST || kind == KIND_STRUCT;
+    if (tables == 0 || missing[depth] == 0 || deep && depth == MOST_DEPTH) {
+      throw new IllegalStateException(
+          deep && depth == MOST_DEPTH ? "a column lies too deep" : "a column of no table");
+    }
+    if (columns - firstColumns[tables - 1] == MOST_COLUMNS) {
+      throw new IllegalStateException("a table of more than " + MOST_COLUMNS + " columns");
+    }
+    if (columns == kinds.length) {
+      grow();
+    }
+    data[columns] = address;
+    offsets[columns] = offsetsAddress;
+    masks[columns] = mask;
+    kinds[columns] = kind;
+    details[columns] = detail;
+    open(columns++, children);
+  }
+
+  private void grow() {
+    data = Arrays.copyOf(data, 2 * columns);
+    offsets = Arrays.copyOf(offsets, 2 * columns);
+    masks = Arrays.copyOf(masks, 2 * columns);
+    kinds = Arrays.copyOf(kinds, 2 * columns);
+    details = Arrays.copyOf(details, 2 * columns);
+    ends = Arrays.copyOf(ends, 2 * columns);
+  }
+
+  /** Waits for a column's children; where it has none, it ends what is complete by it. */
+  private void open(final int column, final int children) {
+    missing[depth]--;
+    if (children > 0) {
+      open[depth++] = column;
+      missing[depth] = children;
+      return;
+    }
+    final int first = firstColumns[tables - 1];
+    ends[column] = columns - first;
+    while (depth > 0 && missing[depth] == 0) {
+      ends[open[--depth]] = columns - first;
+    }
+  }
+
+  /**
+   * Checks that all columns are there.
+   *
+   * @throws IllegalStateException if the last table's are not
+   */
+  public void checkComplete() {
+    if (depth > 0 || missing[0] > 0) {
+      throw new IllegalStateException("columns of the last table are missing");
+    }
+  }
+
+  @Override
+  public int results() {
+    return results;
+  }
+
+  @Override
+  public int slot(final int result) {
+    return slots[result];
+  }
+
+  @Override
+  public boolean isEmpty() {
+    return results == 0;
+  }
+
+  @Override
+  public void clear() {
+    columns = 0;
+    tables = 0;
+    results = 0;
+    depth = 0;
+    missing[0] = 0;
+  }
+
+  /** A batch of its own with the same tables. */
+  public RowHashLists copy() {
+    checkComplete();
+    final RowHashLists copy = new RowHashLists();
+    copy.data = data.clone();
+    copy.offsets = offsets.clone();
+    copy.masks = masks.clone();
+    copy.kinds = kinds.clone();
+    copy.details = details.clone();
+    copy.ends = ends.clone();
+    copy.columns = columns;
+    copy.firstColumns = firstColumns.clone();
+    copy.tops = tops.clone();
+    copy.rows = rows.clone();
+    copy.firstResults = firstResults.clone();
+    copy.tables = tables;
+    copy.slots = slots.clone();
+    copy.results = results;
+    return copy;
+  }
+
+  /** How many tables there are. */
+  public int tables() {
+    return tables;
+  }
+
+  /** Rows of a table. */
+  public int rows(final int table) {
+    return rows[table];
+  }
+
+  /** Rows of each chunk of a table, but for its last. */
+  public int chunkRows(final int table) {
+    return Math.max(LEAST_CHUNK_ROWS, rows[table] / MOST_CHUNKS + 1);
+  }
+
+  /** Columns at the top of a table. */
+  public int top(final int table) {
+    return tops[table];
+  }
+
+  /** The result of a table's first chunk. */
+  public int firstResult(final int table) {
+    return firstResults[table];
+  }
+
+  /** The result behind a table's last chunk. */
+  public int endOfResults(final int table) {
+    return table + 1 < tables ? firstResults[table + 1] : results;
+  }
+
+  /** A table's first column. */
+  public int firstColumn(final int table) {
+    return firstColumns[table];
+  }
+
+  /** The column behind a table's last one. */
+  public int endOfColumns(final int table) {
+    return table + 1 < tables ? firstColumns[table + 1] : columns;
+  }
+
+  /** What a column is. */
+  public int kind(final int column) {
+    return kinds[column];
+  }
+
+  /** The width of fixed values, the number of a struct's fields. */
+  public int detail(final int column) {
+    return details[column];
+  }
+
+  /** Where values or characters lie. */
+  public long data(final int column) {
+    return data[column];
+  }
+
+  /** Where offsets lie. */
+  public long offsets(final int column) {
+    return offsets[column];
+  }
+
+  /** Where a column's mask lies; 0 if it has none. */
+  public long mask(final int column) {
+    return masks[column];
+  }
+
+  /** Index behind a column and all below it, counted from the table's first one. */
+  public int end(final int column) {
+    return ends[column];
+  }
+}

@@ -1,0 +1,40 @@
+package io.zerohop.spark.rapids;
+
+import io.zerohop.device.CopyStream;
+import java.util.function.Supplier;
+
+/**
+ * One stream for the small things that a map task has the GPU do beside its copies, opened at the
+ * first need. For one task's thread.
+ */
+final class TaskStream implements AutoCloseable {
+  private final Supplier<CopyStream> opener;
+  private CopyStream stream;
+
+  /**
+   * @param opener gives a stream in the order of what the calling thread does on the GPU
+   */
+  TaskStream(final Supplier<CopyStream> opener) {
+    this.opener = opener;
+  }
+
+  CopyStream get() {
+    if (stream == null) {
+      stream = opener.get();
+    }
+    return stream;
+  }
+
+  /**
+   * Gives the stream back, after what is under way on it has ended. Memory that it uses is freed
+   * after this, and not if this fails.
+   */
+  @Override
+  public void close() {
+    if (stream != null) {
+      final CopyStream last = stream;
+      stream = null;
+      last.close();
+    }
+  }
+}
