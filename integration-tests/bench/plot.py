@@ -459,7 +459,7 @@ def main():
     for bench, draw in (
         ("host_job", host_job), ("host_memory", host_memory), ("growth", growth),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
-        ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges),
+        ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),
     ):
         source = folder / f"{bench}.json"
         if not source.exists():
