@@ -72,6 +72,9 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
       return super.registerShuffle(shuffleId, dependency);
     }
     final boolean gpu = RapidsShuffle.isGpuShuffle(dependency);
+    if (gpu) {
+      RapidsShuffle.advise(conf, dependency.partitioner().numPartitions());
+    }
     return new ZerohopShuffleHandle<>(
         shuffleId,
         dependency,

@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids;
 
 import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkConf;
 
 /** What the rest of the plugin asks about RAPIDS; nothing of it is loaded where RAPIDS is not. */
 public final class RapidsShuffle {
@@ -9,6 +10,11 @@ public final class RapidsShuffle {
   /** Whether a shuffle carries batches in GPU memory. */
   public static boolean isGpuShuffle(final ShuffleDependency<?, ?, ?> dependency) {
     return RapidsClasses.isGpuShuffle(dependency);
+  }
+
+  /** Tells the user once what would help a shuffle of so many partitions; for the driver. */
+  public static void advise(final SparkConf conf, final int partitions) {
+    PoolAdvice.give(conf, partitions);
   }
 
   /**
