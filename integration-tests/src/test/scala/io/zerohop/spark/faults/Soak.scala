@@ -12,9 +12,12 @@ object Soak {
 
   private val log = mutable.LinkedHashMap.empty[String, mutable.Buffer[Run]]
 
+  /** For what is long: once where faults are run but a few times. */
+  val longRuns: Int = if (runs <= 3) 1 else runs
+
   /** Repeats a fault; a run that throws ends the test. */
-  def repeat(fault: String)(run: Int => Int): Unit =
-    for (i <- 1 to runs) {
+  def repeat(fault: String, times: Int = runs)(run: Int => Int): Unit =
+    for (i <- 1 to times) {
       val start = System.nanoTime
       val failedTasks = run(i)
       record(fault, Run((System.nanoTime - start) / 1e9, failedTasks))

@@ -71,11 +71,11 @@ final class Cluster(
     finally sc.cancelAllJobs()
 
   /** Runs a job and returns with its result what its tasks reported. */
-  def counted[T](what: String)(job: => T): (T, PathBytes) = {
+  def counted[T](what: String, limit: FiniteDuration = 120.seconds)(job: => T): (T, PathBytes) = {
     val bytes = new PathBytes
     sc.addSparkListener(bytes)
     try {
-      val result = run(what)(job)
+      val result = run(what, limit)(job)
       Cluster.drain(sc)
       (result, bytes)
     } finally sc.removeSparkListener(bytes)

@@ -1,0 +1,39 @@
+package io.zerohop.spark.faults
+
+import scala.concurrent.duration._
+
+import io.zerohop.spark.support.Cluster
+import org.scalatest.funsuite.AnyFunSuite
+
+/**
+ * Pools far smaller than what is shuffled, under tasks that dawdle and fail: every answer is right,
+ * nothing waits in a circle, and in the end nobody holds a byte.
+ */
+class PressureSuite extends AnyFunSuite {
+  private val Limit = 120.seconds
+  private val Executors = 2
+  private val Least = 1L << 20
+
+  for (percent <- Seq(1, 5, 20, 60)) test(s"pools of $percent % of a shuffle's bytes") {
+    val pool = math.max(Least, Pressure(0).bytes * percent / 100 / Executors)
+    Cluster.withCluster(
+      Executors,
+      "spark.zerohop.pool.size" -> s"${pool}b",
+      "spark.zerohop.segment.size" -> s"${math.max(Least, pool / 4)}b",
+      "spark.zerohop.write.buffer" -> "256k") { cluster =>
+      Soak.repeat(s"pool of $percent %", Soak.longRuns) { run =>
+        val pressure = Pressure(seed = run * 100 + percent)
+        val (answer, seen) =
+          cluster.counted(s"pressure $percent % run $run", Limit)(pressure.answer(cluster.sc))
+        assert(answer === pressure.expected)
+        assert(seen.failedTasks > 0, "no failure was injected")
+        assert(seen.fetchFailures.isEmpty, "a full pool is no reason to lose blocks")
+        val direct = seen.bytes("local") + seen.bytes("peer")
+        assert(direct > 0, "nothing found room in memory")
+        assert(seen.bytes("staged") > 0, "everything found room, so there was no pressure")
+        cluster.assertNothingHeld()
+        seen.failedTasks
+      }
+    }
+  }
+}
