@@ -6,14 +6,17 @@ import com.codahale.metrics.MetricRegistry;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.spark.staged.MapOutputFiles;
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.function.ToLongFunction;
 import org.apache.spark.metrics.source.Source;
 
 /**
  * Zerohop in Spark's metrics system, as source {@code zerohop}: bytes and blocks per path, time
- * that readers waited, and the state of the pool. Thread safe.
+ * that readers waited, and the state of the pools and of files. Thread safe.
  */
 final class ExecutorMetrics implements Source {
   private final MetricRegistry registry = new MetricRegistry();
@@ -31,12 +34,30 @@ final class ExecutorMetrics implements Source {
 
   /** Adds the gauges of the executor's blocks in memory. */
   void watch(final ShuffleNode node) {
+    pool("pool.host", node, NodeStats::host);
+    if (node.hasGpu()) {
+      pool("pool.device", node, NodeStats::device);
+      gauge("pool.device.overflow.bytes", node, NodeStats::deflectedBytes);
+    }
     gauge("pool.limit.bytes", node, NodeStats::poolLimitBytes);
     gauge("pool.reserved.bytes", node, NodeStats::poolReservedBytes);
     gauge("pool.used.bytes", node, NodeStats::poolUsedBytes);
     gauge("pool.segments", node, NodeStats::segments);
     gauge("leases.open", node, NodeStats::openLeases);
     gauge("peers", node, NodeStats::peers);
+  }
+
+  /** Adds the gauge of the executor's blocks in files. */
+  void watch(final MapOutputFiles files) {
+    final Gauge<Long> gauge = files::bytes;
+    registry.gauge("files.bytes", () -> gauge);
+  }
+
+  private void pool(
+      final String name, final ShuffleNode node, final Function<NodeStats, PoolStats> pool) {
+    gauge(name + ".limit.bytes", node, stats -> pool.apply(stats).limitBytes());
+    gauge(name + ".used.bytes", node, stats -> pool.apply(stats).usedBytes());
+    gauge(name + ".peak.bytes", node, stats -> pool.apply(stats).peakBytes());
   }
 
   private void gauge(

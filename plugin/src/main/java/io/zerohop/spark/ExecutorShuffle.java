@@ -15,6 +15,7 @@ import io.zerohop.spark.rapids.RapidsMode;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.staged.BlockTransferTransport;
+import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -54,7 +55,8 @@ final class ExecutorShuffle implements AutoCloseable {
       final SparkEnv env,
       final SparkConf conf,
       final ShuffleNode node,
-      final ZerohopBlockResolver resolver) {
+      final ZerohopBlockResolver resolver,
+      final MapOutputFiles files) {
     this.env = env;
     this.conf = conf;
     this.node = node;
@@ -68,6 +70,7 @@ final class ExecutorShuffle implements AutoCloseable {
     if (node != null) {
       metrics.watch(node);
     }
+    metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
@@ -77,13 +80,15 @@ final class ExecutorShuffle implements AutoCloseable {
    *
    * @param secret the application's secret
    * @param resolver serves this executor's own files
+   * @param files writes them
    */
   static ExecutorShuffle start(
       final SparkEnv env,
       final SparkConf conf,
       final byte[] secret,
-      final ZerohopBlockResolver resolver) {
-    return new ExecutorShuffle(env, conf, startNode(env, conf, secret), resolver);
+      final ZerohopBlockResolver resolver,
+      final MapOutputFiles files) {
+    return new ExecutorShuffle(env, conf, startNode(env, conf, secret), resolver, files);
   }
 
   private static ShuffleNode startNode(

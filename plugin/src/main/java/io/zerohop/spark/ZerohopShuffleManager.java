@@ -189,7 +189,8 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
     if (executor == null) {
       final SparkEnv env = SparkEnv.get();
       executor =
-          ExecutorShuffle.start(env, conf, AppSecret.resolve(handle.secret(), env), resolver);
+          ExecutorShuffle.start(
+              env, conf, AppSecret.resolve(handle.secret(), env), resolver, files);
     }
     return executor;
   }

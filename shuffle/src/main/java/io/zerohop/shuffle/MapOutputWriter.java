@@ -131,7 +131,9 @@ public final class MapOutputWriter implements AutoCloseable {
       try {
         return place(source, image, Tier.DEVICE);
       } catch (final PoolFullException e) {
-        return deflect(source, image);
+        final BatchImage deflected = deflect(source, image);
+        tiers.overflow().note(shuffleId, Tier.DEVICE, image.bytes(), e);
+        return deflected;
       }
     }
     return place(source, image, tier);
@@ -343,6 +345,11 @@ public final class MapOutputWriter implements AutoCloseable {
       bytes += batch.bytes();
     }
     return bytes;
+  }
+
+  /** Notes that all of this map output goes elsewhere, since the host's pool is full. */
+  public void leave(final PoolFullException reason) {
+    tiers.overflow().note(shuffleId, Tier.HOST, 0, reason);
   }
 
   /** Bytes of the GPU's that went to the host, since the GPU's pool was full. */

@@ -1,13 +1,14 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.shuffle.pool.PoolStats;
+
 /**
  * What a {@link ShuffleNode} holds at one moment; a leak shows here.
  *
- * @param poolLimitBytes most bytes that the pool may reserve
- * @param poolReservedBytes bytes of its segments
- * @param poolUsedBytes bytes of its regions, retired ones included
- * @param segments segments of the pool
- * @param regions regions of the pool, retired ones included
+ * @param host the pool in host memory
+ * @param device the pool in GPU memory; null if there is none
+ * @param deflectedBytes bytes that found no room in GPU memory and went to host memory, since the
+ *     start
  * @param retiredRegions regions that only wait for readers
  * @param mapOutputs map outputs that can be read
  * @param openWriters map outputs that are being written
@@ -21,11 +22,9 @@ package io.zerohop.shuffle;
  * @param staged blocks handed out that were staged
  */
 public record NodeStats(
-    long poolLimitBytes,
-    long poolReservedBytes,
-    long poolUsedBytes,
-    int segments,
-    int regions,
+    PoolStats host,
+    PoolStats device,
+    long deflectedBytes,
     int retiredRegions,
     int mapOutputs,
     int openWriters,
@@ -40,6 +39,31 @@ public record NodeStats(
 
   /** Blocks and bytes since the node's start. */
   public record Moved(long blocks, long bytes) {}
+
+  /** Most bytes that all pools may reserve. */
+  public long poolLimitBytes() {
+    return host.limitBytes() + (device == null ? 0 : device.limitBytes());
+  }
+
+  /** Bytes of the segments of all pools. */
+  public long poolReservedBytes() {
+    return host.reservedBytes() + (device == null ? 0 : device.reservedBytes());
+  }
+
+  /** Bytes of the regions of all pools, retired ones included. */
+  public long poolUsedBytes() {
+    return host.usedBytes() + (device == null ? 0 : device.usedBytes());
+  }
+
+  /** Segments of all pools. */
+  public int segments() {
+    return host.segments() + (device == null ? 0 : device.segments());
+  }
+
+  /** Regions of all pools, retired ones included. */
+  public int regions() {
+    return host.regions() + (device == null ? 0 : device.regions());
+  }
 
   /** What went one way. */
   public Moved moved(final Path path) {

@@ -243,6 +243,7 @@ public final class ShuffleNode implements AutoCloseable {
   public void unregisterShuffle(final int shuffleId) {
     catalog.unregister(shuffleId);
     reclaimer.poll();
+    tiers.overflow().forget(shuffleId);
     peers.forget(shuffleId);
     local.catalog().forget(shuffleId);
     peers.sweep();
@@ -299,12 +300,11 @@ public final class ShuffleNode implements AutoCloseable {
 
   /** What this node holds now. */
   public NodeStats stats() {
+    final Pool gpu = tiers.of(Tier.DEVICE);
     return new NodeStats(
-        tiers.sumOfBytes(Pool::limitBytes),
-        tiers.sumOfBytes(Pool::reservedBytes),
-        tiers.sumOfBytes(Pool::usedBytes),
-        tiers.sum(Pool::segments),
-        tiers.sum(Pool::regions),
+        tiers.of(Tier.HOST).stats(),
+        gpu == null ? null : gpu.stats(),
+        tiers.overflow().bytes(Tier.DEVICE),
         reclaimer.waitingRegions(),
         catalog.outputs(),
         writers.size(),

@@ -31,6 +31,8 @@ class PressureSuite extends AnyFunSuite {
         val direct = seen.bytes("local") + seen.bytes("peer")
         assert(direct > 0, "nothing found room in memory")
         assert(seen.bytes("staged") > 0, "everything found room, so there was no pressure")
+        assert(cluster.gauges("files.bytes").values.sum > 0)
+        assert(cluster.gauges("pool.host.peak.bytes").values.forall(peak => peak > 0 && peak <= pool))
         cluster.assertNothingHeld()
         seen.failedTasks
       }

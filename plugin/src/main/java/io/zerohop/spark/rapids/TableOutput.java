@@ -15,8 +15,6 @@ import java.io.OutputStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The output of one map task on the GPU: batches of tables go to the GPU's pool, to the host's
@@ -24,7 +22,6 @@ import org.slf4j.LoggerFactory;
  * thread; {@link #close} frees everything that was not committed.
  */
 final class TableOutput implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(TableOutput.class);
 
   private final int shuffleId;
   private final long mapId;
@@ -76,8 +73,7 @@ final class TableOutput implements AutoCloseable {
 
   private void toFile(final PoolFullException reason) {
     toFile = true;
-    LOG.info(
-        "Map output {} of shuffle {} goes to a file: {}", mapId, shuffleId, reason.getMessage());
+    memory.leave(reason);
   }
 
   /** Brings a batch to the host and from there to a temporary file. */

@@ -9,8 +9,6 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.List;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The output of one map task while it is written: records gather in an arena, full arenas are
@@ -20,7 +18,6 @@ import org.slf4j.LoggerFactory;
  * <p>Belongs to one task thread. {@link #close()} frees everything that was not committed.
  */
 final class MapOutputBuffer implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(MapOutputBuffer.class);
 
   private final int shuffleId;
   private final long mapId;
@@ -120,8 +117,7 @@ final class MapOutputBuffer implements AutoCloseable {
 
   private void toFile(final PoolFullException reason) {
     toFile = true;
-    LOG.info(
-        "Map output {} of shuffle {} goes to a file: {}", mapId, shuffleId, reason.getMessage());
+    memory.leave(reason);
   }
 
   /**

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
@@ -22,6 +23,7 @@ import org.apache.spark.storage.ShuffleBlockId;
 public final class MapOutputFiles {
   private final IndexShuffleBlockResolver index;
   private final Map<Integer, Set<Long>> written = new ConcurrentHashMap<>();
+  private final LongAdder bytes = new LongAdder();
   private final Map<String, Object> writing = new ConcurrentHashMap<>();
 
   public MapOutputFiles(final IndexShuffleBlockResolver index) {
@@ -31,6 +33,11 @@ public final class MapOutputFiles {
   /** Whether this class wrote a file for the map output. */
   public boolean holds(final int shuffleId, final long mapId) {
     return written.getOrDefault(shuffleId, Set.of()).contains(mapId);
+  }
+
+  /** Bytes of all map outputs that were written to files, since the start. */
+  public long bytes() {
+    return bytes.sum();
   }
 
   /** A temporary file in Spark's local directories for a batch that found no room. */
@@ -62,6 +69,7 @@ public final class MapOutputFiles {
           }
           lengths[partition] = out.bytes() - start;
         }
+        bytes.add(out.bytes());
       }
       index.writeMetadataFileAndCommit(shuffleId, mapId, lengths, new long[0], temporary);
       written.computeIfAbsent(shuffleId, id -> ConcurrentHashMap.newKeySet()).add(mapId);

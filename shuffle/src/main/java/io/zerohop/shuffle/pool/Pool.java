@@ -38,6 +38,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
   private long reserved;
   private long used;
+  private long peak;
   private int regions;
   private boolean frozen;
   private boolean closed;
@@ -122,6 +123,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       }
       final long offset = best.free().allocate(wanted);
       used += wanted;
+      peak = Math.max(peak, used);
       regions++;
       return new Region(this, best, offset, wanted);
     }
@@ -245,6 +247,13 @@ public final class Pool implements AutoCloseable, SegmentResolver {
 
   public long limitBytes() {
     return limit;
+  }
+
+  /** What it holds now. */
+  public PoolStats stats() {
+    synchronized (lock) {
+      return new PoolStats(limit, reserved, used, peak, segments.size(), regions);
+    }
   }
 
   /** Bytes of all segments. */

@@ -2,14 +2,13 @@ package io.zerohop.shuffle.pool;
 
 import io.zerohop.device.SegmentHandle;
 import java.util.List;
-import java.util.function.ToIntFunction;
-import java.util.function.ToLongFunction;
 
 /** The pools of one executor: host memory, and GPU memory if it has any. Thread safe; owns them. */
 public final class Tiers implements SegmentResolver, AutoCloseable {
   private final Pool host;
   private final Pool device;
   private final List<Pool> all;
+  private final Overflow overflow = new Overflow();
 
   /**
    * @param device null if there is no GPU
@@ -25,17 +24,14 @@ public final class Tiers implements SegmentResolver, AutoCloseable {
     return tier == Tier.HOST ? host : device;
   }
 
+  /** What found no room. */
+  public Overflow overflow() {
+    return overflow;
+  }
+
   /** All pools. */
   public List<Pool> all() {
     return all;
-  }
-
-  public int sum(final ToIntFunction<Pool> figure) {
-    return all.stream().mapToInt(figure).sum();
-  }
-
-  public long sumOfBytes(final ToLongFunction<Pool> figure) {
-    return all.stream().mapToLong(figure).sum();
   }
 
   @Override

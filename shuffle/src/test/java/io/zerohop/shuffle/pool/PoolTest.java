@@ -33,6 +33,16 @@ class PoolTest {
     leaks.check();
   }
 
+  @Test
+  void thePeakStaysWhenRegionsGo() {
+    final Region region = pool.allocate(SEGMENT);
+    region.release();
+    pool.allocate(SEGMENT / 2).release();
+    assertThat(pool.stats().peakBytes()).isEqualTo(SEGMENT);
+    assertThat(pool.stats().usedBytes()).isZero();
+    assertThat(pool.stats().limitBytes()).isEqualTo(LIMIT);
+  }
+
   /** Regions carry a pattern of their own; one that overlapped another would lose it. */
   @Test
   void regionsNeverOverlapWhateverTheOrder() {

@@ -1,0 +1,19 @@
+package io.zerohop.shuffle.pool;
+
+/**
+ * What one pool holds at one moment.
+ *
+ * @param limitBytes most bytes that it may reserve
+ * @param reservedBytes bytes of its segments
+ * @param usedBytes bytes of its regions, retired ones included
+ * @param peakBytes most bytes of regions that it ever held
+ * @param segments how many segments it has
+ * @param regions how many regions are out
+ */
+public record PoolStats(
+    long limitBytes,
+    long reservedBytes,
+    long usedBytes,
+    long peakBytes,
+    int segments,
+    int regions) {}
