@@ -5,6 +5,7 @@ Every number in the page comes from the files, ratios included. Needs nothing bu
 Usage: plot.py [FOLDER_OF_JSON [PAGE]]
 """
 
+import itertools
 import json
 import math
 import sys
@@ -281,11 +282,20 @@ def growth(run, folder):
     return markdown(["map tasks x partitions", "blocks", *(f"{c}, s" for c in cases), "ratio"], body)
 
 
+def rounds_of(run):
+    """The timed rows of each case."""
+    about = ("case", "query", "million_rows", "partitions", "pool", "executors")
+    rows = [row for row in run["rows"] if row.get("iteration", 0) > 0]
+    return itertools.groupby(sorted(rows, key=lambda row: str([row.get(k) for k in about])),
+                             key=lambda row: str([row.get(k) for k in about]))
+
+
 def gpu_provenance(run):
     host = run["host"]
     commit, _, dirty = run["commit"].partition("-")
     changed = " with changes" if dirty else ""
-    rounds = max((row.get("iteration", 5) for row in run["rows"]), default=5)
+    found = sorted({len(list(group)) for _, group in rounds_of(run)}) or [5]
+    rounds = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
     link = f", {host['link']}" if "link" in host else ""
     return (
         f"{host['gpus']} x {host['gpu']}{link}, driver {host['driver']}; median of {rounds}; "

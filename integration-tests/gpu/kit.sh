@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Collects what rapids.sh needs beside our own jars, on a machine with a network.
+# Collects what rapids.sh needs beside our own jars, on a machine with a network and GPUs.
 #
 #   kit.sh DIR    DIR gets jre17 (JAVA_HOME), spark (the built tree's) and rapids.jar
 #
@@ -15,7 +15,7 @@ mkdir -p "$1"
 dir="$(cd "$1" && pwd)"
 
 cuda_of_driver() {
-  nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -n 1
+  nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -n 1 || true
 }
 
 # The released pom names a parent that was never released, and Maven resolves nothing without it: an

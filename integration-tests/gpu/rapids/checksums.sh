@@ -7,6 +7,7 @@ checksums_retry() {
   [ "$gpus" -gt 1 ] || { echo "the check needs two GPUs: one executor is killed, the other goes on" >&2; return 1; }
   local folder cores=1 status=0
   folder="$(mktemp -d)"
+  rm -f "$out/checksums_retry.json"
   submit checksums_retry zerohop "--conf spark.sql.shuffle.partitions=4 --conf spark.locality.wait=0
     --conf spark.shuffle.io.maxRetries=1 --conf spark.shuffle.io.retryWait=200ms" \
     io.zerohop.gpu.GpuChecksumApp "$folder" "$out/checksums_retry.json" gpu || status=$?

@@ -12,7 +12,7 @@ pack() {
   cp "$here"/rapids/*.* "$root/integration-tests/bench/plot.py" "$out/rapids/"
   cp "$root"/integration-tests/target/suite-jars/*.jar "$out/suites/"
   # Without the settings of the log beside the classes, which would silence the applications.
-  jar --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \
+  "${JAVA_HOME:+$JAVA_HOME/bin/}jar" --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \
     -C "$root/integration-tests/target/test-classes" org
   [ ! -d "$root/integration-tests/target/answers" ] || cp -r "$root/integration-tests/target/answers" "$out/"
   git -C "$root" rev-parse HEAD > "$out/commit"

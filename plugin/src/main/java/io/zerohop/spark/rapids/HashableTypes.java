@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * Whether rows of some types can be hashed as RAPIDS lays them out. It is asked once for a shuffle,
- * on the driver, so that all map outputs have a checksum or none has.
+ * on the driver, which says what it means for the user if they cannot.
  */
 final class HashableTypes {
   /** Values of a fixed width in cudf; by name, since not every Spark has all of them. */

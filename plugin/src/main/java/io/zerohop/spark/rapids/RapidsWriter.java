@@ -160,6 +160,8 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
           (table, partition) ->
               hash.add(partition, table.rows(), table.metadata(), table.address()));
       hash.launch(); // Behind the wait of the line above: nobody waits for it before the end.
+    } else {
+      stream.close(); // Idle since that wait; others can use it meanwhile.
     }
     output.append(pending);
     pending.clear();

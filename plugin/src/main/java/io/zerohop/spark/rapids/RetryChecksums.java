@@ -15,7 +15,9 @@ import org.slf4j.LoggerFactory;
  * own exchange decides it, from the same keys. Spark's scheduler acts on a checksum that has
  * changed only where the dependency says so by a field that RAPIDS' dependency leaves at its
  * default, so it is set here. Spark trusts the checksums then, instead of its static protection of
- * non-deterministic stages: the field is set only if all map outputs will have one.
+ * non-deterministic stages: of this shuffle, and of what a stage reads whose own shuffle has the
+ * field. So every shuffle gets it; map outputs that cannot be hashed report a number of their
+ * attempt, which differs each time.
  *
  * <p>For the driver. Thread safe.
  */
@@ -74,11 +76,15 @@ final class RetryChecksums {
       return false;
     }
     if (!HashableTypes.all(types)) {
+      // Not left without the field: Spark would protect neither it nor, beside it, its consumers.
       say(
-          "a shuffle of RAPIDS has columns whose rows cannot be hashed on the GPU, so {} does"
-              + " nothing for it, and Spark protects it as if that key was off",
+          retry
+              ? "a shuffle of RAPIDS has columns whose rows cannot be hashed on the GPU, so with {}"
+                  + " all its consumers run again whenever one of its map outputs is lost"
+              : "a shuffle of RAPIDS has columns whose rows cannot be hashed on the GPU, so {} does"
+                  + " nothing for it",
           retry ? FULL_RETRY : ENABLED);
-      return false;
+      return retry && set(dependency);
     }
     return !retry || set(dependency);
   }

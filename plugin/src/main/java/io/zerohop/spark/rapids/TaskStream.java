@@ -11,6 +11,9 @@ final class TaskStream implements AutoCloseable {
   private final Supplier<CopyStream> opener;
   private CopyStream stream;
 
+  /** Why it could not be closed: what it uses must never be freed. */
+  private RuntimeException failure;
+
   /**
    * @param opener gives a stream in the order of what the calling thread does on the GPU
    */
@@ -26,15 +29,23 @@ final class TaskStream implements AutoCloseable {
   }
 
   /**
-   * Gives the stream back, after what is under way on it has ended. Memory that it uses is freed
-   * after this, and not if this fails.
+   * Gives the stream back, after what is under way on it has ended; the next {@link #get} takes one
+   * again. Memory that it uses is freed after this, and not if this fails, now or before.
    */
   @Override
   public void close() {
+    if (failure != null) {
+      throw failure;
+    }
     if (stream != null) {
       final CopyStream last = stream;
       stream = null;
-      last.close();
+      try {
+        last.close();
+      } catch (final RuntimeException e) {
+        failure = e;
+        throw e;
+      }
     }
   }
 }

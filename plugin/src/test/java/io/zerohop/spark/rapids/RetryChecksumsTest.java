@@ -70,8 +70,17 @@ class RetryChecksumsTest {
   }
 
   @Test
-  void rowsThatCannotBeHashedStayUnderSparksOwnProtection() {
+  void rowsThatCannotBeHashedCountAsChanged() {
     set(RetryChecksums.FULL_RETRY, true);
+    final DataType[] types = {DataTypes.LongType, DataTypes.CalendarIntervalType};
+    assertThat(RetryChecksums.enable(dependency, types)).isTrue();
+    assertThat(dependency.checksumMismatchFullRetryEnabled()).isTrue();
+  }
+
+  @Test
+  void rowsThatCannotBeHashedReportNothingWhereNobodyActsOnIt() {
+    set(RetryChecksums.ENABLED, true);
+    set(RetryChecksums.FULL_RETRY, false);
     final DataType[] types = {DataTypes.LongType, DataTypes.CalendarIntervalType};
     assertThat(RetryChecksums.enable(dependency, types)).isFalse();
     assertThat(dependency.checksumMismatchFullRetryEnabled()).isFalse();
