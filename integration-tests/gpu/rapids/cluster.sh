@@ -44,7 +44,7 @@ start_cluster() { # folder
     sleep 0.5
   done
   echo "the cluster did not start:" >&2
-  tail -5 "$cluster/master.log" "$cluster/worker.log" >&2
+  tail -n 5 "$cluster/master.log" "$cluster/worker.log" >&2
   return 1
 }
 
