@@ -2,6 +2,7 @@ package io.zerohop.gpu;
 
 import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.count;
+import static org.apache.spark.sql.functions.expr;
 import static org.apache.spark.sql.functions.max;
 import static org.apache.spark.sql.functions.sum;
 import static org.apache.spark.sql.functions.udf;
@@ -35,7 +36,8 @@ import org.apache.spark.sql.types.DataTypes;
  * Sends rows where random numbers of their own say, and kills the other executor when some
  * consumers have read them and others have not. A map task that runs again sends its rows
  * elsewhere: unless Spark learns that from the row checksums and runs all consumers again, rows are
- * lost and doubled. Done with Spark's keys off, and on. Needs two executors on one host, with one
+ * lost and doubled. Done with Spark's keys off, and on; and with the keys on and numbers that are
+ * the same each time, where no consumer must run again. Needs two executors on one host, with one
  * task at a time each; with RAPIDS the rows come from the CPU and are exchanged on GPUs, without it
  * all is rows.
  */
@@ -48,8 +50,38 @@ public final class GpuChecksumApp {
   private static final int MAPS = 4;
   private static final int READERS = 10;
 
+  /** Of all rows; see {@link #query}. */
+  private static final long STRINGS = 26_666;
+
+  private static final long ITEMS = 80_000;
+  private static final long FIELDS = 34_285;
+
   /** The reader that strikes: with two tasks at a time, about half of the others are done then. */
   private static final int STRIKER = 6;
+
+  /** What is asked. */
+  private enum Case {
+    KEYS_OFF(false, false),
+    KEYS_ON(true, false),
+    SAME_ROWS(true, true);
+
+    private final boolean keys;
+    private final boolean same;
+
+    Case(final boolean keys, final boolean same) {
+      this.keys = keys;
+      this.same = same;
+    }
+
+    /** Whether consumers that have succeeded must run again. */
+    private boolean rollsBack() {
+      return keys && !same;
+    }
+
+    private String label() {
+      return name().toLowerCase(Locale.ROOT).replace('_', ' ');
+    }
+  }
 
   private final SparkSession spark;
   private final TaskRepeats repeats = new TaskRepeats();
@@ -63,7 +95,7 @@ public final class GpuChecksumApp {
 
   /**
    * Exits with 1 if it did not go as it must: with the keys all rows are right, and every consumer
-   * that had succeeded ran again; without them none did.
+   * that had succeeded ran again if rows had changed; otherwise none did.
    *
    * @param args an empty folder on the executors' host, a file for the results as JSON, and {@code
    *     gpu} or {@code rows}: what must carry the exchanges
@@ -73,8 +105,8 @@ public final class GpuChecksumApp {
     final GpuChecksumApp app = new GpuChecksumApp(spark, args[2].equals("gpu"));
     final List<Map<String, Object>> results = new ArrayList<>();
     boolean good = true;
-    for (final boolean keys : new boolean[] {false, true}) {
-      final Map<String, Object> result = app.run(keys, Path.of(args[0]).resolve("keys-" + keys));
+    for (final Case each : Case.values()) {
+      final Map<String, Object> result = app.run(each, Path.of(args[0]).resolve(each.name()));
       results.add(result);
       good &= Boolean.TRUE.equals(result.get("as_it_must"));
       System.out.println(new ObjectMapper().writeValueAsString(result));
@@ -86,28 +118,24 @@ public final class GpuChecksumApp {
     System.exit(good ? 0 : 1);
   }
 
-  private Map<String, Object> run(final boolean keys, final Path folder) throws Exception {
+  private Map<String, Object> run(final Case asked, final Path folder) throws Exception {
     final Path marker = Files.createDirectories(folder).resolve("struck");
-    spark.conf().set(KEYS + "enabled", Boolean.toString(keys));
-    spark.conf().set(KEYS + "enableFullRetryOnMismatch", Boolean.toString(keys));
+    spark.conf().set(KEYS + "enabled", Boolean.toString(asked.keys));
+    spark.conf().set(KEYS + "enableFullRetryOnMismatch", Boolean.toString(asked.keys));
     awaitExecutors();
     repeats.reset();
-    final Dataset<Row> query = query(folder.toString(), marker.toString());
+    final Dataset<Row> query = query(asked.same, folder.toString(), marker.toString());
     final long start = System.nanoTime();
     final Row row = query.collectAsList().get(0);
     final double seconds = (System.nanoTime() - start) / 1e9;
     spark.sparkContext().listenerBus().waitUntilEmpty(LISTENER_LIMIT_MS);
-    final boolean right =
-        row.getLong(0) == ROWS
-            && row.getLong(1) == ROWS
-            && row.getLong(2) == 1
-            && row.getLong(3) == ROWS * (ROWS - 1) / 2;
+    final boolean right = isRight(row);
     final String plan = query.queryExecution().executedPlan().toString().toLowerCase(Locale.ROOT);
     final boolean gpu = plan.contains("gpuhashpartitioning");
     final int done = repeats.done();
     final int again = repeats.repeated();
     final Map<String, Object> result = new LinkedHashMap<>();
-    result.put("case", keys ? "keys on" : "keys off");
+    result.put("case", asked.label());
     result.put("gpu_exchanges", gpu);
     result.put("struck", Files.exists(marker));
     result.put("rows", row.getLong(0));
@@ -121,9 +149,19 @@ public final class GpuChecksumApp {
         gpu == onGpu
             && Files.exists(marker)
             && done > 0
-            && again == (keys ? done : 0)
-            && (right || !keys));
+            && again == (asked.rollsBack() ? done : 0)
+            && (right || !asked.keys));
     return result;
+  }
+
+  private static boolean isRight(final Row row) {
+    return row.getLong(0) == ROWS
+        && row.getLong(1) == ROWS
+        && row.getLong(2) == 1
+        && row.getLong(3) == ROWS * (ROWS - 1) / 2
+        && row.getLong(5) == STRINGS
+        && row.getLong(6) == ITEMS
+        && row.getLong(7) == FIELDS;
   }
 
   /** Executors that were killed come back. */
@@ -137,7 +175,10 @@ public final class GpuChecksumApp {
     }
   }
 
-  private Dataset<Row> query(final String folder, final String marker) {
+  /**
+   * @param same whether a row goes to the same reader each time
+   */
+  private Dataset<Row> query(final boolean same, final String folder, final String marker) {
     final UserDefinedFunction noise =
         udf(
                 (UDF1<Long, Long>)
@@ -145,7 +186,7 @@ public final class GpuChecksumApp {
                       if (id % (ROWS / MAPS) == 0) {
                         meet(folder);
                       }
-                      return ThreadLocalRandom.current().nextLong();
+                      return same ? id * 7919 % 1013 : ThreadLocalRandom.current().nextLong();
                     },
                 DataTypes.LongType)
             .asNondeterministic();
@@ -160,13 +201,33 @@ public final class GpuChecksumApp {
             .asNondeterministic();
     return spark
         .range(0, ROWS, 1, MAPS)
-        .select(col("id"), noise.apply(col("id")).as("noise"))
+        .select(
+            col("id"),
+            noise.apply(col("id")).as("noise"),
+            // What hashes have to be careful with: nulls, lengths, and what lies below a null.
+            expr("CASE WHEN id % 3 = 0 THEN NULL ELSE concat('name ', id) END").as("s"),
+            expr("CASE WHEN id % 5 = 0 THEN NULL ELSE sequence(0, id % 4) END").as("a"),
+            expr("named_struct('k', id % 17, 'f', CASE WHEN id % 7 > 0 THEN concat('f', id) END)")
+                .as("t"))
         .repartition(READERS, col("noise"))
-        .select(strike.apply(col("id")).as("id"), col("noise"))
+        .select(strike.apply(col("id")).as("id"), col("noise"), col("s"), col("a"), col("t"))
         .groupBy("id")
-        // Noise that nobody asks for would be left out from the beginning.
-        .agg(count("*").as("n"), max("noise").as("noise"))
-        .agg(sum("n"), count("*"), max("n"), sum("id"), count("noise"));
+        // What nobody asks for would be left out from the beginning.
+        .agg(
+            count("*").as("n"),
+            max("noise").as("noise"),
+            max("s").as("s"),
+            max(expr("CASE WHEN a IS NULL THEN 0 ELSE size(a) END")).as("items"),
+            max("t.f").as("f"))
+        .agg(
+            sum("n"),
+            count("*"),
+            max("n"),
+            sum("id"),
+            count("noise"),
+            count("s"),
+            sum("items"),
+            count("f"));
   }
 
   /** The first row of a map task waits until both executors have one, so that both have outputs. */
