@@ -26,8 +26,8 @@ paths() {
   # shellcheck disable=SC2086
   {
     compare staged "--conf spark.zerohop.paths=staged" 500000 staged $some || status=1
-    compare host_pool "$tiny" 500000 direct $some || status=1
-    compare files "$tiny --conf spark.zerohop.pool.size=4m --conf spark.zerohop.segment.size=2m" 500000 any $some || status=1
+    compare host_pool "$tiny" 500000 host $some || status=1
+    compare files "$tiny --conf spark.zerohop.pool.size=4m --conf spark.zerohop.segment.size=2m" 500000 files $some || status=1
   }
   python3 "$dir/rapids/results.py" check "$dir/commit" "$out/gpu_rapids_paths.json" \
     "$out"/{staged,host_pool,files}.json

@@ -28,19 +28,24 @@ public final class GpuCheckApp {
   private final SparkSession spark;
   private final ShuffleMeter meter = new ShuffleMeter();
   private final List<Map<String, Object>> results = new ArrayList<>();
+  private final OverflowMeter overflow = new OverflowMeter();
   private final String way;
+  private long spilledBytes;
+  private long fileBytes;
   private int bad;
 
   private GpuCheckApp(final SparkSession spark, final String way) {
     this.spark = spark;
     this.way = way;
     spark.sparkContext().addSparkListener(meter);
+    spark.sparkContext().addSparkListener(overflow);
   }
 
   /**
    * @param args folder for data, file for the results as JSON, rows of the large tables, the way
-   *     that blocks must take ({@code direct}, {@code staged} or {@code any}), and the names of
-   *     queries if not all are wanted
+   *     that blocks must take ({@code direct} in GPU memory, {@code host} for pools of GPU memory
+   *     that overflow, {@code files} for pools of the host that do, too, or {@code staged}), and
+   *     the names of queries if not all are wanted
    */
   public static void main(final String[] args) throws Exception {
     final SparkSession spark = SparkSession.builder().getOrCreate();
@@ -53,12 +58,27 @@ public final class GpuCheckApp {
         app.check(question.getKey(), question.getValue());
       }
     }
+    app.checkOverflow();
     new ObjectMapper()
         .enable(SerializationFeature.INDENT_OUTPUT)
         .writeValue(Path.of(args[1]).toFile(), Map.of("rows", app.results));
     System.out.printf("checked %d, bad %d%n", app.results.size(), app.bad);
     spark.stop();
     System.exit(app.bad == 0 ? 0 : 1);
+  }
+
+  /** A pool that never overflowed shows nothing of what happens when it does. */
+  private void checkOverflow() {
+    final boolean went =
+        switch (way) {
+          case "host" -> spilledBytes > 0;
+          case "files" -> fileBytes > 0;
+          default -> true;
+        };
+    if (!went) {
+      bad++;
+      System.out.printf("expected blocks to overflow, to take the way %s%n", way);
+    }
   }
 
   private void check(final String name, final String query) throws Exception {
@@ -73,6 +93,7 @@ public final class GpuCheckApp {
       result.put("adaptive", adaptive);
       try {
         meter.reset();
+        overflow.reset();
         final long start = System.nanoTime();
         final List<String> actual = rows(query);
         final double seconds = (System.nanoTime() - start) / 1e9;
@@ -84,10 +105,15 @@ public final class GpuCheckApp {
         result.put("local_bytes", outcome.localBytes());
         result.put("peer_bytes", outcome.peerBytes());
         result.put("staged_bytes", outcome.stagedBytes());
+        result.put("overflow_bytes", overflow.spilledBytes());
+        result.put("file_bytes", overflow.fileBytes());
+        spilledBytes += overflow.spilledBytes();
+        fileBytes += overflow.fileBytes();
         final long direct = outcome.localBytes() + outcome.peerBytes();
         final boolean went =
             switch (way) {
-              case "direct" -> outcome.stagedBytes() == 0;
+              case "direct" -> outcome.stagedBytes() == 0 && overflow.spilledBytes() == 0;
+              case "host" -> outcome.stagedBytes() == 0;
               case "staged" -> direct == 0;
               default -> true;
             };

@@ -40,6 +40,7 @@ public final class GpuProofApp {
   private final String shuffle;
   private final int executors;
   private final ShuffleMeter meter = new ShuffleMeter();
+  private final OverflowMeter overflow = new OverflowMeter();
   private long mark;
 
   private GpuProofApp(final SparkSession spark, final String shuffle, final int executors) {
@@ -48,6 +49,7 @@ public final class GpuProofApp {
     this.shuffle = shuffle;
     this.executors = executors;
     spark.sparkContext().addSparkListener(meter);
+    spark.sparkContext().addSparkListener(overflow);
   }
 
   /**
@@ -89,6 +91,7 @@ public final class GpuProofApp {
     settle();
     final CopySnapshot before = CopySnapshot.take(context, executors, mark++);
     meter.reset();
+    overflow.reset();
     final long start = System.nanoTime();
     final List<Row> result = spark.sql(query).collectAsList();
     final double seconds = (System.nanoTime() - start) / 1e9;
@@ -108,13 +111,14 @@ public final class GpuProofApp {
     Thread.sleep(SETTLE_MS);
   }
 
-  private static void put(
+  private void put(
       final Map<String, Object> row, final Outcome outcome, final CopyTraffic traffic) {
     row.put("seconds", outcome.seconds());
     row.put("shuffle_bytes", outcome.shuffleBytes());
     row.put("local_bytes", outcome.localBytes());
     row.put("peer_bytes", outcome.peerBytes());
     row.put("staged_bytes", outcome.stagedBytes());
+    row.put("overflow_bytes", overflow.spilledBytes());
     row.put("host_copy_bytes", traffic.hostBytes());
     row.put("host_copy_share", share(traffic.hostBytes(), outcome.shuffleBytes()));
     final OptionalLong nvlink = traffic.links("nvlink_rx_kib");
@@ -156,10 +160,14 @@ public final class GpuProofApp {
     return problems;
   }
 
-  private static void problemsOfProof(
+  private void problemsOfProof(
       final List<String> problems, final Outcome outcome, final CopyTraffic traffic) {
     if (outcome.stagedBytes() > 0) {
       problems.add(outcome.stagedBytes() + " bytes were staged");
+    }
+    if (overflow.spilledBytes() > 0) {
+      // A kernel would read them from the host's memory, which is no copy that anybody counts.
+      problems.add(overflow.spilledBytes() + " bytes found no room in GPU memory");
     }
     if (outcome.localBytes() + outcome.peerBytes() == 0) {
       problems.add("no block was read where it lies");
@@ -177,7 +185,7 @@ public final class GpuProofApp {
     }
   }
 
-  private static void problemsOfControl(
+  private void problemsOfControl(
       final List<String> problems, final Outcome outcome, final CopyTraffic traffic) {
     for (final String kind : new String[] {"DtoH", "HtoD"}) {
       final double share = share(traffic.bytes(kind), outcome.shuffleBytes());
