@@ -35,7 +35,7 @@ start_cluster() { # folder
   java -Xmx1g "${opens[@]}" -Dspark.worker.resource.gpu.amount="$gpus" \
     -Dspark.worker.resource.gpu.discoveryScript="$cluster/gpus" -cp "$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --port 7078 --webui-port 8082 \
-    -c $((cores * gpus)) -m 200g -d "$cluster/work" spark://127.0.0.1:7077 > "$cluster/worker.log" 2>&1 &
+    -c $((cores * gpus)) -m 200g -d "$cluster/executors" spark://127.0.0.1:7077 > "$cluster/worker.log" 2>&1 &
   worker=$!
   trap stop_cluster EXIT
   local i
@@ -98,7 +98,7 @@ submit() { # name, contender, more settings, class, arguments ...
     org.apache.spark.deploy.SparkSubmit --master spark://127.0.0.1:7077 $settings $more ${MORE:-} \
     --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
   stop_cluster
-  cat "$cluster"/work/*/*/stderr > "$out/$name.executors.err" 2>/dev/null || true
+  cat "$cluster"/executors/*/*/stderr > "$out/$name.executors.err" 2>/dev/null || true
   # Right rows even so, but by the slower way.
   if grep -h 'in a way that Zerohop does not know' "$out/$name.executors.err" >&2; then status=1; fi
   if [ "$status" -ne 0 ]; then

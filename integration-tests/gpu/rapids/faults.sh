@@ -16,7 +16,7 @@ suites() { # suites ...
     -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
     org.scalatest.tools.Runner "${named[@]}" -oDW -u "$out/faults/junit" || status=$?
   stop_cluster
-  cat "$cluster"/work/*/*/stderr > "$out/faults/executors.err" 2>/dev/null || true
+  cat "$cluster"/executors/*/*/stderr > "$out/faults/executors.err" 2>/dev/null || true
   rm -rf "$project"
   if grep -h 'LEAKED\|in a way that Zerohop does not know' "$out/faults/executors.err" | head -5 | grep . >&2; then status=1; fi
   return "$status"

@@ -9,9 +9,9 @@ counter() { # library, where it writes to
   gcc -std=c17 -D_GNU_SOURCE -O2 -shared -fPIC -Wall -Wextra -Werror -Wl,-z,defs \
     -isystem "$cuda/include" -isystem "$cuda/extras/CUPTI/include" \
     -o "$1" "$dir/rapids/copy_counter.c" "$dir/rapids/link_counter.c" "$cupti" -ldl -pthread || return 1
-  # The driver's folder first: a toolkit may have another driver's libraries beside CUPTI.
+  # The caller's folders first: a toolkit may have another driver's libraries beside CUPTI.
   echo "--conf spark.executorEnv.CUDA_INJECTION64_PATH=$1 --conf spark.executorEnv.COPY_COUNTER_OUT=$2
-    --conf spark.executorEnv.LD_LIBRARY_PATH=/usr/local/nvidia/lib64:$(dirname "$cupti")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    --conf spark.executorEnv.LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(dirname "$cupti")"
 }
 
 proof() {

@@ -10,16 +10,13 @@ import static org.apache.spark.sql.functions.udf;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import java.io.IOException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -252,21 +249,8 @@ public final class GpuChecksumApp {
   }
 
   private static void strikeOnce(final String marker) throws IOException {
-    if (TaskContext.getPartitionId() != STRIKER || Files.exists(Path.of(marker))) {
-      return;
+    if (TaskContext.getPartitionId() == STRIKER && !Files.exists(Path.of(marker))) {
+      Strike.once(Path.of(marker));
     }
-    try {
-      Files.createFile(Path.of(marker));
-    } catch (final FileAlreadyExistsException other) {
-      return;
-    }
-    final ProcessHandle self = ProcessHandle.current();
-    final List<ProcessHandle> others =
-        self.parent().orElseThrow().children().filter(p -> p.pid() != self.pid()).toList();
-    others.forEach(ProcessHandle::destroyForcibly);
-    CompletableFuture.allOf(
-            others.stream().map(ProcessHandle::onExit).toArray(CompletableFuture[]::new))
-        .orTimeout(Duration.ofSeconds(20).toSeconds(), TimeUnit.SECONDS)
-        .join();
   }
 }

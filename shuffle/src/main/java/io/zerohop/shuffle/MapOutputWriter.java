@@ -132,7 +132,8 @@ public final class MapOutputWriter implements AutoCloseable {
         return place(source, image, Tier.DEVICE);
       } catch (final PoolFullException e) {
         final BatchImage deflected = deflect(source, image);
-        tiers.overflow().note(shuffleId, Tier.DEVICE, image.bytes(), e);
+        tiers.overflow().say(shuffleId, Tier.DEVICE, e);
+        tiers.overflow().deflected(image.bytes());
         return deflected;
       }
     }
@@ -349,7 +350,7 @@ public final class MapOutputWriter implements AutoCloseable {
 
   /** Notes that all of this map output goes elsewhere, since the host's pool is full. */
   public void leave(final PoolFullException reason) {
-    tiers.overflow().note(shuffleId, Tier.HOST, 0, reason);
+    tiers.overflow().say(shuffleId, Tier.HOST, reason);
   }
 
   /** Bytes of the GPU's that went to the host, since the GPU's pool was full. */

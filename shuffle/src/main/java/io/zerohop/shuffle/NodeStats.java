@@ -1,6 +1,7 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.shuffle.pool.PoolStats;
+import java.util.function.ToLongFunction;
 
 /**
  * What a {@link ShuffleNode} holds at one moment; a leak shows here.
@@ -42,27 +43,31 @@ public record NodeStats(
 
   /** Most bytes that all pools may reserve. */
   public long poolLimitBytes() {
-    return host.limitBytes() + (device == null ? 0 : device.limitBytes());
+    return sum(PoolStats::limitBytes);
   }
 
   /** Bytes of the segments of all pools. */
   public long poolReservedBytes() {
-    return host.reservedBytes() + (device == null ? 0 : device.reservedBytes());
+    return sum(PoolStats::reservedBytes);
   }
 
   /** Bytes of the regions of all pools, retired ones included. */
   public long poolUsedBytes() {
-    return host.usedBytes() + (device == null ? 0 : device.usedBytes());
+    return sum(PoolStats::usedBytes);
   }
 
   /** Segments of all pools. */
   public int segments() {
-    return host.segments() + (device == null ? 0 : device.segments());
+    return (int) sum(PoolStats::segments);
   }
 
   /** Regions of all pools, retired ones included. */
   public int regions() {
-    return host.regions() + (device == null ? 0 : device.regions());
+    return (int) sum(PoolStats::regions);
+  }
+
+  private long sum(final ToLongFunction<PoolStats> figure) {
+    return figure.applyAsLong(host) + (device == null ? 0 : figure.applyAsLong(device));
   }
 
   /** What went one way. */

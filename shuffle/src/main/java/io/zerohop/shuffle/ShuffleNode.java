@@ -304,7 +304,7 @@ public final class ShuffleNode implements AutoCloseable {
     return new NodeStats(
         tiers.of(Tier.HOST).stats(),
         gpu == null ? null : gpu.stats(),
-        tiers.overflow().bytes(Tier.DEVICE),
+        tiers.overflow().deflectedBytes(),
         reclaimer.waitingRegions(),
         catalog.outputs(),
         writers.size(),

@@ -6,15 +6,11 @@ import static org.apache.spark.sql.functions.max;
 import static org.apache.spark.sql.functions.sum;
 import static org.apache.spark.sql.functions.udf;
 
+import io.zerohop.gpu.Strike;
 import java.io.IOException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -89,21 +85,8 @@ public final class RoundRobinApp {
   }
 
   private static void strikeOnce(final String marker) throws IOException {
-    if (TaskContext.getPartitionId() != STRIKER || Files.exists(Path.of(marker))) {
-      return;
+    if (TaskContext.getPartitionId() == STRIKER && !Files.exists(Path.of(marker))) {
+      Strike.once(Path.of(marker));
     }
-    try {
-      Files.createFile(Path.of(marker));
-    } catch (final FileAlreadyExistsException other) {
-      return;
-    }
-    final ProcessHandle self = ProcessHandle.current();
-    final List<ProcessHandle> others =
-        self.parent().orElseThrow().children().filter(p -> p.pid() != self.pid()).toList();
-    others.forEach(ProcessHandle::destroyForcibly);
-    CompletableFuture.allOf(
-            others.stream().map(ProcessHandle::onExit).toArray(CompletableFuture[]::new))
-        .orTimeout(Duration.ofSeconds(20).toSeconds(), TimeUnit.SECONDS)
-        .join();
   }
 }

@@ -6,7 +6,7 @@ import java.util.jar.{JarEntry, JarOutputStream}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import io.zerohop.gpu.{GpuChecksumApp, TaskRepeats}
+import io.zerohop.gpu.{GpuChecksumApp, Strike, TaskRepeats}
 import org.apache.spark.zerohop.ForgetfulShuffleManager
 
 /** The applications that tests submit: their classes, and none of the tests' libraries. */
@@ -16,6 +16,7 @@ object AppJar {
     classOf[RoundRobinApp],
     classOf[ForgetfulShuffleManager],
     classOf[GpuChecksumApp],
+    classOf[Strike],
     classOf[TaskRepeats])
 
   lazy val path: Path = {

@@ -3,7 +3,11 @@ package io.zerohop.spark.rapids;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Where the columns of a packed table lie, as cudf's metadata says it (pack.cpp of cudf 26.08), in
@@ -19,6 +23,9 @@ import java.util.List;
  * <p>An offset of -1 means that there is none. Immutable.
  */
 final class PackedColumns {
+  private static final Logger LOG = LoggerFactory.getLogger(PackedColumns.class);
+  private static final AtomicBoolean SAID_UNKNOWN = new AtomicBoolean();
+  private static final int SHOWN_BYTES = 64;
   static final int HEADER_BYTES = 16;
   static final int ENTRY_BYTES = 40;
   private static final int MOST_DEPTH = 200;
@@ -48,8 +55,22 @@ final class PackedColumns {
     this.boundIndexes = new int[count];
   }
 
-  /** Reads cudf's metadata; null if it is not what this class knows. */
+  /** Reads cudf's metadata; null, and said once, if it is not what this class knows. */
   static PackedColumns parse(final byte[] metadata) {
+    final PackedColumns columns = read(metadata);
+    if (columns == null && !SAID_UNKNOWN.getAndSet(true)) {
+      // Rows are right either way, but someone who wonders about the speed should find this.
+      LOG.warn(
+          "this version of cudf describes packed tables in a way that Zerohop does not know, so"
+              + " small tables are concatenated, which is slower; see docs/rapids.md (metadata of"
+              + " {} bytes: {})",
+          metadata.length,
+          HexFormat.of().formatHex(metadata, 0, Math.min(SHOWN_BYTES, metadata.length)));
+    }
+    return columns;
+  }
+
+  private static PackedColumns read(final byte[] metadata) {
     final int count = (metadata.length - HEADER_BYTES) / ENTRY_BYTES;
     if (count < 1 || metadata.length != bytes(count)) {
       return null;

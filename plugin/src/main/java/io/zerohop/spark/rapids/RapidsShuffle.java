@@ -22,7 +22,7 @@ public final class RapidsShuffle {
    * scheduler; for the driver, while the dependency is being made.
    */
   public static boolean reportsRowChecksums(final ShuffleDependency<?, ?, ?> dependency) {
-    return RetryChecksums.enable(dependency, RapidsClasses.get().sparkTypes(dependency));
+    return RetryChecksums.enable(dependency);
   }
 
   /** The GPU that RAPIDS uses in this executor, by its number among those that are seen here. */

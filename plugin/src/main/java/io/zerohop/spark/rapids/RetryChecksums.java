@@ -6,7 +6,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.sql.internal.SQLConf;
-import org.apache.spark.sql.types.DataType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -60,10 +59,9 @@ final class RetryChecksums {
    * Decides for a dependency that is being made, on the thread that plans the query, and tells
    * Spark's scheduler.
    *
-   * @param types of the shuffle's columns
    * @return whether its map outputs are to report checksums
    */
-  static boolean enable(final ShuffleDependency<?, ?, ?> dependency, final DataType[] types) {
+  static boolean enable(final ShuffleDependency<?, ?, ?> dependency) {
     final boolean retry = isOn(FULL_RETRY);
     if (!retry && !isOn(ENABLED)) {
       return false;
@@ -74,17 +72,6 @@ final class RetryChecksums {
               + " {} does nothing for them; Spark 4.1 and 4.2 do",
           retry ? FULL_RETRY : ENABLED);
       return false;
-    }
-    if (!HashableTypes.all(types)) {
-      // Not left without the field: Spark would protect neither it nor, beside it, its consumers.
-      say(
-          retry
-              ? "a shuffle of RAPIDS has columns whose rows cannot be hashed on the GPU, so with {}"
-                  + " all its consumers run again whenever one of its map outputs is lost"
-              : "a shuffle of RAPIDS has columns whose rows cannot be hashed on the GPU, so {} does"
-                  + " nothing for it",
-          retry ? FULL_RETRY : ENABLED);
-      return retry && set(dependency);
     }
     return !retry || set(dependency);
   }

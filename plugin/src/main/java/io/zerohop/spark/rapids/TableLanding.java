@@ -15,12 +15,8 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.HexFormat;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.unsafe.Platform;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Brings the tables of fetched blocks into memory of RAPIDS: all that are asked for together by one
@@ -29,9 +25,7 @@ import org.slf4j.LoggerFactory;
  * one task's thread; owns what it has not handed out.
  */
 final class TableLanding implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(TableLanding.class);
   private static final int ALIGNMENT = 256;
-  private static final AtomicBoolean SAID_UNKNOWN = new AtomicBoolean();
 
   private final RapidsClasses rapids;
   private final ShuffleNode node;
@@ -175,30 +169,11 @@ final class TableLanding implements AutoCloseable {
     if (plan != null) {
       to.add(assemble(plan, now));
     } else {
-      sayIfUnknown(now);
       copy(now, Math.max(ALIGNMENT, bytes), to);
     }
     underWay = true;
     for (int i = 0; i < now.size(); i++) {
       waitingBytes -= waiting.remove().room();
-    }
-  }
-
-  /** Rows are right either way, but someone who wonders about the speed should find this. */
-  private static void sayIfUnknown(final List<Waiting> tables) {
-    for (final Waiting next : tables) {
-      if (tables.size() > 1
-          && PackedColumns.parse(next.table().metadata()) == null
-          && !SAID_UNKNOWN.getAndSet(true)) {
-        LOG.warn(
-            "this version of cudf describes packed tables in a way that Zerohop does not know, so"
-                + " small tables are concatenated, which is slower; see docs/rapids.md (metadata of"
-                + " {} bytes: {})",
-            next.table().metadata().length,
-            HexFormat.of()
-                .formatHex(
-                    next.table().metadata(), 0, Math.min(64, next.table().metadata().length)));
-      }
     }
   }
 

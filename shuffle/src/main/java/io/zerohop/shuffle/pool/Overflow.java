@@ -1,6 +1,5 @@
 package io.zerohop.shuffle.pool;
 
-import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
@@ -10,31 +9,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What found no room in a pool and went one tier down: how many bytes, and one line in the log for
- * each shuffle and pool, with the key that would have made room. Thread safe.
+ * What found no room in a pool and went one tier down: one line in the log for each shuffle and
+ * pool, with the key that would have made room, and how many bytes left the GPU. Thread safe.
  */
 public final class Overflow {
   private static final Logger LOG = LoggerFactory.getLogger(Overflow.class);
 
-  private final Map<Tier, LongAdder> bytes = new EnumMap<>(Tier.class);
   private final Map<Integer, Set<Tier>> said = new HashMap<>();
+  private final LongAdder deflected = new LongAdder();
 
-  Overflow() {
-    for (final Tier tier : Tier.values()) {
-      bytes.put(tier, new LongAdder());
-    }
-  }
+  Overflow() {}
 
   /**
-   * Notes that a map output, or one batch of it, goes elsewhere.
+   * Says that a shuffle goes on one tier below a pool that is full.
    *
-   * @param from the pool that had no room
-   * @param count how many bytes; 0 if it is not known yet
-   * @return whether it is the first of its shuffle, and was said
+   * @return whether it was said; it is once for each shuffle and pool
    */
-  public boolean note(
-      final int shuffleId, final Tier from, final long count, final PoolFullException reason) {
-    bytes.get(from).add(count);
+  public boolean say(final int shuffleId, final Tier from, final PoolFullException reason) {
     final boolean first;
     synchronized (said) {
       first = said.computeIfAbsent(shuffleId, id -> EnumSet.noneOf(Tier.class)).add(from);
@@ -50,9 +41,14 @@ public final class Overflow {
     return first;
   }
 
-  /** Bytes that found no room in a pool since the start. */
-  public long bytes(final Tier from) {
-    return bytes.get(from).sum();
+  /** Counts bytes that went from the GPU to host memory instead. */
+  public void deflected(final long bytes) {
+    deflected.add(bytes);
+  }
+
+  /** Bytes that were counted since the start. */
+  public long deflectedBytes() {
+    return deflected.sum();
   }
 
   /** Says it anew if the shuffle comes back; it is gone now. */

@@ -245,41 +245,10 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
-  public long limitBytes() {
-    return limit;
-  }
-
   /** What it holds now. */
   public PoolStats stats() {
     synchronized (lock) {
       return new PoolStats(limit, reserved, used, peak, segments.size(), regions);
-    }
-  }
-
-  /** Bytes of all segments. */
-  public long reservedBytes() {
-    synchronized (lock) {
-      return reserved;
-    }
-  }
-
-  /** Bytes of all regions that are out. */
-  public long usedBytes() {
-    synchronized (lock) {
-      return used;
-    }
-  }
-
-  public int segments() {
-    synchronized (lock) {
-      return segments.size();
-    }
-  }
-
-  /** Regions that are out. */
-  public int regions() {
-    synchronized (lock) {
-      return regions;
     }
   }
 

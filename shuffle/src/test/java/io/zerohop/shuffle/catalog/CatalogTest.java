@@ -143,7 +143,7 @@ class CatalogTest {
 
   @Test
   void aNonEmptyBlockTakesAtMost64Bytes() {
-    final long before = pool.usedBytes();
+    final long before = pool.stats().usedBytes();
     final int maps = 200;
     final int partitions = 1000;
     long blocks = 0;
@@ -153,7 +153,7 @@ class CatalogTest {
       blocks += output.batches().get(0).blocks();
       regions += output.batches().get(0).region().bytes();
     }
-    final long catalogBytes = pool.usedBytes() - before - regions;
+    final long catalogBytes = pool.stats().usedBytes() - before - regions;
     assertThat(catalogBytes).isLessThan(64 * blocks);
   }
 

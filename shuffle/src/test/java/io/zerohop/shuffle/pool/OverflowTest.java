@@ -11,18 +11,23 @@ class OverflowTest {
 
   @Test
   void eachShuffleIsSaidOnceForEachPool() {
-    assertThat(overflow.note(1, Tier.DEVICE, 10, FULL)).isTrue();
-    assertThat(overflow.note(1, Tier.DEVICE, 20, FULL)).isFalse();
-    assertThat(overflow.note(1, Tier.HOST, 5, FULL)).isTrue();
-    assertThat(overflow.note(2, Tier.DEVICE, 0, FULL)).isTrue();
-    assertThat(overflow.bytes(Tier.DEVICE)).isEqualTo(30);
-    assertThat(overflow.bytes(Tier.HOST)).isEqualTo(5);
+    assertThat(overflow.say(1, Tier.DEVICE, FULL)).isTrue();
+    assertThat(overflow.say(1, Tier.DEVICE, FULL)).isFalse();
+    assertThat(overflow.say(1, Tier.HOST, FULL)).isTrue();
+    assertThat(overflow.say(2, Tier.DEVICE, FULL)).isTrue();
   }
 
   @Test
   void aShuffleThatComesBackIsSaidAnew() {
-    overflow.note(1, Tier.HOST, 0, FULL);
+    overflow.say(1, Tier.HOST, FULL);
     overflow.forget(1);
-    assertThat(overflow.note(1, Tier.HOST, 0, FULL)).isTrue();
+    assertThat(overflow.say(1, Tier.HOST, FULL)).isTrue();
+  }
+
+  @Test
+  void whatLeftTheGpuIsCounted() {
+    overflow.deflected(10);
+    overflow.deflected(20);
+    assertThat(overflow.deflectedBytes()).isEqualTo(30);
   }
 }

@@ -85,20 +85,20 @@ class PoolTest {
             assertThat(region.retain()).isFalse();
           }
         }
-        assertThat(pool.usedBytes()).isEqualTo(bytes);
-        assertThat(pool.regions()).isEqualTo(regions.size());
-        assertThat(pool.reservedBytes()).isBetween(bytes, LIMIT);
+        assertThat(pool.stats().usedBytes()).isEqualTo(bytes);
+        assertThat(pool.stats().regions()).isEqualTo(regions.size());
+        assertThat(pool.stats().reservedBytes()).isBetween(bytes, LIMIT);
       }
       for (int i = 0; i < regions.size(); i++) {
         check(regions.get(i), patterns.get(i));
         regions.get(i).release();
       }
-      assertThat(pool.usedBytes()).isZero();
+      assertThat(pool.stats().usedBytes()).isZero();
     }
     final Region all = pool.allocate(LIMIT);
-    assertThat(pool.segments()).as("empty segments make way").isEqualTo(1);
+    assertThat(pool.stats().segments()).as("empty segments make way").isEqualTo(1);
     all.release();
-    assertThat(pool.segments()).as("a dedicated segment goes with its region").isZero();
+    assertThat(pool.stats().segments()).as("a dedicated segment goes with its region").isZero();
   }
 
   @Test
@@ -135,15 +135,15 @@ class PoolTest {
   void emptySegmentsStayForAWhile() {
     pool.allocate(100).release();
     pool.trim();
-    assertThat(pool.segments()).as("kept for the next shuffle").isOne();
+    assertThat(pool.stats().segments()).as("kept for the next shuffle").isOne();
     try (Pool impatient = new Pool(device, Tier.HOST, names, LIMIT, SEGMENT, Duration.ZERO)) {
       final Region kept = impatient.allocate(100);
       impatient.trim();
-      assertThat(impatient.segments()).as("in use").isOne();
+      assertThat(impatient.stats().segments()).as("in use").isOne();
       kept.release();
       impatient.trim();
-      assertThat(impatient.segments()).isZero();
-      assertThat(impatient.reservedBytes()).isZero();
+      assertThat(impatient.stats().segments()).isZero();
+      assertThat(impatient.stats().reservedBytes()).isZero();
     }
   }
 
@@ -177,13 +177,13 @@ class PoolTest {
     reclaimer.retire(List.of(pool.allocate(100), pool.allocate(100)));
     reclaimer.poll();
     assertThat(reclaimer.waitingRegions()).isEqualTo(2);
-    assertThat(pool.regions()).isEqualTo(2);
+    assertThat(pool.stats().regions()).isEqualTo(2);
     passed[0] = true;
     reclaimer.poll();
     assertThat(reclaimer.waitingRegions()).isZero();
-    assertThat(pool.regions()).isZero();
+    assertThat(pool.stats().regions()).isZero();
     reclaimer.retire(List.of(pool.allocate(100)));
-    assertThat(pool.regions()).as("nobody reads: freed at once").isZero();
+    assertThat(pool.stats().regions()).as("nobody reads: freed at once").isZero();
   }
 
   private static void fill(final Region region, final long pattern) {
