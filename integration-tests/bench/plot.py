@@ -453,6 +453,24 @@ def exchange_cell(rows):
     return f"{write:.0f} + {read:.0f} ± {50 * spread([r['exchange_ms'] for r in rows]):.0f} %, {whole:.2f} s"
 
 
+def queries(run, folder):
+    """TPC-H's queries, whose summary rapids.sh made."""
+    found = run["summary"]["queries"]
+    cases = in_order(row["case"] for row in run["rows"])
+
+    def seconds_of(cell):
+        return f"{cell['seconds']:.2f} s ± {100 * cell['spread']:.0f} %" if cell else "-"
+
+    def best_over_ours(cells):
+        return min(cell["seconds"] for case, cell in cells.items() if case != "zerohop") / cells["zerohop"]["seconds"]
+
+    body = [[query, *(seconds_of(cells.get(case)) for case in cases), f"{best_over_ours(cells):.2f}"]
+            for query, cells in found.items()]
+    faster = geometric_mean([best_over_ours(cells) for cells in found.values()])
+    body.append(["geometric mean", *[""] * len(cases), f"{faster:.2f}"])
+    return markdown(["query", *cases, "best / zerohop"], body)
+
+
 def replace_section(page, bench, content):
     begin, end = f"<!-- {bench}:begin -->", f"<!-- {bench}:end -->"
     if begin not in page or end not in page:
@@ -470,6 +488,7 @@ def main():
         ("host_job", host_job), ("host_memory", host_memory), ("growth", growth),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
         ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),
+        ("gpu_tpch", queries),
     ):
         source = folder / f"{bench}.json"
         if not source.exists():

@@ -44,18 +44,19 @@ pack() {
 class_path() { echo "$1/classes:$1/test-classes:$(find "$1/lib" -name '*.jar' | tr '\n' ':')"; }
 
 # The counts of all suites in OUT as one line of JSON each, behind what they ran on.
-summary() { # out, commit
+summary() { # name, out, commit
+  local name="$1" out="$2"
   {
-    printf '{"bench": "gpu_tests", "commit": "%s", "date": "%s",\n "host": {"gpu": "%s", "gpus": %s, "driver": "%s"},\n "rows": [\n' \
-      "$2" "$(date -u +%F)" "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)" \
+    printf '{"bench": "%s", "commit": "%s", "date": "%s",\n "host": {"gpu": "%s", "gpus": %s, "driver": "%s"},\n "rows": [\n' \
+      "$name" "$3" "$(date -u +%F)" "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)" \
       "$(nvidia-smi -L | wc -l)" "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -1)"
-    for xml in "$1"/*/TEST-junit-jupiter.xml; do
+    for xml in "$out"/*/TEST-junit-jupiter.xml; do
       grep -m1 -o '<testsuite [^>]*' "$xml" |
         sed -E 's/.* tests="([0-9]+)" skipped="([0-9]+)" failures="([0-9]+)" errors="([0-9]+)".*/"tests": \1, "skipped": \2, "failures": \3, "errors": \4},/' |
         sed "s/^/  {\"case\": \"$(basename "$(dirname "$xml")")\", /"
     done | sed '$s/,$//'
     printf ' ]}\n'
-  } > "$1/gpu_tests.json"
+  } > "$out/$name.json"
 }
 
 suite() { # name, pack, out, console options ...
@@ -76,7 +77,7 @@ case "${1:-}" in
     if [ "$(nvidia-smi -L | wc -l)" -gt 1 ]; then
       CUDA_VISIBLE_DEVICES=0 ZEROHOP_PEER_DEVICES=1 suite two-gpus "$2" "$3" "${all[@]}" || status=$?
     fi
-    summary "$3" "$(cat "$2/commit")"
+    summary gpu_tests "$3" "$(cat "$2/commit")"
     exit "$status" ;;
   bench)
     [ $# -ge 3 ] || usage
@@ -104,6 +105,6 @@ case "${1:-}" in
         --exclude-methodname "$waits" > "$3/$tool.txt" 2>&1 || echo "$tool: exit $?"
       grep -E "ERROR SUMMARY|RACECHECK SUMMARY|tests (successful|failed)" "$3/$tool.txt" | sort | uniq -c
     done
-    summary "$3" "$(cat "$2/commit")" ;;
+    summary gpu_sanitize "$3" "$(cat "$2/commit")" ;;
   *) usage ;;
 esac

@@ -55,10 +55,13 @@ final class PackedColumns {
     this.boundIndexes = new int[count];
   }
 
-  /** Reads cudf's metadata; null, and said once, if it is not what this class knows. */
+  /**
+   * Reads cudf's metadata; null if the table has no columns, for which there is none, and null, and
+   * said once, if it is not what this class knows.
+   */
   static PackedColumns parse(final byte[] metadata) {
     final PackedColumns columns = read(metadata);
-    if (columns == null && !SAID_UNKNOWN.getAndSet(true)) {
+    if (columns == null && metadata.length > 0 && !SAID_UNKNOWN.getAndSet(true)) {
       // Rows are right either way, but someone who wonders about the speed should find this.
       LOG.warn(
           "this version of cudf describes packed tables in a way that Zerohop does not know, so"
