@@ -47,6 +47,16 @@ public interface Device extends AutoCloseable {
    */
   HostBuffer hostBuffer(long bytes);
 
+  /**
+   * Lets copies of this device reach host memory that is there already, such as a segment of the
+   * host's, at the address that the host uses. Takes some milliseconds for each 64 MiB on a GPU.
+   *
+   * @return the same memory, for the caller to close before it unmaps or discards any of it; bytes
+   *     are left as they are, then and now
+   * @throws ZerohopException (RETRY) if the device cannot have it
+   */
+  HostBuffer pin(long address, long bytes);
+
   /** Opens a stream; copies submitted to one stream happen in order, those of two need not. */
   CopyStream openStream(String name);
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SegmentTable;
 import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.host.HostDevice;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
@@ -346,6 +347,37 @@ public abstract class DeviceContractTest extends SignalContract {
       stream.submit(batch);
       stream.synchronize(LIMIT);
       assertThat(subject.read(segment.address() + area, area)).isEqualTo(expected);
+    }
+  }
+
+  @Test
+  void copiesReachHostSegmentsThatArePinned() {
+    final byte[] bytes = random(9, 300_000);
+    try (HostDevice host = new HostDevice();
+        Segment shared = host.allocate(1 << 20);
+        Segment segment = device.allocate(1 << 20)) {
+      final UnsafeBuffer view = new UnsafeBuffer(shared.address(), 1 << 20);
+      view.putBytes(77, bytes);
+      try (HostBuffer pinned = device.pin(shared.address(), shared.bytes());
+          CopyStream stream = device.openStream("pinned")) {
+        assertThat(pinned.address()).isEqualTo(shared.address());
+        assertThat(pinned.bytes()).isEqualTo(shared.bytes());
+        final CopyBatch batch = stream.newBatch();
+        batch.add(shared.address() + 77, segment.address() + 3, bytes.length);
+        stream.submit(batch);
+        final CopyBatch back = stream.newBatch();
+        back.add(segment.address() + 3, shared.address() + (1 << 19), bytes.length);
+        stream.submit(back);
+        stream.synchronize(LIMIT);
+      }
+      assertThat(subject.read(segment.address() + 3, bytes.length)).isEqualTo(bytes);
+      final byte[] copied = new byte[bytes.length];
+      view.getBytes(1 << 19, copied);
+      assertThat(copied).isEqualTo(bytes);
+      // Its bytes stay when it is not pinned any more, and it can be pinned again.
+      device.pin(shared.address(), shared.bytes()).close();
+      view.getBytes(77, copied);
+      assertThat(copied).isEqualTo(bytes);
     }
   }
 

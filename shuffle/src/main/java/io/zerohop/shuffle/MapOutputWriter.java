@@ -189,11 +189,13 @@ public final class MapOutputWriter implements AutoCloseable {
   private BatchImage deflect(final PackSource source, final BatchImage image) {
     final Region region = tiers.of(Tier.HOST).allocate(image.bytes());
     boolean packed = false;
-    try (HostBuffer staging = pinned(image.bytes())) {
-      synchronize(
-          deviceCopies(),
-          copies(deviceCopies, source, staging.address(), (address, length) -> address));
-      UnsafeAccess.UNSAFE.copyMemory(staging.address(), region.address(), image.bytes());
+    try {
+      if (region.memory().pin(devices.of(Tier.DEVICE))) {
+        deviceCopies()
+            .submit(copies(deviceCopies, source, region.address(), (address, length) -> address));
+      } else {
+        deflectThroughStaging(source, region, image.bytes());
+      }
       packed = true;
     } finally {
       if (!packed) {
@@ -203,6 +205,16 @@ public final class MapOutputWriter implements AutoCloseable {
     image.place(region);
     deflectedBytes += image.bytes();
     return image;
+  }
+
+  private void deflectThroughStaging(
+      final PackSource source, final Region region, final int bytes) {
+    try (HostBuffer staging = pinned(bytes)) {
+      synchronize(
+          deviceCopies(),
+          copies(deviceCopies, source, staging.address(), (address, length) -> address));
+      UnsafeAccess.UNSAFE.copyMemory(staging.address(), region.address(), bytes);
+    }
   }
 
   private HostBuffer pinned(final long bytes) {
@@ -326,11 +338,11 @@ public final class MapOutputWriter implements AutoCloseable {
         extents.add(region.address() + batch.start(partition), length, far);
       }
     }
+    finishCopies();
     if (!extents.hasFar()) {
       extents.forEach(consumer);
       return;
     }
-    finishCopies();
     final HostLanding copies = HostLanding.gather(devices, extents, limit, () -> {});
     try {
       extents.forEach(consumer);

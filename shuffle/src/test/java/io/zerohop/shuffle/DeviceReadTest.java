@@ -150,7 +150,7 @@ class DeviceReadTest {
     try (CopyStream stream = by.gpuStream()) {
       for (int i = 0; i < block.extentCount(); i++) {
         final byte[] bytes = new byte[block.extentLength(i)];
-        if (block.extentOnDevice(i)) {
+        if (block.extentOnDevice(i) || i % 2 == 1 && block.extentReachable(i)) {
           final CopyBatch batch = stream.newBatch();
           batch.add(block.extentAddress(i), landing.address(), bytes.length);
           stream.submit(batch);
@@ -218,7 +218,21 @@ class DeviceReadTest {
   }
 
   @Test
-  void aFullDevicePoolSendsBatchesToTheHost() {
+  void aFullDevicePoolSendsBatchesToTheHostWhereDevicesReadThem() {
+    readThroughFullDevicePool();
+    assertThat(ownersDevice.pins()).isPositive();
+    assertThat(readersDevice.pins()).isPositive();
+  }
+
+  @Test
+  void devicesThatCannotReachHostSegmentsGetCopies() {
+    ownersDevice.refusePins();
+    readersDevice.refusePins();
+    readThroughFullDevicePool();
+    assertThat(ownersDevice.pins()).isZero();
+  }
+
+  private void readThroughFullDevicePool() {
     final BlockSource source = write(60, 1);
     int onHost = 0;
     try (BlockFetcher fetcher =

@@ -10,12 +10,14 @@ import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
 import io.zerohop.device.SpliceBatch;
 import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.host.HostDevice;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A device whose memory the host cannot reach: whoever touches one of its addresses dies of it. Its
@@ -31,6 +33,8 @@ final class FarDevice implements Device {
   /** Streams that were given copies and have not been waited for. */
   private final Set<FarStream> busy = ConcurrentHashMap.newKeySet();
 
+  private final AtomicInteger pins = new AtomicInteger();
+  private volatile boolean refusesPins;
   private volatile boolean interruptNext;
   private volatile boolean closed;
 
@@ -94,6 +98,42 @@ final class FarDevice implements Device {
     };
   }
 
+  /** Refuses to pin from now on. */
+  void refusePins() {
+    refusesPins = true;
+  }
+
+  /** Ranges of others' memory that it reaches now. */
+  int pins() {
+    return pins.get();
+  }
+
+  @Override
+  public HostBuffer pin(final long address, final long bytes) {
+    if (refusesPins) {
+      throw new ZerohopException(ZerohopException.Category.RETRY, "it does not pin");
+    }
+    pins.incrementAndGet();
+    buffers.put(address, bytes);
+    return new HostBuffer() {
+      @Override
+      public long address() {
+        return address;
+      }
+
+      @Override
+      public long bytes() {
+        return bytes;
+      }
+
+      @Override
+      public void close() {
+        pins.decrementAndGet();
+        buffers.remove(address);
+      }
+    };
+  }
+
   @Override
   public CopyStream openStream(final String name) {
     return new FarStream(near.openStream(name));
@@ -111,6 +151,9 @@ final class FarDevice implements Device {
 
   @Override
   public void close() {
+    if (pins.get() > 0) {
+      throw new IllegalStateException("closed with " + pins + " ranges still pinned");
+    }
     near.close();
     closed = true;
   }

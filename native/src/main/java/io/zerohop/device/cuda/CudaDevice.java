@@ -199,6 +199,12 @@ public final class CudaDevice implements Device {
   }
 
   @Override
+  public HostBuffer pin(final long address, final long bytes) {
+    open.checkOpen();
+    return open.add(RegisteredMemory.register(context, address, bytes, open::remove));
+  }
+
+  @Override
   public CopyStream openStream(final String name) {
     open.checkOpen();
     return open.add(

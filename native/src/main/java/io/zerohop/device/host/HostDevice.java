@@ -114,6 +114,12 @@ public final class HostDevice implements Device {
   }
 
   @Override
+  public HostBuffer pin(final long address, final long bytes) {
+    open.checkOpen();
+    return new PinnedRange(address, bytes);
+  }
+
+  @Override
   public CopyStream openStream(final String name) {
     open.checkOpen();
     return open.add(new HostCopyStream(open::remove, name));

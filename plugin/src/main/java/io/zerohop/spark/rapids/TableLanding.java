@@ -78,8 +78,8 @@ final class TableLanding implements AutoCloseable {
         if (i == block.extentCount() || block.extentLength(i) != bytes) {
           throw new IOException("a block's tables are not as long as their header says");
         }
-        final boolean onDevice = block.extentOnDevice(i);
-        address = onDevice ? block.extentAddress(i) : staging.copy(block.extentAddress(i), bytes);
+        final long at = block.extentAddress(i);
+        address = block.extentReachable(i) ? at : staging.copy(at, bytes);
       }
       rows += addAll(tables, address);
     }

@@ -165,6 +165,6 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
 
   @Override
   public void close() {
-    memory.segment().close();
+    memory.close();
   }
 }

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.shuffle.ExtentConsumer;
+import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.Arrays;
 
 /**
@@ -13,6 +14,10 @@ public final class ExtentList {
   private int[] checksums = new int[4];
   private boolean[] checked = new boolean[4];
   private boolean[] far = new boolean[4];
+
+  /** Where a range lies; null where nobody has to know. */
+  private SegmentMemory[] segments = new SegmentMemory[4];
+
   private int size;
 
   /** Adds a range that the host can read, whose checksum is not known. */
@@ -22,18 +27,20 @@ public final class ExtentList {
 
   /** Adds a range whose checksum is not known. */
   public void add(final long address, final int length, final boolean farFromHost) {
-    add(address, length, farFromHost, false, 0);
+    add(address, length, farFromHost, null, false, 0);
   }
 
   /**
    * Adds a range.
    *
+   * @param segment that it lies in; may be null
    * @param hasChecksum whether the checksum is one
    */
   void add(
       final long address,
       final int length,
       final boolean farFromHost,
+      final SegmentMemory segment,
       final boolean hasChecksum,
       final int checksum) {
     if (size == addresses.length) {
@@ -42,12 +49,14 @@ public final class ExtentList {
       checksums = Arrays.copyOf(checksums, 2 * size);
       checked = Arrays.copyOf(checked, 2 * size);
       far = Arrays.copyOf(far, 2 * size);
+      segments = Arrays.copyOf(segments, 2 * size);
     }
     addresses[size] = address;
     lengths[size] = length;
     checksums[size] = checksum;
     checked[size] = hasChecksum;
     far[size] = farFromHost;
+    segments[size] = segment;
     size++;
   }
 
@@ -79,6 +88,11 @@ public final class ExtentList {
   /** Whether a range is one that the host cannot read. */
   boolean isFar(final int index) {
     return far[index];
+  }
+
+  /** The segment that a range lies in; null if that was not said. */
+  SegmentMemory segment(final int index) {
+    return segments[index];
   }
 
   /** Whether there is a range that the host cannot read. */

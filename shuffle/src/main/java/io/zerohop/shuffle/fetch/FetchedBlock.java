@@ -29,6 +29,12 @@ public interface FetchedBlock {
   /** Whether an extent lies in GPU memory; only if the blocks are read there. */
   boolean extentOnDevice(int index);
 
+  /**
+   * Whether the GPU may read an extent where it lies: in GPU memory, or in host memory, which this
+   * brings within its reach if that was not done before. Only if the blocks are read on the GPU.
+   */
+  boolean extentReachable(int index);
+
   /** Length of an extent in bytes, positive. */
   int extentLength(int index);
 

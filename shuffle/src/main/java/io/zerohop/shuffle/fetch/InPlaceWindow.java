@@ -182,7 +182,13 @@ final class InPlaceWindow implements AutoCloseable {
     final boolean far =
         SegmentIds.tier(cursor.segmentId()) == Tier.DEVICE
             && !context.devices().hostAccessible(Tier.DEVICE);
-    extents.add(cursor.address(segment), cursor.length(), far, cursor.checked(), cursor.checksum());
+    extents.add(
+        cursor.address(segment),
+        cursor.length(),
+        far,
+        segment,
+        cursor.checked(),
+        cursor.checksum());
     return true;
   }
 
@@ -200,6 +206,11 @@ final class InPlaceWindow implements AutoCloseable {
 
   ExtentList extents() {
     return extents;
+  }
+
+  /** Whether the GPU may read an extent where it lies, now that it was seen to. */
+  boolean reachable(final int extent) {
+    return extents.isFar(extent) || extents.segment(extent).pin(context.devices().of(Tier.DEVICE));
   }
 
   /** Blocks in the window. */

@@ -57,6 +57,11 @@ final class MappedBlock implements FetchedBlock {
     return window.extents().isFar(from + checked(index));
   }
 
+  @Override
+  public boolean extentReachable(final int index) {
+    return window.reachable(from + checked(index));
+  }
+
   private int checked(final int index) {
     return java.util.Objects.checkIndex(index, end - from);
   }

@@ -50,6 +50,11 @@ final class StagedBlock implements FetchedBlock {
   }
 
   @Override
+  public boolean extentReachable(final int index) {
+    throw new IndexOutOfBoundsException("a staged block has no extents");
+  }
+
+  @Override
   public int extentLength(final int index) {
     throw new IndexOutOfBoundsException("a staged block has no extents");
   }

@@ -208,7 +208,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     bySlot.set(SegmentIds.slot(memory.id()), null);
     registry.retire(memory.id());
     reserved -= memory.segment().bytes();
-    memory.segment().close();
+    memory.close();
   }
 
   /** A segment of this pool; null if there is none of this id (any more). */

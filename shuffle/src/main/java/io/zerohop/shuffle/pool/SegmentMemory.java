@@ -1,16 +1,29 @@
 package io.zerohop.shuffle.pool;
 
+import io.zerohop.device.Device;
+import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A segment under the id by which catalog entries name it, own or a peer's, with a buffer over all
- * of it. Thread safe as far as the memory is; whoever made it closes the segment.
+ * of it. Thread safe as far as the memory is; owns the segment, and whoever made this closes it.
  */
-public final class SegmentMemory {
+public final class SegmentMemory implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(SegmentMemory.class);
+
   private final long id;
   private final Segment segment;
   private final UnsafeBuffer buffer;
+
+  /** The segment within the GPU's reach; null until somebody asks for that. */
+  private volatile HostBuffer pinned;
+
+  private boolean cannotBePinned;
 
   public SegmentMemory(final long id, final Segment segment) {
     this.id = id;
@@ -38,5 +51,48 @@ public final class SegmentMemory {
 
   public int bytes() {
     return buffer.capacity();
+  }
+
+  /**
+   * Brings a segment of host memory within a GPU's reach, where it stays until it is closed. The
+   * first call takes some milliseconds, others nothing. Callers hold something of the segment, so
+   * that it is not closed meanwhile.
+   *
+   * @return false if that cannot be: its bytes have to be copied to where the GPU reaches them
+   */
+  public boolean pin(final Device gpu) {
+    return pinned != null || pinFirst(gpu);
+  }
+
+  private synchronized boolean pinFirst(final Device gpu) {
+    if (pinned == null && !cannotBePinned) {
+      try {
+        pinned = gpu.pin(address(), segment.bytes());
+      } catch (final ZerohopException e) {
+        if (e.category() == Category.FATAL) {
+          throw e;
+        }
+        cannotBePinned = true;
+        LOG.warn(
+            "{} cannot reach a segment of {} bytes in host memory, which makes blocks there slower"
+                + " to read: {}",
+            gpu.name(),
+            segment.bytes(),
+            e.getMessage());
+      }
+    }
+    return pinned != null;
+  }
+
+  /** Closes the segment, out of the GPU's reach first. */
+  @Override
+  public synchronized void close() {
+    try {
+      if (pinned != null) {
+        pinned.close();
+      }
+    } finally {
+      segment.close();
+    }
   }
 }

@@ -94,7 +94,7 @@ final class Peer implements BlockMemory {
       done = true;
     } finally {
       if (!done) {
-        rootMemory.segment().close();
+        rootMemory.close();
       }
     }
     mappings.set(1);
@@ -297,7 +297,7 @@ final class Peer implements BlockMemory {
   }
 
   private void unmap(final SegmentMemory memory) {
-    memory.segment().close();
+    memory.close();
     mappings.decrementAndGet();
   }
 
