@@ -12,6 +12,7 @@ final class Maintenance implements AutoCloseable {
   private final Runnable chore;
   private final Duration period;
   private final Thread thread;
+  private boolean hurried;
   private boolean closed;
 
   Maintenance(final String name, final Duration period, final Runnable chore) {
@@ -33,14 +34,21 @@ final class Maintenance implements AutoCloseable {
   }
 
   private synchronized boolean pause() {
-    if (!closed) {
+    if (!closed && !hurried) {
       try {
         wait(period.toMillis());
       } catch (final InterruptedException e) {
         LOG.debug("maintenance was interrupted, and goes on until it is closed", e);
       }
     }
+    hurried = false;
     return !closed;
+  }
+
+  /** Has the chore done now, or once more behind the one that is being done. Does not wait. */
+  synchronized void hurry() {
+    hurried = true;
+    notifyAll();
   }
 
   /** Ends the thread after its present chore. Idempotent. */

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.device.Topology;
+import io.zerohop.shuffle.spill.ColdStorage;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Objects;
@@ -29,6 +30,9 @@ public final class NodeConfig {
   private final long deviceWindowBytes;
   private final long deviceSegmentBytes;
   private final long landingBytes;
+  private final double spillStart;
+  private final Duration spillIdle;
+  private final ColdStorage coldStorage;
 
   private NodeConfig(final Builder builder) {
     appId = Objects.requireNonNull(builder.appId, "appId");
@@ -52,6 +56,9 @@ public final class NodeConfig {
     deviceWindowBytes = positive(builder.deviceWindowBytes, "deviceWindowBytes");
     deviceSegmentBytes = positive(builder.deviceSegmentBytes, "deviceSegmentBytes");
     landingBytes = positive(builder.landingBytes, "landingBytes");
+    spillStart = builder.spillStart;
+    spillIdle = Objects.requireNonNull(builder.spillIdle, "spillIdle");
+    coldStorage = builder.coldStorage;
   }
 
   public static Builder builder() {
@@ -166,6 +173,24 @@ public final class NodeConfig {
     return landingBytes;
   }
 
+  /**
+   * Which part of a pool is used when map outputs begin to leave it, from 0 to 1; 1 means that they
+   * stay.
+   */
+  public double spillStart() {
+    return spillStart;
+  }
+
+  /** How long a shuffle has to be unused before its map outputs leave memory. */
+  public Duration spillIdle() {
+    return spillIdle;
+  }
+
+  /** Where map outputs go that leave host memory; null if they stay there. */
+  public ColdStorage coldStorage() {
+    return coldStorage;
+  }
+
   private static long positive(final long value, final String name) {
     if (value <= 0) {
       throw new IllegalArgumentException(name + " must be positive, not " + value);
@@ -196,6 +221,9 @@ public final class NodeConfig {
     private long landingBytes = 256L << 20;
     private long deviceWindowBytes = 512L << 20;
     private long deviceSegmentBytes = 512L << 20;
+    private double spillStart = 0.8;
+    private Duration spillIdle = Duration.ofSeconds(5);
+    private ColdStorage coldStorage;
 
     private Builder() {}
 
@@ -301,6 +329,21 @@ public final class NodeConfig {
 
     public Builder deviceSegmentBytes(final long value) {
       deviceSegmentBytes = value;
+      return this;
+    }
+
+    public Builder spillStart(final double value) {
+      spillStart = value;
+      return this;
+    }
+
+    public Builder spillIdle(final Duration value) {
+      spillIdle = value;
+      return this;
+    }
+
+    public Builder coldStorage(final ColdStorage value) {
+      coldStorage = value;
       return this;
     }
 

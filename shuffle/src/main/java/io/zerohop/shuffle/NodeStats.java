@@ -10,6 +10,8 @@ import java.util.function.ToLongFunction;
  * @param device the pool in GPU memory; null if there is none
  * @param deflectedBytes bytes that found no room in GPU memory and went to host memory, since the
  *     start
+ * @param toHost what was moved from GPU memory to host memory
+ * @param toFiles what was moved from host memory to files
  * @param retiredRegions regions that only wait for readers
  * @param mapOutputs map outputs that can be read
  * @param openWriters map outputs that are being written
@@ -26,6 +28,8 @@ public record NodeStats(
     PoolStats host,
     PoolStats device,
     long deflectedBytes,
+    Spilled toHost,
+    Spilled toFiles,
     int retiredRegions,
     int mapOutputs,
     int openWriters,
@@ -40,6 +44,9 @@ public record NodeStats(
 
   /** Blocks and bytes since the node's start. */
   public record Moved(long blocks, long bytes) {}
+
+  /** Map outputs, their bytes and the time that moving them took, since the node's start. */
+  public record Spilled(long outputs, long bytes, long nanos) {}
 
   /** Most bytes that all pools may reserve. */
   public long poolLimitBytes() {

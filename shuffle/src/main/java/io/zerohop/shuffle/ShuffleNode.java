@@ -21,6 +21,8 @@ import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.spill.Spiller;
+import io.zerohop.shuffle.spill.Warmth;
 import io.zerohop.shuffle.transport.LocalMemory;
 import io.zerohop.shuffle.transport.PathChooser;
 import io.zerohop.shuffle.transport.PeerDirectory;
@@ -61,7 +63,10 @@ public final class ShuffleNode implements AutoCloseable {
   private final LandingBudget landing;
   private final FetchCounters counters = new FetchCounters();
   private final FetchContext fetchContext;
+  private final Warmth warmth = new Warmth();
+  private final Spiller spiller;
   private final Maintenance maintenance;
+  private final Maintenance spilling;
   private final Maintenance neighbours;
   private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
@@ -91,13 +96,13 @@ public final class ShuffleNode implements AutoCloseable {
                   ? newPool(Tier.DEVICE, config.devicePoolBytes(), config.deviceSegmentBytes())
                   : null);
       reclaimer = new Reclaimer(root.lanes());
-      tiers.all().forEach(each -> each.onShortage(reclaimer::poll));
       catalog = new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer);
       local = new LocalMemory(root, tiers, config.executorId());
       peers = new PeerDirectory(devices, folder, location, config.view(), config);
       landing = new LandingBudget(config.landingBytes());
       final PathChooser paths = new PathChooser(location, config.paths(), local, peers);
-      fetchContext = new FetchContext(config, devices, paths, landing, counters);
+      fetchContext = new FetchContext(config, devices, paths, landing, counters, warmth);
+      spiller = new Spiller(config, devices, tiers, catalog, reclaimer, warmth, this::leaseToSpill);
       server =
           new SegmentServer(
               folder,
@@ -108,6 +113,11 @@ public final class ShuffleNode implements AutoCloseable {
       server.start();
       socketWatch = new SocketWatch(server.socket());
       maintenance = new Maintenance("maintenance", CHORES, this::maintain);
+      spilling =
+          config.spillStart() < 1 ? new Maintenance("spiller", CHORES, spiller::round) : null;
+      for (final Pool pool : tiers.all()) {
+        pool.onShortage(() -> shortage(pool.tier()));
+      }
       neighbours =
           config.neighbours()
               ? new Maintenance("neighbours", MEETING, peers::meetNeighbours)
@@ -117,6 +127,15 @@ public final class ShuffleNode implements AutoCloseable {
       if (!done) {
         root.close();
       }
+    }
+  }
+
+  /** A pool refused an allocation: what readers have passed is freed, and more is on its way. */
+  private void shortage(final Tier tier) {
+    reclaimer.poll();
+    if (spilling != null) {
+      spiller.shortage(tier);
+      spilling.hurry();
     }
   }
 
@@ -197,9 +216,21 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public MapOutputWriter newMapOutput(
       final int shuffleId, final long mapId, final int partitions, final Tier tier) {
+    warmth.touch(shuffleId);
     final MapOutputWriter writer =
         new MapOutputWriter(
-            devices, tiers, tier, catalog, config, shuffleId, mapId, partitions, writers::remove);
+            devices,
+            tiers,
+            tier,
+            catalog,
+            config,
+            shuffleId,
+            mapId,
+            partitions,
+            ended -> {
+              warmth.touch(shuffleId);
+              writers.remove(ended);
+            });
     writers.add(writer);
     return writer;
   }
@@ -215,8 +246,17 @@ public final class ShuffleNode implements AutoCloseable {
     if (output == null) {
       return null;
     }
+    warmth.touch(shuffleId);
+    return leaseOf(output);
+  }
+
+  private MapOutputLease leaseToSpill(final OwnOutput output) {
+    return output.retain() ? leaseOf(output) : null;
+  }
+
+  private MapOutputLease leaseOf(final OwnOutput retained) {
     final MapOutputLease lease =
-        new MapOutputLease(output, devices, config.deviceLimit(), leases::remove);
+        new MapOutputLease(retained, devices, config.deviceLimit(), leases::remove);
     leases.add(lease);
     return lease;
   }
@@ -244,6 +284,7 @@ public final class ShuffleNode implements AutoCloseable {
     catalog.unregister(shuffleId);
     reclaimer.poll();
     tiers.overflow().forget(shuffleId);
+    warmth.forget(shuffleId);
     peers.forget(shuffleId);
     local.catalog().forget(shuffleId);
     peers.sweep();
@@ -305,6 +346,8 @@ public final class ShuffleNode implements AutoCloseable {
         tiers.of(Tier.HOST).stats(),
         gpu == null ? null : gpu.stats(),
         tiers.overflow().deflectedBytes(),
+        spiller.toHost(),
+        spiller.toFiles(),
         reclaimer.waitingRegions(),
         catalog.outputs(),
         writers.size(),
@@ -380,6 +423,7 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   private void stop() {
+    spiller.close();
     // First of all no byte may change any more: peers may go on reading what they have mapped.
     tiers.all().forEach(Pool::freeze);
     root.markFrozen();
@@ -387,6 +431,9 @@ public final class ShuffleNode implements AutoCloseable {
     local.close();
     server.close();
     maintenance.close();
+    if (spilling != null) {
+      spilling.close();
+    }
     peers.close();
     if (neighbours != null) {
       neighbours.close();

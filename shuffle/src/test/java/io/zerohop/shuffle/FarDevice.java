@@ -89,7 +89,7 @@ final class FarDevice implements Device {
 
       @Override
       public void close() {
-        if (!busy.isEmpty()) {
+        if (busy.stream().anyMatch(stream -> stream.touched.contains(buffer.address()))) {
           throw new AssertionError("memory is freed while copies are under way");
         }
         buffers.remove(buffer.address());
@@ -163,12 +163,18 @@ final class FarDevice implements Device {
     return address - FAR;
   }
 
-  private long reach(final long address, final long length) {
+  /**
+   * Where the host finds what a stream is to touch.
+   *
+   * @param touched gets the buffer that it lies in, if it lies in one
+   */
+  private long reach(final long address, final long length, final Set<Long> touched) {
     if (address >= FAR) {
       return address - FAR;
     }
     for (final Map.Entry<Long, Long> buffer : buffers.entrySet()) {
       if (address >= buffer.getKey() && address + length <= buffer.getKey() + buffer.getValue()) {
+        touched.add(buffer.getKey());
         return address;
       }
     }
@@ -204,14 +210,16 @@ final class FarDevice implements Device {
 
   private final class FarBatch implements CopyBatch {
     private final CopyBatch batch;
+    private final Set<Long> touched;
 
-    FarBatch(final CopyBatch batch) {
+    FarBatch(final CopyBatch batch, final Set<Long> touched) {
       this.batch = batch;
+      this.touched = touched;
     }
 
     @Override
     public void add(final long source, final long destination, final long length) {
-      batch.add(reach(source, length), reach(destination, length), length);
+      batch.add(reach(source, length, touched), reach(destination, length, touched), length);
     }
 
     @Override
@@ -232,25 +240,31 @@ final class FarDevice implements Device {
 
   private final class FarSplice implements SpliceBatch {
     private final SpliceBatch batch;
+    private final Set<Long> touched;
 
-    FarSplice(final SpliceBatch batch) {
+    FarSplice(final SpliceBatch batch, final Set<Long> touched) {
       this.batch = batch;
+      this.touched = touched;
     }
 
     @Override
     public void addOffsets(
         final long source, final long destination, final int count, final int delta) {
-      batch.addOffsets(reach(source, 4L * count), reach(destination, 4L * count), count, delta);
+      batch.addOffsets(
+          reach(source, 4L * count, touched),
+          reach(destination, 4L * count, touched),
+          count,
+          delta);
     }
 
     @Override
     public void beginBits(final long destination) {
-      batch.beginBits(reach(destination, 0));
+      batch.beginBits(reach(destination, 0, touched));
     }
 
     @Override
     public void addBits(final long source, final int count) {
-      batch.addBits(source == 0 ? 0 : reach(source, (count + 7) / 8), count);
+      batch.addBits(source == 0 ? 0 : reach(source, (count + 7) / 8, touched), count);
     }
 
     @Override
@@ -267,13 +281,16 @@ final class FarDevice implements Device {
   private final class FarStream implements CopyStream {
     private final CopyStream stream;
 
+    /** Buffers that its batches name, since it was last waited for. */
+    private final Set<Long> touched = ConcurrentHashMap.newKeySet();
+
     FarStream(final CopyStream stream) {
       this.stream = stream;
     }
 
     @Override
     public CopyBatch newBatch() {
-      return new FarBatch(stream.newBatch());
+      return new FarBatch(stream.newBatch(), touched);
     }
 
     @Override
@@ -284,7 +301,7 @@ final class FarDevice implements Device {
 
     @Override
     public SpliceBatch newSplice() {
-      return new FarSplice(stream.newSplice());
+      return new FarSplice(stream.newSplice(), touched);
     }
 
     @Override
@@ -321,12 +338,14 @@ final class FarDevice implements Device {
       }
       stream.synchronize(limit);
       busy.remove(this);
+      touched.clear();
     }
 
     @Override
     public void close() {
       stream.close();
       busy.remove(this);
+      touched.clear();
     }
   }
 }

@@ -10,6 +10,7 @@ import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -84,10 +85,46 @@ public final class Catalog {
       chunk.signal(device, offset).raise(ShuffleChunk.READY_EPOCH);
     }
     remove(shuffleId, mapId);
-    final OwnOutput output = new OwnOutput(shuffleId, mapId, partitions, batches, chunk, offset);
+    final List<Region> regions = batches.stream().map(BatchImage::region).toList();
+    final OwnOutput output = new OwnOutput(shuffleId, mapId, partitions, regions, chunk, offset);
     shuffle.outputs.put(mapId, output);
     chunk.publish(mapId, offset);
     return output;
+  }
+
+  /**
+   * Says that batches of a map output lie elsewhere from now on, by one store: readers find either
+   * the old place or the new one, and the old one stays as it is until its last reader has passed.
+   * Takes over the new regions.
+   *
+   * @param regions of all its batches, in order; those that did not move are the old ones
+   * @return false, with nothing taken over, if the catalog does not hold this output any more
+   * @throws PoolFullException if the new entry finds no room; nothing was taken over
+   * @throws CatalogException if the old entry is damaged; nothing was taken over
+   */
+  public synchronized boolean move(final OwnOutput output, final List<Region> regions) {
+    if (find(output.shuffleId(), output.mapId()) != output) {
+      return false;
+    }
+    final ShuffleChunk before = output.chunk();
+    final OwnShuffle shuffle =
+        shuffleWithRoom(output.shuffleId(), before.entryBytes(output.entryOffset()));
+    final ShuffleChunk chunk = shuffle.last();
+    final int offset = chunk.append(before, output.entryOffset(), regions);
+    chunk.signal(device, offset).raise(ShuffleChunk.READY_EPOCH);
+    final OwnOutput moved =
+        new OwnOutput(
+            output.shuffleId(), output.mapId(), output.partitions(), regions, chunk, offset);
+    shuffle.outputs.put(output.mapId(), moved);
+    chunk.publish(output.mapId(), offset);
+    if (chunk != before) {
+      // A reader that finds nothing in the older chunk goes on to the newer one.
+      before.unpublish(output.mapId());
+    }
+    final List<Region> left = new ArrayList<>(output.regions());
+    left.removeAll(regions);
+    reclaimer.retire(left);
+    return true;
   }
 
   private OwnShuffle shuffleWithRoom(final int shuffleId, final long entryBytes) {
@@ -134,12 +171,17 @@ public final class Catalog {
 
   /** Forgets a map output; its memory is freed after its last reader. */
   public synchronized boolean remove(final int shuffleId, final long mapId) {
-    final OwnShuffle shuffle = shuffles.get(shuffleId);
-    final OwnOutput output = shuffle == null ? null : shuffle.outputs.remove(mapId);
-    if (output == null) {
+    final OwnOutput output = find(shuffleId, mapId);
+    return output != null && remove(output);
+  }
+
+  /** The same, unless the catalog holds another output of this key, or none, by now. */
+  public synchronized boolean remove(final OwnOutput output) {
+    final OwnShuffle shuffle = shuffles.get(output.shuffleId());
+    if (shuffle == null || !shuffle.outputs.remove(output.mapId(), output)) {
       return false;
     }
-    output.chunk().unpublish(mapId);
+    output.chunk().unpublish(output.mapId());
     reclaimer.retire(output.regions());
     return true;
   }
@@ -174,6 +216,17 @@ public final class Catalog {
     return stored;
   }
 
+  /** Shuffles of which something is held. */
+  public synchronized List<Integer> shuffles() {
+    return List.copyOf(shuffles.keySet());
+  }
+
+  /** What is held of a shuffle, in the order in which it was published. */
+  public synchronized List<OwnOutput> outputs(final int shuffleId) {
+    final OwnShuffle shuffle = shuffles.get(shuffleId);
+    return shuffle == null ? List.of() : List.copyOf(shuffle.outputs.values());
+  }
+
   /** How many map outputs are held. */
   public synchronized int outputs() {
     return shuffles.values().stream().mapToInt(shuffle -> shuffle.outputs.size()).sum();
@@ -181,7 +234,7 @@ public final class Catalog {
 
   private static final class OwnShuffle {
     private final List<ShuffleChunk> chunks = new ArrayList<>();
-    private final Map<Long, OwnOutput> outputs = new HashMap<>();
+    private final Map<Long, OwnOutput> outputs = new LinkedHashMap<>();
 
     private void add(final ShuffleChunk chunk) {
       chunks.add(chunk);

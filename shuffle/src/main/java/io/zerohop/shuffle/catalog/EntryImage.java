@@ -1,6 +1,8 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.shuffle.pool.Region;
 import java.util.List;
+import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
 /** Writes an entry, as {@link EntryLayout} draws it, into memory that nobody reads yet. */
@@ -54,10 +56,40 @@ final class EntryImage {
       head += EntryLayout.BATCH_BYTES;
       table += (int) tableBytes(partitions, batch);
     }
-    buffer.putInt(
-        offset + EntryLayout.CRC_OFFSET,
-        Crc32c.of(
-            buffer.addressOffset() + offset + EntryLayout.CRC_FROM, bytes - EntryLayout.CRC_FROM));
+    buffer.putInt(offset + EntryLayout.CRC_OFFSET, checksum(buffer, offset, bytes));
+  }
+
+  /**
+   * Writes an entry once more, whose batches lie elsewhere now.
+   *
+   * @param regions of its batches, in order
+   * @throws CatalogException if the entry is damaged: it must not get a new checksum
+   */
+  static void move(
+      final DirectBuffer from,
+      final int fromOffset,
+      final MutableDirectBuffer to,
+      final int toOffset,
+      final int readySignal,
+      final List<Region> regions) {
+    final int bytes = from.getInt(fromOffset + EntryLayout.BYTES_OFFSET);
+    if (checksum(from, fromOffset, bytes) != from.getInt(fromOffset + EntryLayout.CRC_OFFSET)) {
+      throw new CatalogException("an entry of this executor is damaged and stays where it is");
+    }
+    to.putBytes(toOffset, from, fromOffset, bytes);
+    to.putInt(toOffset + EntryLayout.READY_SIGNAL_OFFSET, readySignal);
+    int head = toOffset + EntryLayout.HEADER_BYTES;
+    for (final Region region : regions) {
+      to.putLong(head + EntryLayout.BATCH_SEGMENT, region.memory().id());
+      to.putLong(head + EntryLayout.BATCH_BASE, region.offset());
+      head += EntryLayout.BATCH_BYTES;
+    }
+    to.putInt(toOffset + EntryLayout.CRC_OFFSET, checksum(to, toOffset, bytes));
+  }
+
+  private static int checksum(final DirectBuffer buffer, final int offset, final int bytes) {
+    return Crc32c.of(
+        buffer.addressOffset() + offset + EntryLayout.CRC_FROM, bytes - EntryLayout.CRC_FROM);
   }
 
   private static void writeTable(

@@ -4,7 +4,6 @@ import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -23,17 +22,15 @@ public final class OwnOutput {
       final int shuffleId,
       final long mapId,
       final int partitions,
-      final List<BatchImage> batches,
+      final List<Region> regions,
       final ShuffleChunk chunk,
       final int entryOffset) {
     this.shuffleId = shuffleId;
     this.mapId = mapId;
     this.partitions = partitions;
+    this.regions = List.copyOf(regions);
     this.chunk = chunk;
     this.entryOffset = entryOffset;
-    final List<Region> placed = new ArrayList<>(batches.size());
-    batches.forEach(batch -> placed.add(batch.region()));
-    this.regions = List.copyOf(placed);
   }
 
   public int shuffleId() {
@@ -67,6 +64,26 @@ public final class OwnOutput {
   }
 
   /**
+   * A block whose bytes are not what was written, as far as checksums say; null if there is none.
+   * Callers hold the output.
+   */
+  public String damage() {
+    final EntryCursor cursor = new EntryCursor();
+    chunk.open(entryOffset, cursor);
+    for (int batch = 0; batch < regions.size(); batch++) {
+      final SegmentMemory memory = regions.get(batch).memory();
+      for (int partition = 0; partition < partitions; partition++) {
+        if (cursor.extent(batch, partition)
+            && cursor.checked()
+            && Crc32c.of(cursor.address(memory), cursor.length()) != cursor.checksum()) {
+          return "partition " + partition + " in segment " + memory.id();
+        }
+      }
+    }
+    return null;
+  }
+
+  /**
    * Takes a reference of each of its regions, and of the one that its entry lies in.
    *
    * @return false, with nothing taken, if the output was freed already
@@ -91,11 +108,16 @@ public final class OwnOutput {
     chunk.region().release();
   }
 
-  List<Region> regions() {
+  /** Where its batches lie, in order. */
+  public List<Region> regions() {
     return regions;
   }
 
   ShuffleChunk chunk() {
     return chunk;
+  }
+
+  int entryOffset() {
+    return entryOffset;
   }
 }

@@ -106,9 +106,27 @@ final class ShuffleChunk {
     return offset;
   }
 
+  /**
+   * Writes an entry once more, of this chunk or another, whose batches lie elsewhere now.
+   *
+   * @throws CatalogException if the entry is damaged; nothing was written
+   */
+  int append(final ShuffleChunk from, final int entryOffset, final List<Region> regions) {
+    final int offset = heapEnd;
+    EntryImage.move(from.buffer, entryOffset, buffer, offset, usedSignals, regions);
+    usedSignals++;
+    heapEnd += from.entryBytes(entryOffset);
+    return offset;
+  }
+
+  /** Bytes of the entry at this offset. */
+  int entryBytes(final int entryOffset) {
+    return buffer.getInt(entryOffset + EntryLayout.BYTES_OFFSET);
+  }
+
   /** Points a cursor at the entry at this offset. */
   void open(final int entryOffset, final EntryCursor cursor) {
-    cursor.wrap(null, buffer, entryOffset, buffer.getInt(entryOffset + EntryLayout.BYTES_OFFSET));
+    cursor.wrap(null, buffer, entryOffset, entryBytes(entryOffset));
   }
 
   /** The signal of the entry at this offset. */

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.spill.Warmth;
 import io.zerohop.shuffle.transport.PathChooser;
 
 /** What all fetchers of a node share. Thread safe. */
@@ -10,4 +11,5 @@ public record FetchContext(
     Devices devices,
     PathChooser paths,
     LandingBudget landing,
-    FetchCounters counters) {}
+    FetchCounters counters,
+    Warmth warmth) {}

@@ -91,6 +91,7 @@ final class InPlaceWindow implements AutoCloseable {
       try {
         if (before == null || before.shuffleId() != block.shuffleId()) {
           shuffle = memory.catalog().shuffle(block.shuffleId());
+          context.warmth().touch(block.shuffleId());
           before = null;
         }
         if (before == null || before.mapId() != block.mapId()) {

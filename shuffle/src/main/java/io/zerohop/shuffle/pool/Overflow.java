@@ -2,6 +2,7 @@ package io.zerohop.shuffle.pool;
 
 import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
@@ -9,13 +10,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What found no room in a pool and went one tier down: one line in the log for each shuffle and
- * pool, with the key that would have made room, and how many bytes left the GPU. Thread safe.
+ * What found no room in a pool and went one tier down, as it was written or later: one line in the
+ * log for each shuffle and pool, with the key that would have made room, and how many bytes left
+ * the GPU. Thread safe.
  */
 public final class Overflow {
   private static final Logger LOG = LoggerFactory.getLogger(Overflow.class);
 
   private final Map<Integer, Set<Tier>> said = new HashMap<>();
+  private final Map<Integer, Set<Tier>> saidMoved = new HashMap<>();
   private final LongAdder deflected = new LongAdder();
 
   Overflow() {}
@@ -26,19 +29,51 @@ public final class Overflow {
    * @return whether it was said; it is once for each shuffle and pool
    */
   public boolean say(final int shuffleId, final Tier from, final PoolFullException reason) {
-    final boolean first;
-    synchronized (said) {
-      first = said.computeIfAbsent(shuffleId, id -> EnumSet.noneOf(Tier.class)).add(from);
-    }
+    final boolean first = isFirst(said, shuffleId, from);
     if (first) {
       LOG.warn(
           "shuffle {} has outgrown its {} here and goes on in {}: {}",
           shuffleId,
-          from == Tier.DEVICE ? "GPU memory" : "host memory",
-          from == Tier.DEVICE ? "host memory" : "files",
+          place(from),
+          below(from),
           reason.getMessage());
     }
     return first;
+  }
+
+  /**
+   * Says that map outputs of a shuffle make room for others.
+   *
+   * @param idleSeconds since it was last used
+   * @return whether it was said; it is once for each shuffle and pool
+   */
+  public boolean sayMoved(final int shuffleId, final Tier from, final long idleSeconds) {
+    final boolean first = isFirst(saidMoved, shuffleId, from);
+    if (first) {
+      LOG.info(
+          "shuffle {}, not used for {} s, leaves {} for {} to make room; a larger {} would keep it",
+          shuffleId,
+          idleSeconds,
+          place(from),
+          below(from),
+          from.sizeKey());
+    }
+    return first;
+  }
+
+  private static boolean isFirst(
+      final Map<Integer, Set<Tier>> known, final int shuffleId, final Tier from) {
+    synchronized (known) {
+      return known.computeIfAbsent(shuffleId, id -> EnumSet.noneOf(Tier.class)).add(from);
+    }
+  }
+
+  private static String place(final Tier tier) {
+    return tier == Tier.DEVICE ? "GPU memory" : "host memory";
+  }
+
+  private static String below(final Tier tier) {
+    return tier == Tier.DEVICE ? "host memory" : "files";
   }
 
   /** Counts bytes that went from the GPU to host memory instead. */
@@ -53,8 +88,10 @@ public final class Overflow {
 
   /** Says it anew if the shuffle comes back; it is gone now. */
   public void forget(final int shuffleId) {
-    synchronized (said) {
-      said.remove(shuffleId);
+    for (final Map<Integer, Set<Tier>> known : List.of(said, saidMoved)) {
+      synchronized (known) {
+        known.remove(shuffleId);
+      }
     }
   }
 }

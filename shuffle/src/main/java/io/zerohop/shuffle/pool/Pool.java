@@ -65,6 +65,11 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     this.keepEmptyNanos = keepEmpty.toNanos();
   }
 
+  /** What its memory is. */
+  public Tier tier() {
+    return tier;
+  }
+
   /** What to try once before an allocation is refused; called without the pool's lock. */
   public void onShortage(final Runnable action) {
     reclaim = action;
@@ -285,7 +290,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
             + state
             + (cause == null ? "" : ", and the device is out of memory")
             + "; raise "
-            + (tier == Tier.HOST ? "spark.zerohop.pool.size" : "spark.zerohop.device.pool.size"),
+            + tier.sizeKey(),
         bytes,
         cause);
   }

@@ -65,6 +65,15 @@ public final class Reclaimer {
     dropped.forEach(Region::release);
   }
 
+  /** Bytes of a tier that wait for readers. */
+  public synchronized long waitingBytes(final Tier tier) {
+    return waiting.stream()
+        .flatMap(retired -> retired.regions.stream())
+        .filter(region -> region.tier() == tier)
+        .mapToLong(Region::bytes)
+        .sum();
+  }
+
   /** Regions that wait for readers. */
   public synchronized int waitingRegions() {
     return regions;

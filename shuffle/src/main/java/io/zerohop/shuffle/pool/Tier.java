@@ -5,7 +5,18 @@ package io.zerohop.shuffle.pool;
  */
 public enum Tier {
   /** Shared host memory. */
-  HOST,
+  HOST("spark.zerohop.pool.size"),
   /** Memory of the executor's GPU. */
-  DEVICE
+  DEVICE("spark.zerohop.device.pool.size");
+
+  private final String sizeKey;
+
+  Tier(final String sizeKey) {
+    this.sizeKey = sizeKey;
+  }
+
+  /** The configuration key by which its pool is made larger; for messages. */
+  public String sizeKey() {
+    return sizeKey;
+  }
 }

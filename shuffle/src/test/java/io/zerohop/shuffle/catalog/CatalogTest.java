@@ -8,6 +8,7 @@ import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
+import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
@@ -15,6 +16,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -139,6 +142,72 @@ class CatalogTest {
     }
     catalog.unregister(SHUFFLE);
     assertThat(view.shuffle(SHUFFLE)).isNull();
+  }
+
+  @Test
+  void movedEntriesAreFoundAtAllTimes() throws Exception {
+    final List<Written> outputs = new ArrayList<>();
+    for (int i = 0; i < 500; i++) {
+      outputs.add(publish(i, 70, 1 + i % 3));
+    }
+    final AtomicBoolean moved = new AtomicBoolean();
+    final CompletableFuture<Integer> reader =
+        CompletableFuture.supplyAsync(
+            () -> {
+              final CatalogView view = view();
+              final EntryCursor cursor = new EntryCursor();
+              int rounds = 0;
+              for (; rounds == 0 || !moved.get(); rounds++) {
+                for (final Written output : outputs) {
+                  assertThat(view.shuffle(SHUFFLE).find(output.mapId(), cursor)).isTrue();
+                  assertThat(cursor.batches()).isEqualTo(output.batches().size());
+                }
+              }
+              return rounds;
+            });
+    for (final Written output : outputs) {
+      move(output);
+    }
+    moved.set(true);
+    assertThat(reader.get(60, TimeUnit.SECONDS)).isPositive();
+    final CatalogView view = view();
+    outputs.forEach(output -> check(view, output));
+    for (final Written output : outputs.subList(0, 10)) {
+      assertThat(catalog.remove(SHUFFLE, output.mapId())).isTrue();
+      assertThat(view.shuffle(SHUFFLE).find(output.mapId(), new EntryCursor())).isFalse();
+    }
+  }
+
+  /** Moves every second batch. */
+  private void move(final Written output) {
+    final OwnOutput before = catalog.find(SHUFFLE, output.mapId());
+    final List<Region> regions = new ArrayList<>(before.regions());
+    for (int batch = 0; batch < regions.size(); batch += 2) {
+      regions.set(batch, pool.allocate(regions.get(batch).bytes()));
+    }
+    assertThat(catalog.move(before, regions)).isTrue();
+    assertThat(catalog.find(SHUFFLE, output.mapId()).regions()).isEqualTo(regions);
+    for (int batch = 0; batch < regions.size(); batch += 2) {
+      output.batches().get(batch).place(regions.get(batch));
+    }
+  }
+
+  @Test
+  void whatIsGoneOrDamagedIsNotMoved() {
+    publish(1, 10, 1);
+    final OwnOutput output = catalog.find(SHUFFLE, 1);
+    final Region place = pool.allocate(1_000);
+    final UnsafeBuffer entry =
+        new UnsafeBuffer(output.chunk().region().address() + output.entryOffset(), 64);
+    entry.putInt(EntryLayout.HEADER_BYTES, entry.getInt(EntryLayout.HEADER_BYTES) ^ 1);
+    assertThatThrownBy(() -> catalog.move(output, List.of(place)))
+        .isInstanceOf(CatalogException.class)
+        .hasMessageContaining("damaged");
+    entry.putInt(EntryLayout.HEADER_BYTES, entry.getInt(EntryLayout.HEADER_BYTES) ^ 1);
+    assertThat(catalog.remove(output)).isTrue();
+    assertThat(catalog.remove(output)).isFalse();
+    assertThat(catalog.move(output, List.of(place))).isFalse();
+    place.release();
   }
 
   @Test

@@ -1,0 +1,261 @@
+package io.zerohop.shuffle.spill;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.MapOutputLease;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.NodeStats;
+import io.zerohop.shuffle.catalog.Catalog;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.pool.Reclaimer;
+import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Moves map outputs of shuffles that nobody uses one place down, coldest shuffle first, when a pool
+ * is nearly full. Whole map outputs go, and never while a lock is held; readers find the old place
+ * or the new one. A shuffle that is in use stays where it is: what finds no room then goes down as
+ * it is written, which costs as much and takes nothing from those who read.
+ *
+ * <p>{@link #round} belongs to one thread; everything else may be called by any.
+ */
+public final class Spiller implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Spiller.class);
+
+  /** A round goes on until so much less of a pool is used than made it begin. */
+  private static final double RELIEF = 0.2;
+
+  private static final Duration STORAGE_PAUSE = Duration.ofSeconds(10);
+
+  private final NodeConfig config;
+  private final Tiers tiers;
+  private final Catalog catalog;
+  private final Reclaimer reclaimer;
+  private final Warmth warmth;
+  private final Function<OwnOutput, MapOutputLease> leases;
+  private final ToHost toHost;
+  private final SpillCounters hostCounters = new SpillCounters();
+  private final SpillCounters fileCounters = new SpillCounters();
+
+  /** Outputs whose bytes are not what was written; their readers have to find that out. */
+  private final Set<OwnOutput> damaged = new HashSet<>();
+
+  private volatile boolean hostIsShort;
+  private volatile boolean deviceIsShort;
+  private volatile boolean stopped;
+  private boolean storageFailed;
+  private long storageFailedAt;
+
+  /**
+   * @param leases holds an output of the catalog's; gives null if it was freed
+   */
+  public Spiller(
+      final NodeConfig config,
+      final Devices devices,
+      final Tiers tiers,
+      final Catalog catalog,
+      final Reclaimer reclaimer,
+      final Warmth warmth,
+      final Function<OwnOutput, MapOutputLease> leases) {
+    this.config = config;
+    this.tiers = tiers;
+    this.catalog = catalog;
+    this.reclaimer = reclaimer;
+    this.warmth = warmth;
+    this.leases = leases;
+    this.toHost = new ToHost(devices, tiers, catalog, config.deviceLimit());
+  }
+
+  /** Notes that a pool has refused an allocation. Does not wait. */
+  public void shortage(final Tier tier) {
+    if (tier == Tier.DEVICE) {
+      deviceIsShort = true;
+    } else {
+      hostIsShort = true;
+    }
+  }
+
+  /** Makes room where it is needed; returns when there is enough or nothing cold is left. */
+  public void round() {
+    if (tiers.of(Tier.DEVICE) != null) {
+      final boolean wasShort = deviceIsShort;
+      deviceIsShort = false;
+      relieve(Tier.DEVICE, wasShort);
+    }
+    final boolean wasShort = hostIsShort;
+    hostIsShort = false;
+    relieve(Tier.HOST, wasShort);
+  }
+
+  private void relieve(final Tier tier, final boolean isShort) {
+    final Pool pool = tiers.of(tier);
+    final PoolStats stats = pool.stats();
+    final long used = stats.usedBytes() - reclaimer.waitingBytes(tier);
+    if (!isShort && used <= config.spillStart() * stats.limitBytes()) {
+      return;
+    }
+    final double wanted = (config.spillStart() - RELIEF) * stats.limitBytes();
+    free(tier, (long) (used - Math.max(0, wanted)));
+  }
+
+  /** Moves cold outputs out of a tier until so many bytes are on their way out. */
+  private void free(final Tier tier, final long wanted) {
+    if (tier == Tier.HOST && !canStore()) {
+      return;
+    }
+    long freed = 0;
+    for (final int shuffleId : coldest()) {
+      for (final OwnOutput output : catalog.outputs(shuffleId)) {
+        if (freed >= wanted || stopped) {
+          return;
+        }
+        if (isCold(shuffleId)) {
+          freed += moveDown(output, tier);
+        }
+      }
+    }
+  }
+
+  private boolean isCold(final int shuffleId) {
+    return warmth.idleNanos(shuffleId) >= config.spillIdle().toNanos();
+  }
+
+  private List<Integer> coldest() {
+    return catalog.shuffles().stream()
+        .filter(this::isCold)
+        .sorted(Comparator.comparingLong(warmth::idleNanos).reversed())
+        .toList();
+  }
+
+  /** Bytes that an output leaves in a tier, by moving one place down; 0 if it stays. */
+  private long moveDown(final OwnOutput output, final Tier tier) {
+    final long bytes =
+        output.regions().stream()
+            .filter(region -> region.tier() == tier)
+            .mapToLong(Region::bytes)
+            .sum();
+    if (bytes == 0) {
+      return 0;
+    }
+    try {
+      final boolean moved = tier == Tier.DEVICE ? toHost(output, bytes) : toFile(output, bytes);
+      return moved ? bytes : 0;
+    } catch (final ZerohopException e) {
+      if (!stopped) {
+        LOG.warn("{} stays where it is: {}", name(output), e.getMessage());
+      }
+      return 0;
+    }
+  }
+
+  private boolean toHost(final OwnOutput output, final long bytes) {
+    final long start = System.nanoTime();
+    boolean moved;
+    try {
+      moved = toHost.move(output);
+    } catch (final PoolFullException e) {
+      free(Tier.HOST, bytes);
+      try {
+        moved = toHost.move(output);
+      } catch (final PoolFullException full) {
+        LOG.debug("{} stays in GPU memory: {}", name(output), full.getMessage());
+        return false;
+      }
+    }
+    if (moved) {
+      hostCounters.add(bytes, System.nanoTime() - start);
+      say(output, Tier.DEVICE);
+    }
+    return moved;
+  }
+
+  private boolean toFile(final OwnOutput output, final long bytes) {
+    if (!canStore() || damaged.contains(output)) {
+      return false;
+    }
+    final ColdStorage storage = config.coldStorage();
+    final long start = System.nanoTime();
+    try (MapOutputLease lease = leases.apply(output)) {
+      if (lease == null || isDamaged(output)) {
+        return false;
+      }
+      storage.store(output.shuffleId(), output.mapId(), lease);
+      storageFailed = false;
+    } catch (final IOException e) {
+      pauseStorage(output, e);
+      return false;
+    }
+    if (!catalog.remove(output)) {
+      storage.drop(output.shuffleId(), output.mapId());
+      return false;
+    }
+    fileCounters.add(bytes, System.nanoTime() - start);
+    say(output, Tier.HOST);
+    return true;
+  }
+
+  /** Damage must not get a new checksum, by which it would look right. */
+  private boolean isDamaged(final OwnOutput output) {
+    final String damage = output.damage();
+    if (damage != null) {
+      damaged.add(output);
+      LOG.error("{} is damaged in memory and is not moved to a file: {}", name(output), damage);
+    }
+    return damage != null;
+  }
+
+  private boolean canStore() {
+    final boolean pausing =
+        storageFailed && System.nanoTime() - storageFailedAt < STORAGE_PAUSE.toNanos();
+    return config.coldStorage() != null && !pausing;
+  }
+
+  private void pauseStorage(final OwnOutput output, final IOException cause) {
+    storageFailed = true;
+    storageFailedAt = System.nanoTime();
+    LOG.warn(
+        "{} stays in memory since it could not be written to a file; nothing is moved to files for"
+            + " {} s. Make room in Spark's local directories (spark.local.dir): {}",
+        name(output),
+        STORAGE_PAUSE.toSeconds(),
+        cause.toString());
+  }
+
+  private void say(final OwnOutput output, final Tier from) {
+    final int shuffleId = output.shuffleId();
+    tiers.overflow().sayMoved(shuffleId, from, warmth.idleSeconds(shuffleId));
+  }
+
+  private static String name(final OwnOutput output) {
+    return "map output " + output.mapId() + " of shuffle " + output.shuffleId();
+  }
+
+  /** What went from GPU memory to host memory. */
+  public NodeStats.Spilled toHost() {
+    return hostCounters.sum();
+  }
+
+  /** What went from host memory to files. */
+  public NodeStats.Spilled toFiles() {
+    return fileCounters.sum();
+  }
+
+  /** Ends a round after the output that is on its way. Idempotent. */
+  @Override
+  public void close() {
+    stopped = true;
+  }
+}

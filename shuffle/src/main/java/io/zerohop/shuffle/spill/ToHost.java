@@ -1,0 +1,115 @@
+package io.zerohop.shuffle.spill;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.catalog.Catalog;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.agrona.UnsafeAccess;
+
+/** Moves map outputs from GPU memory to host memory, on streams of its own. For one thread. */
+final class ToHost {
+  private final Devices devices;
+  private final Tiers tiers;
+  private final Catalog catalog;
+  private final Duration limit;
+
+  /**
+   * @param limit of the copies of one map output
+   */
+  ToHost(final Devices devices, final Tiers tiers, final Catalog catalog, final Duration limit) {
+    this.devices = devices;
+    this.tiers = tiers;
+    this.catalog = catalog;
+    this.limit = limit;
+  }
+
+  /**
+   * Moves what a map output has in GPU memory.
+   *
+   * @return false if it was freed meanwhile
+   * @throws PoolFullException if host memory has no room for it
+   * @throws ZerohopException if it cannot be copied; it stays where it is
+   */
+  boolean move(final OwnOutput output) {
+    if (!output.retain()) {
+      return false;
+    }
+    final List<Region> fresh = new ArrayList<>();
+    final boolean[] underWay = {false};
+    boolean moved = false;
+    try {
+      final List<Region> regions = new ArrayList<>();
+      for (final Region region : output.regions()) {
+        final boolean far = region.tier() == Tier.DEVICE;
+        final Region place = far ? tiers.of(Tier.HOST).allocate(region.bytes()) : region;
+        regions.add(place);
+        if (far) {
+          fresh.add(place);
+        }
+      }
+      underWay[0] = true;
+      copy(output.regions(), regions, () -> underWay[0] = false);
+      moved = catalog.move(output, regions);
+      return moved;
+    } finally {
+      // Memory that a copy may still write or read is never given to others.
+      if (!underWay[0]) {
+        if (!moved) {
+          fresh.forEach(Region::release);
+        }
+        output.release();
+      }
+    }
+  }
+
+  /**
+   * Copies each region to where it is to lie.
+   *
+   * @param ended runs when no copy is under way any more, also if one has failed
+   */
+  private void copy(final List<Region> from, final List<Region> to, final Runnable ended) {
+    final CopyStream stream = devices.streams(Tier.DEVICE).take();
+    final List<Staged> staged = new ArrayList<>();
+    try {
+      final CopyBatch batch = stream.newBatch();
+      for (int i = 0; i < to.size(); i++) {
+        if (to.get(i) != from.get(i)) {
+          batch.add(from.get(i).address(), landing(to.get(i), staged), from.get(i).bytes());
+        }
+      }
+      stream.submit(batch);
+      stream.synchronize(limit);
+      staged.forEach(Staged::bringHome);
+    } finally {
+      stream.close();
+      ended.run();
+      staged.forEach(copy -> copy.buffer.close());
+    }
+  }
+
+  /** Where the GPU is to write what belongs into a region. */
+  private long landing(final Region to, final List<Staged> staged) {
+    if (to.memory().pin(devices.of(Tier.DEVICE))) {
+      return to.address();
+    }
+    final Staged copy = new Staged(devices.of(Tier.DEVICE).hostBuffer(to.bytes()), to);
+    staged.add(copy);
+    return copy.buffer.address();
+  }
+
+  private record Staged(HostBuffer buffer, Region to) {
+    void bringHome() {
+      UnsafeAccess.UNSAFE.copyMemory(buffer.address(), to.address(), to.bytes());
+    }
+  }
+}

@@ -1,0 +1,262 @@
+package io.zerohop.shuffle;
+
+import static io.zerohop.shuffle.TestNodes.eventually;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.pool.PoolStats;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.agrona.UnsafeAccess;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Map outputs that make room: what moves, what stays, and that readers never see a wrong byte. */
+class SpillTest {
+  private static final int PARTITIONS = 16;
+  private static final int MOST = 3_000;
+  private static final int BATCHES = 2;
+  private static final int SHUFFLE = 1;
+  private static final int OTHER_SHUFFLE = 2;
+  private static final long HOST_POOL = 4 << 20;
+  private static final long DEVICE_POOL = 1 << 20;
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final StoredBlocks storage = new StoredBlocks();
+  private final List<ShuffleNode> nodes = new ArrayList<>();
+
+  @AfterEach
+  void noLeaks() {
+    storage.goOn();
+    for (final ShuffleNode node : nodes) {
+      node.unregisterShuffle(SHUFFLE);
+      node.unregisterShuffle(OTHER_SHUFFLE);
+      TestNodes.assertNothingHeld(node);
+      node.close();
+    }
+    leaks.check();
+  }
+
+  private ShuffleNode node(final String executorId, final boolean gpu, final Duration idle) {
+    return node(executorId, gpu ? new FarDevice() : null, idle);
+  }
+
+  private ShuffleNode node(final String executorId, final FarDevice gpu, final Duration idle) {
+    final ShuffleNode node =
+        ShuffleNode.start(
+            TestNodes.config(base.resolve("s"), executorId)
+                .devicePoolBytes(DEVICE_POOL)
+                .deviceSegmentBytes(DEVICE_POOL / 4)
+                .poolBytes(HOST_POOL)
+                .segmentBytes(HOST_POOL / 4)
+                .spillStart(0.5)
+                .spillIdle(idle)
+                .coldStorage(storage)
+                .build(),
+            gpu);
+    nodes.add(node);
+    return node;
+  }
+
+  /** Writes outputs until a pool is used to so much of its limit; returns how many. */
+  private static int write(
+      final ShuffleNode node, final int shuffleId, final int first, final double part) {
+    int maps = 0;
+    do {
+      TestBlocks.write(node, shuffleId, first + maps, BATCHES, PARTITIONS, MOST);
+      maps++;
+    } while (used(pool(node)) < part);
+    return maps;
+  }
+
+  private static PoolStats pool(final ShuffleNode node) {
+    return node.hasGpu() ? node.stats().device() : node.stats().host();
+  }
+
+  private static double used(final PoolStats pool) {
+    return (double) pool.usedBytes() / pool.limitBytes();
+  }
+
+  private static BlockSource source(
+      final ShuffleNode owner, final int shuffleId, final int first, final int maps) {
+    return TestBlocks.source(
+        "owner", owner.location(), shuffleId, first, maps, BATCHES, PARTITIONS, MOST);
+  }
+
+  private Map<Path, Integer> read(
+      final ShuffleNode reader, final ShuffleNode owner, final int shuffleId, final int maps) {
+    return TestNodes.fetchAndCheck(
+        reader, storage, BATCHES, MOST, source(owner, shuffleId, 0, maps));
+  }
+
+  @Test
+  void coldOutputsLeaveTheGpuAndArePartOfTheNodeStill() {
+    final ShuffleNode owner = node("owner", true, Duration.ZERO);
+    final ShuffleNode reader = node("reader", true, Duration.ofHours(1));
+    final int maps = write(owner, SHUFFLE, 0, 0.7);
+    eventually("the pool is relieved", () -> used(owner.stats().device()) <= 0.5);
+    assertThat(owner.stats().toHost().outputs()).isPositive();
+    assertThat(owner.stats().toHost().bytes()).isPositive();
+    assertThat(owner.stats().mapOutputs()).isEqualTo(maps);
+    assertThat(read(reader, owner, SHUFFLE, maps)).containsOnlyKeys(Path.PEER);
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+    assertThat(owner.stats().toFiles().outputs()).isZero();
+  }
+
+  @Test
+  void whereTheGpuDoesNotReachHostSegmentsTheyGoByCopies() {
+    final FarDevice gpu = new FarDevice();
+    gpu.refusePins();
+    final ShuffleNode owner = node("owner", gpu, Duration.ZERO);
+    final int maps = write(owner, SHUFFLE, 0, 0.7);
+    eventually("the pool is relieved", () -> used(owner.stats().device()) <= 0.5);
+    assertThat(owner.stats().toHost().outputs()).isPositive();
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+  }
+
+  @Test
+  void coldOutputsLeaveHostMemoryForFiles() {
+    final ShuffleNode owner = node("owner", false, Duration.ZERO);
+    final ShuffleNode reader = node("reader", false, Duration.ofHours(1));
+    final int maps = write(owner, SHUFFLE, 0, 0.7);
+    eventually("the pool is relieved", () -> used(owner.stats().host()) <= 0.5);
+    eventually("both are counted", () -> owner.stats().toFiles().outputs() == storage.outputs());
+    assertThat(owner.stats().mapOutputs()).isEqualTo(maps - storage.outputs());
+    assertThat(read(reader, owner, SHUFFLE, maps)).containsOnlyKeys(Path.PEER, Path.STAGED);
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL, Path.STAGED);
+  }
+
+  @Test
+  void theColdestShuffleGoesFirstAndWarmOnesStay() {
+    final Duration idle = Duration.ofMillis(700);
+    final ShuffleNode owner = node("owner", false, idle);
+    final int old = write(owner, SHUFFLE, 0, 0.3);
+    final long written = System.nanoTime();
+    eventually("it is cold", () -> System.nanoTime() - written > 2 * idle.toNanos());
+    assertThat(storage.outputs()).as("there is room").isZero();
+    final int fresh = write(owner, OTHER_SHUFFLE, 0, 0.6);
+    eventually("the pool is relieved", () -> used(owner.stats().host()) <= 0.5);
+    assertThat(storage.outputs(SHUFFLE)).isPositive();
+    assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(Path.LOCAL);
+    assertThat(read(owner, owner, SHUFFLE, old)).containsKey(Path.STAGED);
+  }
+
+  @Test
+  void whatIsUsedStays() {
+    final ShuffleNode owner = node("owner", false, Duration.ofHours(1));
+    final int maps = write(owner, SHUFFLE, 0, 0.9);
+    assertThatThrownBy(() -> write(owner, SHUFFLE, maps, 2))
+        .hasMessageContaining("spark.zerohop.pool.size");
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+    assertThat(storage.outputs()).isZero();
+  }
+
+  @Test
+  void aRefusedAllocationMakesRoomAtOnce() {
+    final ShuffleNode owner = node("owner", false, Duration.ZERO);
+    storage.fail();
+    final int[] maps = {0};
+    assertThatThrownBy(() -> maps[0] += write(owner, SHUFFLE, maps[0], 2))
+        .hasMessageContaining("no room");
+    assertThat(storage.outputs()).isZero();
+    assertThat(owner.stats().toFiles().outputs()).isZero();
+    assertThat(used(owner.stats().host())).as("what cannot be stored stays").isGreaterThan(0.5);
+  }
+
+  @Test
+  void damageIsNotMovedToWhereItWouldLookRight() {
+    final ShuffleNode owner = node("owner", false, Duration.ofMillis(500));
+    final int maps = write(owner, SHUFFLE, 0, 0.45);
+    final int damaged = 1;
+    try (MapOutputLease lease = owner.lease(SHUFFLE, damaged)) {
+      final boolean[] done = {false};
+      for (int partition = 0; partition < PARTITIONS && !done[0]; partition++) {
+        lease.forEachExtent(
+            partition,
+            (address, length) -> {
+              if (!done[0]) {
+                final byte before = UnsafeAccess.UNSAFE.getByte(address);
+                UnsafeAccess.UNSAFE.putByte(address, (byte) (before ^ 4));
+                done[0] = true;
+              }
+            });
+      }
+    }
+    write(owner, OTHER_SHUFFLE, 0, 0.6);
+    eventually("those behind it have moved", () -> storage.outputs(SHUFFLE) > damaged + 1);
+    assertThat(owner.holds(SHUFFLE, damaged)).isTrue();
+    assertThatThrownBy(() -> read(owner, owner, SHUFFLE, maps))
+        .isInstanceOf(BlockFetchException.class)
+        .hasMessageContaining("damaged");
+  }
+
+  @Test
+  void aShuffleThatEndsWhileItIsStoredLeavesNothing() {
+    final ShuffleNode owner = node("owner", false, Duration.ZERO);
+    storage.holdBack();
+    write(owner, SHUFFLE, 0, 0.6);
+    eventually("one is being stored", () -> storage.storing() > 0);
+    owner.unregisterShuffle(SHUFFLE);
+    storage.goOn();
+    eventually("it was dropped", () -> storage.drops() > 0);
+    assertThat(storage.outputs()).isZero();
+  }
+
+  /** Everything moves all the time, on two nodes whose readers read both. */
+  @Test
+  void readersNeverSeeAWrongByteWhileOutputsMove() throws Exception {
+    final List<ShuffleNode> both =
+        List.of(node("owner", true, Duration.ZERO), node("reader", true, Duration.ZERO));
+    final int maps = 60;
+    final AtomicBoolean written = new AtomicBoolean();
+    final ExecutorService threads = Executors.newFixedThreadPool(4);
+    try {
+      final List<Future<?>> work = new ArrayList<>();
+      for (final ShuffleNode owner : both) {
+        final int[] done = {0};
+        for (; done[0] < 10; done[0]++) {
+          TestBlocks.write(owner, SHUFFLE, done[0], BATCHES, PARTITIONS, MOST);
+        }
+        for (final ShuffleNode reader : both) {
+          work.add(
+              threads.submit(
+                  () -> {
+                    for (int round = 0; round < 3 || !written.get(); round++) {
+                      read(reader, owner, SHUFFLE, 10);
+                    }
+                  }));
+        }
+      }
+      for (int map = 0; map < maps; map++) {
+        for (final ShuffleNode owner : both) {
+          TestBlocks.write(owner, OTHER_SHUFFLE, map, BATCHES, PARTITIONS, MOST);
+        }
+        TimeUnit.MILLISECONDS.sleep(10);
+      }
+      written.set(true);
+      for (final Future<?> each : work) {
+        each.get(60, TimeUnit.SECONDS);
+      }
+    } finally {
+      threads.shutdownNow();
+      assertThat(threads.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
+    }
+    for (final ShuffleNode owner : both) {
+      assertThat(owner.stats().toHost().outputs()).isPositive();
+      assertThat(read(owner, owner, OTHER_SHUFFLE, maps)).isNotEmpty();
+    }
+    assertThat(storage.outputs()).isPositive();
+  }
+}

@@ -1,0 +1,113 @@
+package io.zerohop.shuffle;
+
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.spill.ColdStorage;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Files of the tests: map outputs that had to leave memory, and the way to their blocks. */
+final class StoredBlocks implements ColdStorage, StagedTransport {
+  private final Map<StoredOutput, byte[][]> stored = new ConcurrentHashMap<>();
+  private final AtomicInteger storing = new AtomicInteger();
+  private final AtomicInteger drops = new AtomicInteger();
+  private volatile CountDownLatch gate = new CountDownLatch(0);
+  private volatile boolean fails;
+
+  @Override
+  public void store(final int shuffleId, final long mapId, final MapOutputLease output)
+      throws IOException {
+    if (fails) {
+      throw new IOException("No space left on device");
+    }
+    storing.incrementAndGet();
+    final byte[][] blocks = new byte[output.partitions()][];
+    for (int partition = 0; partition < blocks.length; partition++) {
+      try (InputStream in = output.stream(partition)) {
+        blocks[partition] = in.readAllBytes();
+      }
+    }
+    try {
+      if (!gate.await(30, TimeUnit.SECONDS)) {
+        throw new IOException("held back for too long");
+      }
+    } catch (final InterruptedException e) {
+      throw new IOException(e);
+    }
+    stored.put(new StoredOutput(shuffleId, mapId), blocks);
+  }
+
+  @Override
+  public void drop(final int shuffleId, final long mapId) {
+    stored.remove(new StoredOutput(shuffleId, mapId));
+    drops.incrementAndGet();
+  }
+
+  /** Blocks of both owners of a test are the same, so it does not matter who stored them. */
+  @Override
+  public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
+    for (final Block block : blocks) {
+      final byte[][] output = stored.get(new StoredOutput(block.shuffleId(), block.mapId()));
+      if (output == null) {
+        sink.failed(block, new IOException(block + " was never stored"));
+      } else {
+        sink.arrived(block, payload(output[block.partition()]));
+      }
+    }
+  }
+
+  private static StagedPayload payload(final byte[] bytes) {
+    return new StagedPayload() {
+      @Override
+      public long bytes() {
+        return bytes.length;
+      }
+
+      @Override
+      public InputStream open() {
+        return new ByteArrayInputStream(bytes);
+      }
+
+      @Override
+      public void release() {}
+    };
+  }
+
+  /** From now on nothing can be stored. */
+  void fail() {
+    fails = true;
+  }
+
+  /** From now on nothing is complete before {@link #goOn}. */
+  void holdBack() {
+    gate = new CountDownLatch(1);
+  }
+
+  void goOn() {
+    gate.countDown();
+  }
+
+  /** How many outputs somebody has begun to store. */
+  int storing() {
+    return storing.get();
+  }
+
+  int drops() {
+    return drops.get();
+  }
+
+  int outputs() {
+    return stored.size();
+  }
+
+  int outputs(final int shuffleId) {
+    return (int) stored.keySet().stream().filter(name -> name.shuffleId() == shuffleId).count();
+  }
+}
