@@ -35,7 +35,10 @@ final class ExecutorMetrics implements Source {
   /** Adds the gauges of the executor's blocks in memory. */
   void watch(final ShuffleNode node) {
     pool("pool.host", node, NodeStats::host);
+    spilled("spill.files", node, NodeStats::toFiles);
+    gauge("landing.wait.nanos", node, NodeStats::landingWaitNanos);
     if (node.hasGpu()) {
+      spilled("spill.host", node, NodeStats::toHost);
       pool("pool.device", node, NodeStats::device);
       gauge("pool.device.overflow.bytes", node, NodeStats::deflectedBytes);
     }
@@ -58,6 +61,15 @@ final class ExecutorMetrics implements Source {
     gauge(name + ".limit.bytes", node, stats -> pool.apply(stats).limitBytes());
     gauge(name + ".used.bytes", node, stats -> pool.apply(stats).usedBytes());
     gauge(name + ".peak.bytes", node, stats -> pool.apply(stats).peakBytes());
+  }
+
+  private void spilled(
+      final String name,
+      final ShuffleNode node,
+      final Function<NodeStats, NodeStats.Spilled> spilled) {
+    gauge(name + ".outputs", node, stats -> spilled.apply(stats).outputs());
+    gauge(name + ".bytes", node, stats -> spilled.apply(stats).bytes());
+    gauge(name + ".nanos", node, stats -> spilled.apply(stats).nanos());
   }
 
   private void gauge(

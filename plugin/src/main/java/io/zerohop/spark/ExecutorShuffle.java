@@ -88,11 +88,11 @@ final class ExecutorShuffle implements AutoCloseable {
       final byte[] secret,
       final ZerohopBlockResolver resolver,
       final MapOutputFiles files) {
-    return new ExecutorShuffle(env, conf, startNode(env, conf, secret), resolver, files);
+    return new ExecutorShuffle(env, conf, startNode(env, conf, secret, files), resolver, files);
   }
 
   private static ShuffleNode startNode(
-      final SparkEnv env, final SparkConf conf, final byte[] secret) {
+      final SparkEnv env, final SparkConf conf, final byte[] secret, final MapOutputFiles files) {
     final String socketDir = ZerohopConf.SOCKET_DIR.get(conf);
     final long poolBytes = PoolSizing.poolBytes(conf);
     final NodeConfig.Builder config =
@@ -113,7 +113,10 @@ final class ExecutorShuffle implements AutoCloseable {
             .deviceLimit(Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)))
             .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
             .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
-            .landingBytes(ZerohopConf.LANDING_SIZE.get(conf));
+            .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
+            .spillStart(ZerohopConf.SPILL_START.get(conf))
+            .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
+            .coldStorage(files);
     CudaDevice device = null;
     boolean handedOver = false;
     try {

@@ -60,6 +60,24 @@ public final class ZerohopConf {
               + " memory is slow to write to, before it goes back to the system.",
           text -> atLeast(0, millis(text)));
 
+  public static final ConfEntry<Double> SPILL_START =
+      new ConfEntry<>(
+          PREFIX + "spill.start",
+          "fraction from 0 to 1",
+          "0.8",
+          "From which part of a pool on shuffles that nobody uses leave it for the place below: GPU"
+              + " memory for host memory, host memory for files; 1 keeps them where they are.",
+          ZerohopConf::fraction);
+
+  public static final ConfEntry<Long> SPILL_IDLE =
+      new ConfEntry<>(
+          PREFIX + "spill.idle",
+          "duration",
+          "3s",
+          "How long a shuffle has to be neither written nor read by an executor before that"
+              + " executor moves it.",
+          text -> atLeast(0, millis(text)));
+
   public static final ConfEntry<Long> WRITE_BUFFER =
       new ConfEntry<>(
           PREFIX + "write.buffer",
@@ -225,6 +243,8 @@ public final class ZerohopConf {
           POOL_SIZE,
           SEGMENT_SIZE,
           SEGMENT_IDLE,
+          SPILL_START,
+          SPILL_IDLE,
           WRITE_BUFFER,
           PATHS,
           CHECKSUM,
@@ -306,6 +326,14 @@ public final class ZerohopConf {
   private static long within(final long least, final long most, final long value) {
     if (value < least || value > most) {
       throw new IllegalArgumentException("must be from " + least + " to " + most);
+    }
+    return value;
+  }
+
+  private static double fraction(final String text) {
+    final double value = Double.parseDouble(text);
+    if (!(value >= 0 && value <= 1)) {
+      throw new IllegalArgumentException("must be from 0 to 1");
     }
     return value;
   }

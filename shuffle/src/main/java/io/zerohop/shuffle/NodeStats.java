@@ -20,6 +20,7 @@ import java.util.function.ToLongFunction;
  * @param peers peers whose memory this node may read now
  * @param mappedPeerSegments peers' segments that are mapped now, their root segments included
  * @param landingBytes bytes reserved for staged blocks now
+ * @param landingWaitNanos time that readers waited for such memory, since the start
  * @param local blocks handed out in place from own memory
  * @param peer blocks handed out in place from peers' memory
  * @param staged blocks handed out that were staged
@@ -38,6 +39,7 @@ public record NodeStats(
     int peers,
     int mappedPeerSegments,
     long landingBytes,
+    long landingWaitNanos,
     Moved local,
     Moved peer,
     Moved staged) {

@@ -356,6 +356,7 @@ public final class ShuffleNode implements AutoCloseable {
         peers.connected(),
         peers.mappings(),
         landing.reserved(),
+        landing.waitedNanos(),
         counters.moved(Path.LOCAL),
         counters.moved(Path.PEER),
         counters.moved(Path.STAGED));

@@ -15,13 +15,24 @@ class PressureSuite extends AnyFunSuite {
   private val Least = 1L << 20
 
   for (percent <- Seq(1, 5, 20, 60)) test(s"pools of $percent % of a shuffle's bytes") {
+    press(percent)
+  }
+
+  for (percent <- Seq(5, 60)) test(s"pools of $percent % that move what is in use") {
+    val always = Seq("spark.zerohop.spill.idle" -> "0", "spark.zerohop.spill.start" -> "0.5")
+    assert(press(percent, always: _*) > 0)
+  }
+
+  /** Returns how many map outputs left memory after they had been written. */
+  private def press(percent: Int, settings: (String, String)*): Long = {
     val pool = math.max(Least, Pressure(0).bytes * percent / 100 / Executors)
-    Cluster.withCluster(
-      Executors,
+    val sizes = Seq(
       "spark.zerohop.pool.size" -> s"${pool}b",
       "spark.zerohop.segment.size" -> s"${math.max(Least, pool / 4)}b",
-      "spark.zerohop.write.buffer" -> "256k") { cluster =>
-      Soak.repeat(s"pool of $percent %", Soak.longRuns) { run =>
+      "spark.zerohop.write.buffer" -> "256k")
+    Cluster.withCluster(Executors, sizes ++ settings: _*) { cluster =>
+      val fault = s"pool of $percent %" + settings.map { case (key, value) => s", $key=$value" }.mkString
+      Soak.repeat(fault, Soak.longRuns) { run =>
         val pressure = Pressure(seed = run * 100 + percent)
         val (answer, seen) =
           cluster.counted(s"pressure $percent % run $run", Limit)(pressure.answer(cluster.sc))
@@ -36,6 +47,7 @@ class PressureSuite extends AnyFunSuite {
         cluster.assertNothingHeld()
         seen.failedTasks
       }
+      cluster.gauges("spill.files.outputs").values.sum
     }
   }
 }

@@ -58,6 +58,10 @@ object SparkInternals {
   def requestExecutors(sc: SparkContext, total: Int): Boolean =
     sc.requestTotalExecutors(total, 0, Map.empty)
 
+  /** Folders in which this process keeps its files. */
+  def localDirs: Seq[String] =
+    SparkEnv.get.blockManager.diskBlockManager.localDirs.map(_.getPath).toSeq
+
   /** Waits until listeners have seen every event so far. */
   def awaitListeners(sc: SparkContext): Unit = sc.listenerBus.waitUntilEmpty(30000)
 

@@ -1,28 +1,37 @@
 package io.zerohop.spark.staged;
 
 import io.zerohop.shuffle.MapOutputLease;
+import io.zerohop.shuffle.spill.ColdStorage;
 import io.zerohop.spark.NativeBytes;
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.zip.CRC32C;
+import java.util.zip.CheckedInputStream;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.storage.ShuffleBlockId;
 
 /**
  * Map outputs as files in Spark's own format (one data file, one index) in Spark's local
- * directories: those that found no room in memory, and those that somebody must read through
- * Spark's block transfer service. Spark's index resolver serves them. Thread safe.
+ * directories: those that found no room in memory or had to leave it, and those that somebody must
+ * read through Spark's block transfer service. Spark's index resolver serves them, after a look at
+ * their checksums, which are kept here: 4 bytes for each partition. Thread safe.
  */
-public final class MapOutputFiles {
+public final class MapOutputFiles implements ColdStorage {
   private final IndexShuffleBlockResolver index;
-  private final Map<Integer, Set<Long>> written = new ConcurrentHashMap<>();
+
+  /** Checksums of the partitions, as stored, by shuffle and map. */
+  private final Map<Integer, Map<Long, int[]>> written = new ConcurrentHashMap<>();
+
   private final LongAdder bytes = new LongAdder();
   private final Map<String, Object> writing = new ConcurrentHashMap<>();
 
@@ -32,7 +41,34 @@ public final class MapOutputFiles {
 
   /** Whether this class wrote a file for the map output. */
   public boolean holds(final int shuffleId, final long mapId) {
-    return written.getOrDefault(shuffleId, Set.of()).contains(mapId);
+    return checksums(shuffleId, mapId) != null;
+  }
+
+  private int[] checksums(final int shuffleId, final long mapId) {
+    return written.getOrDefault(shuffleId, Map.of()).get(mapId);
+  }
+
+  /**
+   * Makes sure that a block of a file that this class wrote is what was written.
+   *
+   * @param stored the block, as Spark's resolver found it
+   * @throws IOException if it is not, or cannot be read
+   */
+  public void verify(final ShuffleBlockId id, final ManagedBuffer stored) throws IOException {
+    final int[] expected = checksums(id.shuffleId(), id.mapId());
+    if (expected == null) {
+      return;
+    }
+    final CRC32C actual = new CRC32C();
+    try (InputStream in = new CheckedInputStream(stored.createInputStream(), actual)) {
+      in.transferTo(OutputStream.nullOutputStream());
+    }
+    if ((int) actual.getValue() != expected[id.reduceId()]) {
+      throw new IOException(
+          String.format(
+              "%s is damaged in its file %s: CRC32C is %08x instead of %08x",
+              id, stored, (int) actual.getValue(), expected[id.reduceId()]));
+    }
   }
 
   /** Bytes of all map outputs that were written to files, since the start. */
@@ -59,6 +95,7 @@ public final class MapOutputFiles {
     final File temporary = index.createTempFile(index.getDataFile(shuffleId, mapId));
     try {
       final long[] lengths = new long[partitions];
+      final int[] checksums = new int[partitions];
       try (CountingFile out = new CountingFile(temporary)) {
         for (int partition = 0; partition < partitions; partition++) {
           final ShuffleBlockId id = new ShuffleBlockId(shuffleId, mapId, partition);
@@ -68,19 +105,21 @@ public final class MapOutputFiles {
             source.writeTo(partition, part);
           }
           lengths[partition] = out.bytes() - start;
+          checksums[partition] = out.takeChecksum();
         }
         bytes.add(out.bytes());
       }
       index.writeMetadataFileAndCommit(shuffleId, mapId, lengths, new long[0], temporary);
-      written.computeIfAbsent(shuffleId, id -> ConcurrentHashMap.newKeySet()).add(mapId);
+      written.computeIfAbsent(shuffleId, id -> new ConcurrentHashMap<>()).put(mapId, checksums);
       return lengths;
     } finally {
       Files.deleteIfExists(temporary.toPath());
     }
   }
 
-  /** Writes a map output that lies in memory, unless that has been done; the memory stays. */
-  public void materialise(final int shuffleId, final long mapId, final MapOutputLease output)
+  /** Writes a map output that lies in memory, unless that has been done. */
+  @Override
+  public void store(final int shuffleId, final long mapId, final MapOutputLease output)
       throws IOException {
     final String key = shuffleId + "_" + mapId;
     try {
@@ -104,7 +143,7 @@ public final class MapOutputFiles {
   public static void copyExtents(
       final java.util.function.Consumer<io.zerohop.shuffle.ExtentConsumer> extents,
       final NativeBytes bytes,
-      final java.io.OutputStream out)
+      final OutputStream out)
       throws IOException {
     try {
       extents.accept(
@@ -120,11 +159,19 @@ public final class MapOutputFiles {
     }
   }
 
+  @Override
+  public void drop(final int shuffleId, final long mapId) {
+    final Map<Long, int[]> known = written.get(shuffleId);
+    if (known != null && known.remove(mapId) != null) {
+      index.removeDataByMap(shuffleId, mapId);
+    }
+  }
+
   /** Deletes the files of a shuffle. */
   public void unregisterShuffle(final int shuffleId) {
-    final Set<Long> mapIds = written.remove(shuffleId);
-    if (mapIds != null) {
-      mapIds.forEach(mapId -> index.removeDataByMap(shuffleId, mapId));
+    final Map<Long, int[]> known = written.remove(shuffleId);
+    if (known != null) {
+      known.keySet().forEach(mapId -> index.removeDataByMap(shuffleId, mapId));
     }
   }
 }

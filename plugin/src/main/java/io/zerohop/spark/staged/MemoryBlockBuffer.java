@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
+import java.util.function.Supplier;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.buffer.NioManagedBuffer;
@@ -24,11 +25,17 @@ final class MemoryBlockBuffer extends ManagedBuffer {
 
   private final ShuffleNode node;
   private final ShuffleBlockId id;
+  private final Supplier<ManagedBuffer> inFile;
   private ManagedBuffer wrapped;
 
-  MemoryBlockBuffer(final ShuffleNode node, final ShuffleBlockId id) {
+  /**
+   * @param inFile gives the block if it has left memory when it is asked for
+   */
+  MemoryBlockBuffer(
+      final ShuffleNode node, final ShuffleBlockId id, final Supplier<ManagedBuffer> inFile) {
     this.node = node;
     this.id = id;
+    this.inFile = inFile;
   }
 
   private synchronized ManagedBuffer wrapped() {
@@ -41,7 +48,7 @@ final class MemoryBlockBuffer extends ManagedBuffer {
   private ManagedBuffer wrap() {
     try (MapOutputLease output = node.lease(id.shuffleId(), id.mapId())) {
       if (output == null) {
-        throw new IllegalStateException(id + " is not in this executor's memory any more");
+        return inFile.get();
       }
       final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
       try (InputStream plain = output.stream(id.reduceId());

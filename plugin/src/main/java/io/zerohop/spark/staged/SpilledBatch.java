@@ -6,6 +6,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
+import java.util.zip.CRC32C;
+import java.util.zip.CheckedInputStream;
 import org.apache.spark.network.util.LimitedInputStream;
 import org.apache.spark.serializer.SerializerManager;
 
@@ -18,12 +20,14 @@ public final class SpilledBatch implements AutoCloseable {
   private final File file;
   private final SerializerManager serializers;
   private final long[] ends;
+  private final int[] checksums;
   private FileInputStream in;
 
   private SpilledBatch(final File file, final SerializerManager serializers, final int partitions) {
     this.file = file;
     this.serializers = serializers;
     this.ends = new long[partitions];
+    this.checksums = new int[partitions];
   }
 
   /** Writes all partitions of {@code source} to {@code file}, which is deleted if that fails. */
@@ -41,6 +45,7 @@ public final class SpilledBatch implements AutoCloseable {
           source.writeTo(partition, part);
         }
         batch.ends[partition] = out.bytes();
+        batch.checksums[partition] = out.takeChecksum();
       }
       return batch;
     } catch (final IOException | RuntimeException e) {
@@ -54,7 +59,11 @@ public final class SpilledBatch implements AutoCloseable {
     return ends.length == 0 ? 0 : ends[ends.length - 1];
   }
 
-  /** Copies the plain bytes of a partition. */
+  /**
+   * Copies the plain bytes of a partition.
+   *
+   * @throws IOException also if they are not what was written
+   */
   public void writeTo(final int partition, final OutputStream out) throws IOException {
     final long start = partition == 0 ? 0 : ends[partition - 1];
     final long length = ends[partition] - start;
@@ -65,9 +74,14 @@ public final class SpilledBatch implements AutoCloseable {
       in = new FileInputStream(file);
     }
     in.getChannel().position(start);
-    try (InputStream plain =
-        serializers.wrapForEncryption(new LimitedInputStream(in, length, false))) {
+    final CheckedInputStream stored =
+        new CheckedInputStream(new LimitedInputStream(in, length, false), new CRC32C());
+    try (InputStream plain = serializers.wrapForEncryption(stored)) {
       plain.transferTo(out);
+    }
+    if ((int) stored.getChecksum().getValue() != checksums[partition]) {
+      throw new IOException(
+          "partition " + partition + " of the spilled batch " + file + " is damaged");
     }
   }
 

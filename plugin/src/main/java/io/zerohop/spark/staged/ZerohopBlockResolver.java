@@ -67,11 +67,27 @@ public final class ZerohopBlockResolver
       if (buffer != null) {
         return buffer;
       }
+      return inFile(id, dirs);
+    }
+    if (blockId instanceof ShuffleBlockBatchId id) {
       ensureFile(id.shuffleId(), id.mapId());
-    } else if (blockId instanceof ShuffleBlockBatchId id) {
-      ensureFile(id.shuffleId(), id.mapId());
+      for (int reduceId = id.startReduceId(); reduceId < id.endReduceId(); reduceId++) {
+        inFile(new ShuffleBlockId(id.shuffleId(), id.mapId(), reduceId), dirs);
+      }
     }
     return index.getBlockData(blockId, dirs);
+  }
+
+  /** A block of a map output's file, which is written first if need be; verified. */
+  private ManagedBuffer inFile(final ShuffleBlockId id, final Option<String[]> dirs) {
+    ensureFile(id.shuffleId(), id.mapId());
+    final ManagedBuffer stored = index.getBlockData(id, dirs);
+    try {
+      files.verify(id, stored);
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return stored;
   }
 
   /** A block of a map output in memory, if it is not so large that it had better be a file. */
@@ -83,7 +99,7 @@ public final class ZerohopBlockResolver
     try (MapOutputLease output = memory.lease(id.shuffleId(), id.mapId())) {
       return output == null || output.bytes(id.reduceId()) > MemoryBlockBuffer.MAX_PLAIN_BYTES
           ? null
-          : new MemoryBlockBuffer(memory, id);
+          : new MemoryBlockBuffer(memory, id, () -> inFile(id, Option.empty()));
     }
   }
 
@@ -94,7 +110,7 @@ public final class ZerohopBlockResolver
     }
     try (MapOutputLease output = memory.lease(shuffleId, mapId)) {
       if (output != null) {
-        files.materialise(shuffleId, mapId, output);
+        files.store(shuffleId, mapId, output);
       }
     } catch (final IOException e) {
       throw new UncheckedIOException(

@@ -18,6 +18,7 @@ public final class LandingBudget {
 
   private final long limit;
   private long reserved;
+  private long waitedNanos;
 
   /**
    * @param limit most bytes that may be reserved without waiting
@@ -42,7 +43,18 @@ public final class LandingBudget {
    */
   synchronized void reserve(
       final long bytes, final Duration patience, final BooleanSupplier cancelled) {
-    final long deadline = System.nanoTime() + patience.toNanos();
+    if (tryReserve(bytes)) {
+      return;
+    }
+    final long start = System.nanoTime();
+    try {
+      await(bytes, start + patience.toNanos(), cancelled);
+    } finally {
+      waitedNanos += System.nanoTime() - start;
+    }
+  }
+
+  private void await(final long bytes, final long deadline, final BooleanSupplier cancelled) {
     while (!tryReserve(bytes)) {
       final long left = deadline - System.nanoTime();
       if (left <= 0) {
@@ -72,6 +84,11 @@ public final class LandingBudget {
   /** Most bytes that may be reserved without waiting. */
   long limit() {
     return limit;
+  }
+
+  /** Time that all callers of {@link #reserve} together have waited. */
+  public synchronized long waitedNanos() {
+    return waitedNanos;
   }
 
   /** Bytes that are reserved. */
