@@ -11,6 +11,8 @@
 #   rapids.sh checksums DIR KIT OUT
 #                                  row checksums: who runs again when an executor is lost (needs two
 #                                  GPUs), and what they cost
+#   rapids.sh memory DIR KIT OUT   exchanges that GPU memory has no room for, beside files; no task may
+#                                  fail
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
 #   rapids.sh faults DIR KIT OUT   the suites of io.zerohop.spark.gpu: faults, odd queries and settings;
 #                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1
@@ -24,7 +26,7 @@
 #   CORES    how many tasks an executor runs at a time (8; bench and demo 16)
 #   LIMIT    how many seconds one application may take (150)
 #   MORE     further arguments of spark-submit
-# For bench, and the last three for checksums, too, which times TURNS (2) of each:
+# For bench, and the last three for checksums, which times TURNS (2) of each, and memory, too:
 #   CONTENDERS  zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA;
 #               "zerohop+arena" uses RAPIDS' ARENA pool
 #   ROUNDS      5
@@ -53,7 +55,7 @@ case "$command" in
   pack)
     [ $# -eq 2 ] || usage
     pack "$2" ;;
-  check | paths | bench | demo | proof | checksums | rows | faults | tpch)
+  check | paths | bench | demo | proof | checksums | memory | rows | faults | tpch)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command" ;;

@@ -4,7 +4,7 @@
 #
 #   run.sh pack DIR           collects everything into DIR (at most 60 MiB); needs the built tree
 #   run.sh test PACK OUT      the test suites on this GPU host; JUnit XML in OUT
-#   run.sh bench PACK OUT [gather|alltoall|signal]
+#   run.sh bench PACK OUT [gather|alltoall|signal|host_link]
 #                             the benchmarks; one JSON file each in OUT
 #   run.sh sanitize PACK OUT  the contract suite under compute-sanitizer; needs a CUDA toolkit
 #

@@ -40,6 +40,21 @@ def bench(file):
     return rows
 
 
+def memory(file):
+    """Exchanges with more and with less room, and where their bytes went."""
+    rows = bench(file)
+    for case in dict.fromkeys(row["case"] for row in rows):
+        group = [row for row in rows if row["case"] == case]
+        spilled, nanos = (sum(row[f"spill_host_{what}"] for row in group) for what in ("bytes", "nanos"))
+        print(f"{case:<14} device peak {max(row['pool_device_peak_bytes'] for row in group) / 1e6:.0f} MB, "
+              f"overflow {middle(group, 'overflow_bytes') / 1e6:.0f} MB, of it to files "
+              f"{middle(group, 'overflow_file_bytes') / 1e6:.0f}; staged {middle(group, 'staged_bytes') / 1e6:.0f}; "
+              f"moved to host {spilled / 1e6:.0f} MB at {spilled / max(1, nanos):.1f} GB/s, to files "
+              f"{sum(row['spill_files_bytes'] for row in group) / 1e6:.0f} MB; "
+              f"failed tasks {sum(row['failed_tasks'] for row in group)}")
+    return rows
+
+
 def checksums(retry, timings):
     """Who ran again when an executor was lost, and what exchanges cost, without checksums and with."""
     rows = []

@@ -7,8 +7,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageCompleted;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -24,20 +26,24 @@ public final class GpuBenchApp {
   private static final long SETTLE_MS = 300;
 
   private final SparkSession spark;
+  private final JavaSparkContext context;
   private final String shuffle;
   private final Path out;
   private final int maps;
   private final StageTimes times = new StageTimes();
   private final ShuffleMeter meter = new ShuffleMeter();
+  private final OverflowMeter overflow = new OverflowMeter();
 
   private GpuBenchApp(
       final SparkSession spark, final String shuffle, final Path out, final int maps) {
     this.spark = spark;
+    this.context = new JavaSparkContext(spark.sparkContext());
     this.shuffle = shuffle;
     this.out = out;
     this.maps = maps;
     spark.sparkContext().addSparkListener(times);
     spark.sparkContext().addSparkListener(meter);
+    spark.sparkContext().addSparkListener(overflow);
   }
 
   /** Sums the durations of stages by what they do with shuffles. */
@@ -45,6 +51,12 @@ public final class GpuBenchApp {
     private long writeMs;
     private long readMs;
     private long bytes;
+    private int failedTasks;
+
+    @Override
+    public synchronized void onTaskEnd(final SparkListenerTaskEnd end) {
+      failedTasks += end.taskInfo().successful() ? 0 : 1;
+    }
 
     @Override
     public synchronized void onStageCompleted(final SparkListenerStageCompleted completed) {
@@ -66,6 +78,7 @@ public final class GpuBenchApp {
       writeMs = 0;
       readMs = 0;
       bytes = 0;
+      failedTasks = 0;
     }
 
     synchronized void put(final Map<String, Object> row) {
@@ -73,6 +86,7 @@ public final class GpuBenchApp {
       row.put("read_ms", readMs);
       row.put("exchange_ms", writeMs + readMs);
       row.put("shuffle_bytes", bytes);
+      row.put("failed_tasks", failedTasks);
     }
   }
 
@@ -111,8 +125,10 @@ public final class GpuBenchApp {
 
   private void run(final Step step, final String name, final int iteration) throws Exception {
     final String query = GpuExchanges.query(name, step.millions * 1_000_000, maps, step.partitions);
-    times.reset();
     meter.reset();
+    overflow.reset();
+    final TierGauges before = TierGauges.ask(context);
+    times.reset();
     final long start = System.nanoTime();
     final List<Row> result = spark.sql(query).collectAsList();
     final double seconds = (System.nanoTime() - start) / 1e9;
@@ -131,6 +147,9 @@ public final class GpuBenchApp {
     row.put("local_bytes", outcome.localBytes());
     row.put("peer_bytes", outcome.peerBytes());
     row.put("staged_bytes", outcome.stagedBytes());
+    row.put("overflow_bytes", overflow.spilledBytes());
+    row.put("overflow_file_bytes", overflow.fileBytes());
+    TierGauges.ask(context).put(row, before);
     row.put("result", new ArrayList<>(result).toString());
     JsonLines.append(out, row);
     System.gc(); // Lets Spark drop the shuffle's blocks.

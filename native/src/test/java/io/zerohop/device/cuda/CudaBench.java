@@ -10,7 +10,7 @@ import jcuda.driver.JCudaDriver;
 public final class CudaBench {
   private CudaBench() {}
 
-  /** Arguments: commit, folder for the JSON, driver, link, gather|alltoall|signal|all. */
+  /** Arguments: commit, folder for the JSON, driver, link, gather|alltoall|signal|host_link|all. */
   public static void main(final String[] arguments) throws IOException {
     final String commit = arguments[0];
     final Path out = Path.of(arguments[1]);
@@ -20,6 +20,11 @@ public final class CudaBench {
       final BenchFile signal = new BenchFile("signal", commit, host);
       SignalBench.run(signal);
       signal.write(out);
+    }
+    if (which.equals("all") || which.equals("host_link")) {
+      final BenchFile hostLink = new BenchFile("host_link", commit, host);
+      HostLinkBench.run(hostLink);
+      hostLink.write(out);
     }
     if (which.equals("all") || which.equals("gather")) {
       final BenchFile gather = new BenchFile("gather", commit, host);

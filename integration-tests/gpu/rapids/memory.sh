@@ -1,0 +1,29 @@
+# shellcheck shell=bash disable=SC2154
+# Exchanges that GPU memory has no room for.
+
+# One variant of a contender, timed under a name of its own.
+variant() { # name, contender, settings
+  submit "memory-$1" "$2" "$whole_exchanges $3" io.zerohop.gpu.GpuBenchApp "$1" "$out/memory.jsonl" \
+    "${MILLIONS:-80}" $((16 * gpus)) "${ROUNDS:-5}" "${QUERIES:-64:repartition}"
+}
+
+memory() {
+  local status=0 fifth pool="spark.zerohop.device.pool.size"
+  cores="${CORES:-16}"
+  rm -f "$out/memory.jsonl"
+  # A row of the repartition takes 56 bytes.
+  fifth="$((${MILLIONS:-80} * 56 / 5 / gpus))m"
+  variant zerohop zerohop "" || status=1
+  # The same without a spiller: what it costs to have one.
+  variant no-spill zerohop "--conf spark.zerohop.spill.start=1" || status=1
+  variant fifth zerohop "--conf $pool=$fifth" || status=1
+  # What is in use moves as well, while it is read.
+  variant moving zerohop "--conf $pool=$fifth --conf spark.zerohop.spill.idle=0 --conf spark.zerohop.spill.start=0.3" || status=1
+  # RAPIDS' own pool is nearly full, too.
+  variant tight zerohop "--conf $pool=1g --conf spark.rapids.memory.gpu.minAllocFraction=0
+    --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.04} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.04}" || status=1
+  variant multithreaded multithreaded "" || status=1
+  variant sort sort "" || status=1
+  python3 "$dir/rapids/results.py" memory "$dir/commit" "$out/gpu_memory.json" "$out/memory.jsonl" || status=1
+  return "$status"
+}

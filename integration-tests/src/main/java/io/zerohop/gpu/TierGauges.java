@@ -1,0 +1,67 @@
+package io.zerohop.gpu;
+
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.metrics.source.Source;
+import scala.collection.Iterator;
+
+/** What Zerohop's executors say of their tiers, summed over those that answer. */
+record TierGauges(Map<String, Long> sums) {
+  private static final List<String> NAMES =
+      List.of(
+          "pool.device.peak.bytes",
+          "spill.host.bytes",
+          "spill.host.nanos",
+          "spill.files.bytes",
+          "spill.files.nanos",
+          "files.bytes");
+  private static final int TASKS_EACH = 4;
+  private static final long HOLD_MS = 20;
+
+  private record Answer(String executor, Map<String, Long> values)
+      implements java.io.Serializable {}
+
+  /** Asks every executor, by more tasks than run at a time. */
+  static TierGauges ask(final JavaSparkContext spark) {
+    final int tasks = TASKS_EACH * spark.defaultParallelism();
+    final Map<String, Map<String, Long>> answers = new HashMap<>();
+    spark
+        .parallelize(Collections.nCopies(tasks, 0), tasks)
+        .map(nothing -> answer())
+        .collect()
+        .forEach(answer -> answers.put(answer.executor, answer.values));
+    final Map<String, Long> sums = new HashMap<>();
+    answers
+        .values()
+        .forEach(each -> each.forEach((name, value) -> sums.merge(name, value, Long::sum)));
+    return new TierGauges(sums);
+  }
+
+  private static Answer answer() throws InterruptedException {
+    Thread.sleep(HOLD_MS);
+    final Map<String, Long> values = new HashMap<>();
+    final Iterator<Source> sources =
+        SparkEnv.get().metricsSystem().getSourcesByName("zerohop").iterator();
+    while (sources.hasNext()) {
+      final Source source = sources.next();
+      for (final String name : NAMES) {
+        if (source.metricRegistry().getGauges().get(name) != null) {
+          values.put(name, (Long) source.metricRegistry().getGauges().get(name).getValue());
+        }
+      }
+    }
+    return new Answer(SparkEnv.get().executorId(), values);
+  }
+
+  /** Adds what has been counted since an earlier answer; peaks as they are. */
+  void put(final Map<String, Object> row, final TierGauges before) {
+    for (final String name : NAMES) {
+      final long then = name.contains("peak") ? 0 : before.sums.getOrDefault(name, 0L);
+      row.put(name.replace('.', '_'), sums.getOrDefault(name, 0L) - then);
+    }
+  }
+}
