@@ -25,8 +25,19 @@ final class Addresses {
     }
   }
 
+  /** An address of host memory in a form that JCuda takes for registered memory, too. */
+  static Pointer hostRange(final long address) {
+    return new HostPointer(address);
+  }
+
   /** The same for host memory, and a null pointer to start from. */
   static final class HostPointer extends Pointer {
+    HostPointer() {}
+
+    HostPointer(final long address) {
+      super(address);
+    }
+
     long value() {
       return getNativePointer() + getByteOffset();
     }

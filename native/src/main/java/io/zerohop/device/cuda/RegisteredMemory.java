@@ -38,7 +38,7 @@ final class RegisteredMemory implements HostBuffer {
       final long bytes,
       final Consumer<Object> onClose) {
     context.enter();
-    final Pointer host = Addresses.host(address);
+    final Pointer host = Addresses.hostRange(address);
     CudaStatus.check(
         JCudaDriver.cuMemHostRegister(host, bytes, FLAGS), "cuMemHostRegister", context.toString());
     final RegisteredMemory memory = new RegisteredMemory(context, address, bytes, onClose);
@@ -82,7 +82,7 @@ final class RegisteredMemory implements HostBuffer {
         return; // A copy may be under way into it that nobody can wait for any more.
       }
       context.enter();
-      JCudaDriver.cuMemHostUnregister(Addresses.host(address));
+      JCudaDriver.cuMemHostUnregister(Addresses.hostRange(address));
     }
   }
 
