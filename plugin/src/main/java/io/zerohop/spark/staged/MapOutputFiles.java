@@ -10,6 +10,7 @@ import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.zip.CRC32C;
@@ -19,6 +20,9 @@ import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.storage.ShuffleBlockId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Option;
 
 /**
  * Map outputs as files in Spark's own format (one data file, one index) in Spark's local
@@ -27,10 +31,12 @@ import org.apache.spark.storage.ShuffleBlockId;
  * their checksums, which are kept here: 4 bytes for each partition. Thread safe.
  */
 public final class MapOutputFiles implements ColdStorage {
+  private static final Logger LOG = LoggerFactory.getLogger(MapOutputFiles.class);
+
   private final IndexShuffleBlockResolver index;
 
-  /** Checksums of the partitions, as stored, by shuffle and map. */
-  private final Map<Integer, Map<Long, int[]>> written = new ConcurrentHashMap<>();
+  /** By shuffle and map. */
+  private final Map<Integer, Map<Long, OutputFile>> written = new ConcurrentHashMap<>();
 
   private final LongAdder bytes = new LongAdder();
   private final Map<String, Object> writing = new ConcurrentHashMap<>();
@@ -41,11 +47,17 @@ public final class MapOutputFiles implements ColdStorage {
 
   /** Whether this class wrote a file for the map output. */
   public boolean holds(final int shuffleId, final long mapId) {
-    return checksums(shuffleId, mapId) != null;
+    return find(shuffleId, mapId) != null;
   }
 
-  private int[] checksums(final int shuffleId, final long mapId) {
+  private OutputFile find(final int shuffleId, final long mapId) {
     return written.getOrDefault(shuffleId, Map.of()).get(mapId);
+  }
+
+  /** Where Spark's resolver finds the files of a map output, if it is not told otherwise. */
+  Option<String[]> dirs(final int shuffleId, final long mapId, final Option<String[]> otherwise) {
+    final OutputFile file = find(shuffleId, mapId);
+    return file == null || file.dir() == null ? otherwise : Option.apply(new String[] {file.dir()});
   }
 
   /**
@@ -55,19 +67,20 @@ public final class MapOutputFiles implements ColdStorage {
    * @throws IOException if it is not, or cannot be read
    */
   public void verify(final ShuffleBlockId id, final ManagedBuffer stored) throws IOException {
-    final int[] expected = checksums(id.shuffleId(), id.mapId());
-    if (expected == null) {
+    final OutputFile file = find(id.shuffleId(), id.mapId());
+    if (file == null) {
       return;
     }
+    final int expected = file.checksums()[id.reduceId()];
     final CRC32C actual = new CRC32C();
     try (InputStream in = new CheckedInputStream(stored.createInputStream(), actual)) {
       in.transferTo(OutputStream.nullOutputStream());
     }
-    if ((int) actual.getValue() != expected[id.reduceId()]) {
+    if ((int) actual.getValue() != expected) {
       throw new IOException(
           String.format(
               "%s is damaged in its file %s: CRC32C is %08x instead of %08x",
-              id, stored, (int) actual.getValue(), expected[id.reduceId()]));
+              id, stored, (int) actual.getValue(), expected));
     }
   }
 
@@ -76,45 +89,109 @@ public final class MapOutputFiles implements ColdStorage {
     return bytes.sum();
   }
 
-  /** A temporary file in Spark's local directories for a batch that found no room. */
+  /**
+   * A temporary file in one of Spark's local directories for a batch that found no room.
+   *
+   * @throws IOException if none of them takes it
+   */
   public SpilledBatch spill(final int partitions, final PartitionBytes source) throws IOException {
     final SparkEnv env = SparkEnv.get();
-    final File file = env.blockManager().diskBlockManager().createTempShuffleBlock()._2();
-    return SpilledBatch.write(file, env.serializerManager(), partitions, source);
+    final SerializerManager serializers = env.serializerManager();
+    final String name = "zerohop_batch_" + UUID.randomUUID();
+    return LocalDirs.firstThatWorks(
+        "a batch of a map output",
+        () ->
+            SpilledBatch.write(
+                env.blockManager().diskBlockManager().createTempShuffleBlock()._2(),
+                serializers,
+                partitions,
+                source),
+        dir -> SpilledBatch.write(LocalDirs.file(dir, name), serializers, partitions, source));
   }
 
   /**
    * Writes a map output, compressed and encrypted as Spark's settings say, and commits it.
    *
    * @return the bytes of each partition in the file
+   * @throws IOException if none of Spark's local directories takes it
    */
   public long[] write(
       final int shuffleId, final long mapId, final int partitions, final PartitionBytes source)
       throws IOException {
-    final SerializerManager serializers = SparkEnv.get().serializerManager();
+    return LocalDirs.firstThatWorks(
+        "map output " + mapId + " of shuffle " + shuffleId,
+        () -> writeWhereSparkLooks(shuffleId, mapId, partitions, source),
+        dir -> writeElsewhere(dir, shuffleId, mapId, partitions, source));
+  }
+
+  private long[] writeWhereSparkLooks(
+      final int shuffleId, final long mapId, final int partitions, final PartitionBytes source)
+      throws IOException {
     final File temporary = index.createTempFile(index.getDataFile(shuffleId, mapId));
     try {
       final long[] lengths = new long[partitions];
-      final int[] checksums = new int[partitions];
-      try (CountingFile out = new CountingFile(temporary)) {
-        for (int partition = 0; partition < partitions; partition++) {
-          final ShuffleBlockId id = new ShuffleBlockId(shuffleId, mapId, partition);
-          final long start = out.bytes();
-          try (PartitionOutputStream part =
-              new PartitionOutputStream(out, stream -> serializers.wrapStream(id, stream))) {
-            source.writeTo(partition, part);
-          }
-          lengths[partition] = out.bytes() - start;
-          checksums[partition] = out.takeChecksum();
-        }
-        bytes.add(out.bytes());
-      }
+      final int[] checksums = fill(temporary, shuffleId, mapId, lengths, source);
       index.writeMetadataFileAndCommit(shuffleId, mapId, lengths, new long[0], temporary);
-      written.computeIfAbsent(shuffleId, id -> new ConcurrentHashMap<>()).put(mapId, checksums);
+      keep(shuffleId, mapId, new OutputFile(checksums, null));
       return lengths;
     } finally {
       Files.deleteIfExists(temporary.toPath());
     }
+  }
+
+  /** Writes the same two files into a directory in which Spark has to be told to look. */
+  private long[] writeElsewhere(
+      final String dir,
+      final int shuffleId,
+      final long mapId,
+      final int partitions,
+      final PartitionBytes source)
+      throws IOException {
+    final long[] lengths = new long[partitions];
+    final OutputFile file = new OutputFile(new int[partitions], dir);
+    boolean done = false;
+    try {
+      final int[] checksums = fill(file.data(shuffleId, mapId), shuffleId, mapId, lengths, source);
+      System.arraycopy(checksums, 0, file.checksums(), 0, partitions);
+      file.writeIndex(shuffleId, mapId, lengths);
+      keep(shuffleId, mapId, file);
+      done = true;
+      return lengths;
+    } finally {
+      if (!done) {
+        file.delete(shuffleId, mapId);
+      }
+    }
+  }
+
+  /** Writes the data file; returns the partitions' checksums. */
+  private int[] fill(
+      final File file,
+      final int shuffleId,
+      final long mapId,
+      final long[] lengths,
+      final PartitionBytes source)
+      throws IOException {
+    final SerializerManager serializers = SparkEnv.get().serializerManager();
+    final int[] checksums = new int[lengths.length];
+    try (CountingFile out = new CountingFile(file)) {
+      for (int partition = 0; partition < lengths.length; partition++) {
+        final ShuffleBlockId id = new ShuffleBlockId(shuffleId, mapId, partition);
+        final long start = out.bytes();
+        try (PartitionOutputStream part =
+            new PartitionOutputStream(out, stream -> serializers.wrapStream(id, stream))) {
+          source.writeTo(partition, part);
+        }
+        lengths[partition] = out.bytes() - start;
+        checksums[partition] = out.takeChecksum();
+      }
+      bytes.add(out.bytes());
+    }
+    return checksums;
+  }
+
+  private void keep(final int shuffleId, final long mapId, final OutputFile file) {
+    written.computeIfAbsent(shuffleId, id -> new ConcurrentHashMap<>()).put(mapId, file);
   }
 
   /** Writes a map output that lies in memory, unless that has been done. */
@@ -161,17 +238,30 @@ public final class MapOutputFiles implements ColdStorage {
 
   @Override
   public void drop(final int shuffleId, final long mapId) {
-    final Map<Long, int[]> known = written.get(shuffleId);
-    if (known != null && known.remove(mapId) != null) {
-      index.removeDataByMap(shuffleId, mapId);
+    final Map<Long, OutputFile> known = written.get(shuffleId);
+    final OutputFile file = known == null ? null : known.remove(mapId);
+    if (file != null) {
+      delete(shuffleId, mapId, file);
     }
   }
 
   /** Deletes the files of a shuffle. */
   public void unregisterShuffle(final int shuffleId) {
-    final Map<Long, int[]> known = written.remove(shuffleId);
+    final Map<Long, OutputFile> known = written.remove(shuffleId);
     if (known != null) {
-      known.keySet().forEach(mapId -> index.removeDataByMap(shuffleId, mapId));
+      known.forEach((mapId, file) -> delete(shuffleId, mapId, file));
+    }
+  }
+
+  private void delete(final int shuffleId, final long mapId, final OutputFile file) {
+    if (file.dir() == null) {
+      index.removeDataByMap(shuffleId, mapId);
+      return;
+    }
+    try {
+      file.delete(shuffleId, mapId);
+    } catch (final IOException e) {
+      LOG.warn("map output {} of shuffle {} stays on disk: {}", mapId, shuffleId, e.toString());
     }
   }
 }

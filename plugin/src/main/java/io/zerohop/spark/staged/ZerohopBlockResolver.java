@@ -71,9 +71,11 @@ public final class ZerohopBlockResolver
     }
     if (blockId instanceof ShuffleBlockBatchId id) {
       ensureFile(id.shuffleId(), id.mapId());
+      final Option<String[]> where = files.dirs(id.shuffleId(), id.mapId(), dirs);
       for (int reduceId = id.startReduceId(); reduceId < id.endReduceId(); reduceId++) {
         inFile(new ShuffleBlockId(id.shuffleId(), id.mapId(), reduceId), dirs);
       }
+      return index.getBlockData(id, where);
     }
     return index.getBlockData(blockId, dirs);
   }
@@ -81,7 +83,8 @@ public final class ZerohopBlockResolver
   /** A block of a map output's file, which is written first if need be; verified. */
   private ManagedBuffer inFile(final ShuffleBlockId id, final Option<String[]> dirs) {
     ensureFile(id.shuffleId(), id.mapId());
-    final ManagedBuffer stored = index.getBlockData(id, dirs);
+    final ManagedBuffer stored =
+        index.getBlockData(id, files.dirs(id.shuffleId(), id.mapId(), dirs));
     try {
       files.verify(id, stored);
     } catch (final IOException e) {

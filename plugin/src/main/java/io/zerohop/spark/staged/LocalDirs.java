@@ -1,0 +1,70 @@
+package io.zerohop.spark.staged;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.network.shuffle.ExecutorDiskUtils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Spark's local directories. Spark chooses one by the name of a file and gives up if that one is
+ * full or broken; here the others are tried.
+ */
+final class LocalDirs {
+  private static final Logger LOG = LoggerFactory.getLogger(LocalDirs.class);
+
+  private LocalDirs() {}
+
+  /** Writes a file where Spark wants it. */
+  @FunctionalInterface
+  interface Usual<T> {
+    T write() throws IOException;
+  }
+
+  /** Writes it into a directory. */
+  @FunctionalInterface
+  interface Other<T> {
+    T write(String dir) throws IOException;
+  }
+
+  /**
+   * Writes a file into the first directory that takes it.
+   *
+   * @param what is written, for messages
+   * @throws IOException if none does; it says why, for each
+   */
+  static <T> T firstThatWorks(final String what, final Usual<T> usual, final Other<T> other)
+      throws IOException {
+    final IOException failure;
+    try {
+      return usual.write();
+    } catch (final IOException e) {
+      failure =
+          new IOException(
+              what
+                  + " could not be written to any of Spark's local directories (spark.local.dir): "
+                  + e,
+              e);
+    }
+    for (final String dir : SparkEnv.get().blockManager().diskBlockManager().localDirsString()) {
+      try {
+        final T written = other.write(dir);
+        LOG.warn("{} was written to {} instead: {}", what, dir, failure.getCause().toString());
+        return written;
+      } catch (final IOException e) {
+        failure.addSuppressed(new IOException(dir + ": " + e, e));
+      }
+    }
+    throw failure;
+  }
+
+  /** A file in the folder of a directory in which Spark looks for that name. */
+  static File file(final String dir, final String name) throws IOException {
+    final int folders = SparkEnv.get().conf().getInt("spark.diskStore.subDirectories", 64);
+    final File file = new File(ExecutorDiskUtils.getFilePath(new String[] {dir}, folders, name));
+    Files.createDirectories(file.getParentFile().toPath());
+    return file;
+  }
+}
