@@ -266,6 +266,50 @@ def host_memory(run, folder):
     return markdown(heading, body)
 
 
+def host_fifth(run, folder):
+    """Pools far smaller than the shuffles, beside sort shuffle."""
+    rows = [row for row in run["rows"] if row.get("iteration", 0) > 0]
+    seconds = medians(run["rows"], "query", "seconds")
+    body = []
+    for query, by_case in seconds.items():
+        ours = [row for row in rows if row["query"] == query and row["case"] == "zerohop"]
+        moved = {path: median(row[f"{path}_bytes"] for row in ours) for path in ("local", "peer", "staged")}
+        body.append([query, *(cell(by_case, case) for case in ("sort", "zerohop")), shown(ratio(by_case)),
+                     f"{sum(moved.values()) / 1e6:.0f}", f"{moved['staged'] / 1e6:.0f}"])
+    heading = ["query", "sort, s", "zerohop, s", "ratio", "read, MB", "of it staged, MB"]
+    return markdown(heading, body)
+
+
+def gpu_memory(run, folder):
+    """Exchanges with more and with less room in GPU memory."""
+    rows = [row for row in run["rows"] if row["iteration"] > 0]
+    cases = in_order(row["case"] for row in rows)
+    of = {case: [row for row in rows if row["case"] == case] for case in cases}
+    stages = {case: median(row["exchange_ms"] for row in of[case]) for case in cases}
+    files = min(stages[case] for case in ("multithreaded", "sort"))
+    body = []
+    for case in cases:
+        peak = max(row["pool_device_peak_bytes"] for row in of[case])
+        overflow, moved = (median(row[f"{what}_bytes"] for row in of[case]) for what in ("overflow", "spill_host"))
+        body.append([case, exchange_cell(of[case]), *(f"{value / 1e9:.2f}" for value in (peak, overflow, moved)),
+                     f"{files / stages[case]:.1f}"])
+    heading = ["case", "write + read, whole", "peak on the GPU, GB", "written to host memory, GB",
+               "moved there later, GB", "files / this"]
+    return markdown(heading, body)
+
+
+def host_link(run, folder):
+    body = [
+        [row["case"].replace("_", " "), f"{row['block_bytes'] >> 10:,}" if row["sms"] else "one block",
+         str(row["sms"] or "-"), f"{row['gbps']:.1f}", f"{row['gbps_least']:.1f} to {row['gbps_most']:.1f}",
+         f"{row['share_of_peak']:.3f}"]
+        for row in run["rows"] if "gbps" in row
+    ]
+    pin = next(row for row in run["rows"] if row["case"] == "pin")
+    return (f"Pinning a segment of {pin['bytes'] >> 20} MiB takes {pin['ms']:.1f} ms.\n\n"
+            + markdown(["case", "blocks, KiB", "SMs", "GB/s", "spread", "share of the engine's"], body))
+
+
 def growth(run, folder):
     rows = run["rows"]
     cases = in_order(row["case"] for row in rows)
@@ -485,10 +529,10 @@ def main():
     page_file = Path(sys.argv[2]) if len(sys.argv) > 2 else docs / "benchmarks.md"
     page = page_file.read_text()
     for bench, draw in (
-        ("host_job", host_job), ("host_memory", host_memory), ("growth", growth),
+        ("host_job", host_job), ("host_memory", host_memory), ("host_fifth", host_fifth), ("growth", growth),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
         ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),
-        ("gpu_tpch", queries),
+        ("gpu_tpch", queries), ("gpu_memory", gpu_memory), ("host_link", host_link),
     ):
         source = folder / f"{bench}.json"
         if not source.exists():

@@ -82,7 +82,7 @@ case "${1:-}" in
   bench)
     [ $# -ge 3 ] || usage
     mkdir -p "$3"
-    link="$(nvidia-smi topo -m 2>/dev/null | awk '$1 == "GPU0" { print $3 }')"
+    link="$(nvidia-smi topo -m 2>/dev/null | awk '$1 == "GPU0" && $3 ~ /^[A-Z]/ { print $3 }')"
     driver="$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -1)"
     timeout -k 10 "${BENCH_LIMIT:-300}" "$2/jre/bin/java" -Xmx4g -cp "$(class_path "$2")" \
       io.zerohop.device.cuda.CudaBench "$(cat "$2/commit")" "$3" "$driver" "${link:-none}" "${4:-all}"
