@@ -70,6 +70,7 @@ final class ExecutorMetrics implements Source {
     gauge(name + ".outputs", node, stats -> spilled.apply(stats).outputs());
     gauge(name + ".bytes", node, stats -> spilled.apply(stats).bytes());
     gauge(name + ".nanos", node, stats -> spilled.apply(stats).nanos());
+    gauge(name + ".failures", node, stats -> spilled.apply(stats).failures());
   }
 
   private void gauge(

@@ -10,6 +10,8 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.SharedTransfers;
+import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.spark.rapids.RapidsLatch;
 import io.zerohop.spark.rapids.RapidsMode;
 import io.zerohop.spark.rapids.RapidsShuffle;
@@ -47,7 +49,7 @@ final class ExecutorShuffle implements AutoCloseable {
   private final PagePool pages;
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
-  private final BlockTransferTransport transport;
+  private final StagedTransport transport;
   private final Map<TaskContext, RetainedLeases> retained = new ConcurrentHashMap<>();
   private final Thread atExit = new Thread(this::closeQuietly, "zerohop-exit");
 
@@ -63,10 +65,11 @@ final class ExecutorShuffle implements AutoCloseable {
     this.pages = new PagePool(writeBufferBytes() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);
     this.transport =
-        new BlockTransferTransport(
-            env,
-            resolver,
-            conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m"));
+        new SharedTransfers(
+            new BlockTransferTransport(
+                env,
+                resolver,
+                conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m")));
     if (node != null) {
       metrics.watch(node);
     }
@@ -238,7 +241,7 @@ final class ExecutorShuffle implements AutoCloseable {
     return metrics;
   }
 
-  BlockTransferTransport transport() {
+  StagedTransport transport() {
     return transport;
   }
 

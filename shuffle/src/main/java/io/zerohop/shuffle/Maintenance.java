@@ -27,7 +27,7 @@ final class Maintenance implements AutoCloseable {
     while (pause()) {
       try {
         chore.run();
-      } catch (final RuntimeException e) {
+      } catch (final Exception e) {
         LOG.warn("a chore failed and will be tried again", e);
       }
     }
@@ -45,13 +45,23 @@ final class Maintenance implements AutoCloseable {
     return !closed;
   }
 
-  /** Has the chore done now, or once more behind the one that is being done. Does not wait. */
+  /**
+   * Has the chore done now, or once more behind the one that is being done. Does not wait. From the
+   * chore itself it does nothing, or what cannot be done would be tried without a pause.
+   */
   synchronized void hurry() {
-    hurried = true;
-    notifyAll();
+    if (Thread.currentThread() != thread) {
+      hurried = true;
+      notifyAll();
+    }
   }
 
-  /** Ends the thread after its present chore. Idempotent. */
+  /** Whether it still does a chore, or may do another. */
+  boolean isAlive() {
+    return thread.isAlive();
+  }
+
+  /** Ends the thread after its present chore, for which it waits a limited time. Idempotent. */
   @Override
   public void close() {
     synchronized (this) {

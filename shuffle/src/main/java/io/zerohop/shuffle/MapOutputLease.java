@@ -43,6 +43,12 @@ public final class MapOutputLease implements AutoCloseable {
     return output.partitions();
   }
 
+  /** What of it is not as it was written, as far as checksums say; null if all is well. */
+  public String damage() {
+    checkOpen();
+    return output.damage();
+  }
+
   /** Bytes of a block; 0 if it is empty. */
   public long bytes(final int partition) {
     checkOpen();

@@ -47,8 +47,11 @@ public record NodeStats(
   /** Blocks and bytes since the node's start. */
   public record Moved(long blocks, long bytes) {}
 
-  /** Map outputs, their bytes and the time that moving them took, since the node's start. */
-  public record Spilled(long outputs, long bytes, long nanos) {}
+  /**
+   * Map outputs, their bytes and the time that moving them took, and how often one could not be
+   * moved, since the node's start.
+   */
+  public record Spilled(long outputs, long bytes, long nanos, long failures) {}
 
   /** Most bytes that all pools may reserve. */
   public long poolLimitBytes() {

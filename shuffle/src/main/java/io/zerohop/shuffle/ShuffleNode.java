@@ -197,6 +197,11 @@ public final class ShuffleNode implements AutoCloseable {
     return location;
   }
 
+  /** How often a shuffle was unregistered so far: what was begun before must not outlive that. */
+  public int registration(final int shuffleId) {
+    return catalog.registration(shuffleId);
+  }
+
   /** Whether blocks can lie in GPU memory here. */
   public boolean hasGpu() {
     return devices.hasGpu();
@@ -403,6 +408,12 @@ public final class ShuffleNode implements AutoCloseable {
     }
     if (freed) {
       return;
+    }
+    if (spilling != null && spilling.isAlive()) {
+      throw new IllegalStateException(
+          "executor "
+              + config.executorId()
+              + " ends while a map output is being moved; its memory stays mapped");
     }
     peers.sweep();
     final int windows = local.lanes().openLeases() + peers.openLeases();

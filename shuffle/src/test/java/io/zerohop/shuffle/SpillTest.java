@@ -10,6 +10,7 @@ import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.pool.PoolStats;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
@@ -35,12 +36,14 @@ class SpillTest {
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
   private final StoredBlocks storage = new StoredBlocks();
-  private final List<ShuffleNode> nodes = new ArrayList<>();
+
+  /** Nodes and where each of them stores. */
+  private final Map<ShuffleNode, StoredBlocks> nodes = new LinkedHashMap<>();
 
   @AfterEach
   void noLeaks() {
     storage.goOn();
-    for (final ShuffleNode node : nodes) {
+    for (final ShuffleNode node : nodes.keySet()) {
       node.unregisterShuffle(SHUFFLE);
       node.unregisterShuffle(OTHER_SHUFFLE);
       TestNodes.assertNothingHeld(node);
@@ -54,6 +57,15 @@ class SpillTest {
   }
 
   private ShuffleNode node(final String executorId, final FarDevice gpu, final Duration idle) {
+    return node(executorId, gpu, idle, 0.5, storage);
+  }
+
+  private ShuffleNode node(
+      final String executorId,
+      final FarDevice gpu,
+      final Duration idle,
+      final double start,
+      final StoredBlocks stored) {
     final ShuffleNode node =
         ShuffleNode.start(
             TestNodes.config(base.resolve("s"), executorId)
@@ -61,12 +73,12 @@ class SpillTest {
                 .deviceSegmentBytes(DEVICE_POOL / 4)
                 .poolBytes(HOST_POOL)
                 .segmentBytes(HOST_POOL / 4)
-                .spillStart(0.5)
+                .spillStart(start)
                 .spillIdle(idle)
-                .coldStorage(storage)
+                .coldStorage(stored)
                 .build(),
             gpu);
-    nodes.add(node);
+    nodes.put(node, stored);
     return node;
   }
 
@@ -98,7 +110,7 @@ class SpillTest {
   private Map<Path, Integer> read(
       final ShuffleNode reader, final ShuffleNode owner, final int shuffleId, final int maps) {
     return TestNodes.fetchAndCheck(
-        reader, storage, BATCHES, MOST, source(owner, shuffleId, 0, maps));
+        reader, nodes.get(owner), BATCHES, MOST, source(owner, shuffleId, 0, maps));
   }
 
   @Test
@@ -164,15 +176,47 @@ class SpillTest {
   }
 
   @Test
-  void aRefusedAllocationMakesRoomAtOnce() {
-    final ShuffleNode owner = node("owner", false, Duration.ZERO);
-    storage.fail();
+  void aRefusedAllocationMakesRoomAlthoughThePoolIsNotAsFullAsThat() {
+    final ShuffleNode owner = node("owner", null, Duration.ZERO, 0.999, storage);
     final int[] maps = {0};
     assertThatThrownBy(() -> maps[0] += write(owner, SHUFFLE, maps[0], 2))
         .hasMessageContaining("no room");
-    assertThat(storage.outputs()).isZero();
+    eventually("room was made", () -> storage.outputs() > 0);
+    eventually("it is free", () -> used(owner.stats().host()) < 0.85);
+  }
+
+  @Test
+  void whatCannotBeStoredStays() {
+    final ShuffleNode owner = node("owner", false, Duration.ZERO);
+    storage.fail();
+    final int maps = write(owner, SHUFFLE, 0, 0.7);
+    eventually("it was tried", () -> owner.stats().toFiles().failures() > 0);
     assertThat(owner.stats().toFiles().outputs()).isZero();
-    assertThat(used(owner.stats().host())).as("what cannot be stored stays").isGreaterThan(0.5);
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+  }
+
+  @Test
+  void aNodeThatEndsWhileAnOutputMovesKeepsItsMemoryUntilThen() {
+    final ShuffleNode owner = node("owner", false, Duration.ZERO);
+    storage.holdBack();
+    write(owner, SHUFFLE, 0, 0.6);
+    eventually("one is being stored", () -> storage.storing() > 0);
+    Thread.currentThread().interrupt(); // So that it does not wait.
+    assertThatThrownBy(owner::close).isInstanceOf(IllegalStateException.class);
+    assertThat(Thread.interrupted()).isTrue();
+    assertThat(owner.stats().host().reservedBytes()).isPositive();
+    storage.goOn();
+    eventually("it has ended", () -> closes(owner));
+    nodes.remove(owner);
+  }
+
+  private static boolean closes(final ShuffleNode node) {
+    try {
+      node.close();
+      return true;
+    } catch (final IllegalStateException e) {
+      return false;
+    }
   }
 
   @Test
@@ -217,8 +261,10 @@ class SpillTest {
   /** Everything moves all the time, on two nodes whose readers read both. */
   @Test
   void readersNeverSeeAWrongByteWhileOutputsMove() throws Exception {
-    final List<ShuffleNode> both =
-        List.of(node("owner", true, Duration.ZERO), node("reader", true, Duration.ZERO));
+    final List<ShuffleNode> both = new ArrayList<>();
+    for (final String name : List.of("owner", "reader")) {
+      both.add(node(name, new FarDevice(), Duration.ZERO, 0.5, new StoredBlocks()));
+    }
     final int maps = 60;
     final AtomicBoolean written = new AtomicBoolean();
     final ExecutorService threads = Executors.newFixedThreadPool(4);
@@ -255,8 +301,8 @@ class SpillTest {
     }
     for (final ShuffleNode owner : both) {
       assertThat(owner.stats().toHost().outputs()).isPositive();
+      assertThat(nodes.get(owner).outputs()).isPositive();
       assertThat(read(owner, owner, OTHER_SHUFFLE, maps)).isNotEmpty();
     }
-    assertThat(storage.outputs()).isPositive();
   }
 }

@@ -50,7 +50,6 @@ final class StoredBlocks implements ColdStorage, StagedTransport {
     drops.incrementAndGet();
   }
 
-  /** Blocks of both owners of a test are the same, so it does not matter who stored them. */
   @Override
   public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
     for (final Block block : blocks) {

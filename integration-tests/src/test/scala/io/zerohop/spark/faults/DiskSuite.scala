@@ -53,6 +53,7 @@ class DiskSuite extends AnyFunSuite with BeforeAndAfterEach {
       assert(seen.failedTasks === 0)
       assert(seen.bytes("staged") === 0)
       assert(cluster.gauges("spill.files.outputs").values.sum === 0)
+      assert(cluster.gauges("spill.files.failures").values.sum > 0, "nobody tried")
       cluster.assertNothingHeld()
     }
   }

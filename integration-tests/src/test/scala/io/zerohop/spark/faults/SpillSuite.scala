@@ -37,11 +37,16 @@ class SpillSuite extends ClusterSuite {
     Soak.repeat("spilled file flipped") { run =>
       val (shuffled, id) = spilled()
       val damaged = dataFiles.filter(_.getFileName.toString.startsWith(s"shuffle_${id}_")).sorted
-      flip(damaged(run % damaged.size), run)
+      val file = damaged(run % damaged.size)
+      flip(file, run)
       val (answer, seen) = cluster.counted("read")(Workload.answer(shuffled)((_, _) => ()))
       assert(answer === Workload.expected)
       assert(seen.finishedMapTasks > 0, "no map task ran again")
-      assert(seen.fetchFailures.exists(_.contains("damaged in its file")))
+      val output = file.getFileName.toString.stripSuffix("0.data")
+      assert(seen.fetchFailures.nonEmpty)
+      assert(
+        seen.fetchFailures.forall(it => it.contains("damaged in its file") && it.contains(output)),
+        seen.fetchFailures)
       cluster.assertNothingHeld()
       seen.failedTasks
     }

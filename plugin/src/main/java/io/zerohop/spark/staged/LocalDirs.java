@@ -3,6 +3,7 @@ package io.zerohop.spark.staged;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.shuffle.ExecutorDiskUtils;
 import org.slf4j.Logger;
@@ -14,6 +15,8 @@ import org.slf4j.LoggerFactory;
  */
 final class LocalDirs {
   private static final Logger LOG = LoggerFactory.getLogger(LocalDirs.class);
+
+  private static final AtomicBoolean SAID = new AtomicBoolean();
 
   private LocalDirs() {}
 
@@ -40,7 +43,8 @@ final class LocalDirs {
     final IOException failure;
     try {
       return usual.write();
-    } catch (final IOException e) {
+    } catch (final Exception e) {
+      // Scala throws what it does not declare.
       failure =
           new IOException(
               what
@@ -51,13 +55,26 @@ final class LocalDirs {
     for (final String dir : SparkEnv.get().blockManager().diskBlockManager().localDirsString()) {
       try {
         final T written = other.write(dir);
-        LOG.warn("{} was written to {} instead: {}", what, dir, failure.getCause().toString());
+        say(what, dir, failure);
         return written;
-      } catch (final IOException e) {
+      } catch (final Exception e) {
         failure.addSuppressed(new IOException(dir + ": " + e, e));
       }
     }
     throw failure;
+  }
+
+  private static void say(final String what, final String dir, final IOException failure) {
+    final String text = "{} was written to {} instead: {}";
+    if (SAID.getAndSet(true)) {
+      LOG.debug(text, what, dir, failure.getCause().toString());
+    } else {
+      LOG.warn(
+          text + "; others will be, and it is not said again",
+          what,
+          dir,
+          failure.getCause().toString());
+    }
   }
 
   /** A file in the folder of a directory in which Spark looks for that name. */

@@ -9,16 +9,19 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import java.util.zip.CRC32C;
 import java.util.zip.CheckedInputStream;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,16 +36,21 @@ import scala.Option;
 public final class MapOutputFiles implements ColdStorage {
   private static final Logger LOG = LoggerFactory.getLogger(MapOutputFiles.class);
 
+  private static final int WRITERS = 64;
+
   private final IndexShuffleBlockResolver index;
 
   /** By shuffle and map. */
   private final Map<Integer, Map<Long, OutputFile>> written = new ConcurrentHashMap<>();
 
   private final LongAdder bytes = new LongAdder();
-  private final Map<String, Object> writing = new ConcurrentHashMap<>();
+
+  /** One of these is held by whoever writes a map output that others may want to write, too. */
+  private final Object[] writing = new Object[WRITERS];
 
   public MapOutputFiles(final IndexShuffleBlockResolver index) {
     this.index = index;
+    Arrays.setAll(writing, i -> new Object());
   }
 
   /** Whether this class wrote a file for the map output. */
@@ -81,6 +89,19 @@ public final class MapOutputFiles implements ColdStorage {
           String.format(
               "%s is damaged in its file %s: CRC32C is %08x instead of %08x",
               id, stored, (int) actual.getValue(), expected));
+    }
+  }
+
+  /**
+   * The same for each block of a batch.
+   *
+   * @param find a block as Spark's resolver finds it
+   */
+  void verify(final ShuffleBlockBatchId batch, final Function<ShuffleBlockId, ManagedBuffer> find)
+      throws IOException {
+    for (int reduceId = batch.startReduceId(); reduceId < batch.endReduceId(); reduceId++) {
+      final ShuffleBlockId id = new ShuffleBlockId(batch.shuffleId(), batch.mapId(), reduceId);
+      verify(id, find.apply(id));
     }
   }
 
@@ -128,14 +149,19 @@ public final class MapOutputFiles implements ColdStorage {
       final int shuffleId, final long mapId, final int partitions, final PartitionBytes source)
       throws IOException {
     final File temporary = index.createTempFile(index.getDataFile(shuffleId, mapId));
+    boolean done = false;
     try {
       final long[] lengths = new long[partitions];
       final int[] checksums = fill(temporary, shuffleId, mapId, lengths, source);
       index.writeMetadataFileAndCommit(shuffleId, mapId, lengths, new long[0], temporary);
       keep(shuffleId, mapId, new OutputFile(checksums, null));
+      done = true;
       return lengths;
     } finally {
       Files.deleteIfExists(temporary.toPath());
+      if (!done) {
+        index.removeDataByMap(shuffleId, mapId); // An index may be there already.
+      }
     }
   }
 
@@ -191,28 +217,29 @@ public final class MapOutputFiles implements ColdStorage {
   }
 
   private void keep(final int shuffleId, final long mapId, final OutputFile file) {
-    written.computeIfAbsent(shuffleId, id -> new ConcurrentHashMap<>()).put(mapId, file);
+    written.compute(
+        shuffleId,
+        (id, before) -> {
+          final Map<Long, OutputFile> known = before == null ? new ConcurrentHashMap<>() : before;
+          known.put(mapId, file);
+          return known;
+        });
   }
 
   /** Writes a map output that lies in memory, unless that has been done. */
   @Override
   public void store(final int shuffleId, final long mapId, final MapOutputLease output)
       throws IOException {
-    final String key = shuffleId + "_" + mapId;
-    try {
-      synchronized (writing.computeIfAbsent(key, id -> new Object())) {
-        if (!holds(shuffleId, mapId)) {
-          final NativeBytes bytes = new NativeBytes();
-          write(
-              shuffleId,
-              mapId,
-              output.partitions(),
-              (partition, out) ->
-                  copyExtents(consumer -> output.forEachExtent(partition, consumer), bytes, out));
-        }
+    synchronized (writing[Math.floorMod(31 * shuffleId + Long.hashCode(mapId), WRITERS)]) {
+      if (!holds(shuffleId, mapId)) {
+        final NativeBytes bytes = new NativeBytes();
+        write(
+            shuffleId,
+            mapId,
+            output.partitions(),
+            (partition, out) ->
+                copyExtents(consumer -> output.forEachExtent(partition, consumer), bytes, out));
       }
-    } finally {
-      writing.remove(key);
     }
   }
 

@@ -81,10 +81,10 @@ final class MemoryBlockBuffer extends ManagedBuffer {
     return wrapped().convertToNetty();
   }
 
-  /** As for plain connections, since the bytes are in memory; Spark has it from 4.0 on. */
+  /** Spark has it from 4.0 on. */
   @Override
   public Object convertToNettyForSsl() throws IOException {
-    return convertToNetty();
+    return SslBytes.of(wrapped());
   }
 
   @Override

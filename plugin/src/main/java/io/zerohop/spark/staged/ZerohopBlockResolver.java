@@ -72,25 +72,21 @@ public final class ZerohopBlockResolver
     if (blockId instanceof ShuffleBlockBatchId id) {
       ensureFile(id.shuffleId(), id.mapId());
       final Option<String[]> where = files.dirs(id.shuffleId(), id.mapId(), dirs);
-      for (int reduceId = id.startReduceId(); reduceId < id.endReduceId(); reduceId++) {
-        inFile(new ShuffleBlockId(id.shuffleId(), id.mapId(), reduceId), dirs);
-      }
-      return index.getBlockData(id, where);
+      return new VerifiedFileBuffer(
+          index.getBlockData(id, where), () -> files.verify(id, single -> find(single, where)));
     }
     return index.getBlockData(blockId, dirs);
   }
 
-  /** A block of a map output's file, which is written first if need be; verified. */
+  /** A block of a map output's file, which is written first if need be. */
   private ManagedBuffer inFile(final ShuffleBlockId id, final Option<String[]> dirs) {
     ensureFile(id.shuffleId(), id.mapId());
-    final ManagedBuffer stored =
-        index.getBlockData(id, files.dirs(id.shuffleId(), id.mapId(), dirs));
-    try {
-      files.verify(id, stored);
-    } catch (final IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    return stored;
+    final ManagedBuffer stored = find(id, files.dirs(id.shuffleId(), id.mapId(), dirs));
+    return new VerifiedFileBuffer(stored, () -> files.verify(id, stored));
+  }
+
+  private ManagedBuffer find(final ShuffleBlockId id, final Option<String[]> dirs) {
+    return index.getBlockData(id, dirs);
   }
 
   /** A block of a map output in memory, if it is not so large that it had better be a file. */
@@ -111,9 +107,14 @@ public final class ZerohopBlockResolver
     if (memory == null || files.holds(shuffleId, mapId)) {
       return;
     }
+    final int registration = memory.registration(shuffleId);
     try (MapOutputLease output = memory.lease(shuffleId, mapId)) {
       if (output != null) {
+        checkIntact(shuffleId, mapId, output);
         files.store(shuffleId, mapId, output);
+        if (memory.registration(shuffleId) != registration) {
+          files.drop(shuffleId, mapId); // The shuffle ended meanwhile.
+        }
       }
     } catch (final IOException e) {
       throw new UncheckedIOException(
@@ -123,6 +124,16 @@ public final class ZerohopBlockResolver
               + shuffleId
               + " to Spark's local directories (spark.local.dir)",
           e);
+    }
+  }
+
+  /** A file's checksums are those of what goes into it, so damage must not. */
+  private static void checkIntact(
+      final int shuffleId, final long mapId, final MapOutputLease output) throws IOException {
+    final String damage = output.damage();
+    if (damage != null) {
+      throw new IOException(
+          "map output " + mapId + " of shuffle " + shuffleId + " is damaged in memory: " + damage);
     }
   }
 

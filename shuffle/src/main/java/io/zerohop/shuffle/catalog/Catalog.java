@@ -86,7 +86,9 @@ public final class Catalog {
     }
     remove(shuffleId, mapId);
     final List<Region> regions = batches.stream().map(BatchImage::region).toList();
-    final OwnOutput output = new OwnOutput(shuffleId, mapId, partitions, regions, chunk, offset);
+    final OwnOutput output =
+        new OwnOutput(
+            shuffleId, mapId, partitions, regions, chunk, offset, Math.toIntExact(entryBytes));
     shuffle.outputs.put(mapId, output);
     chunk.publish(mapId, offset);
     return output;
@@ -107,14 +109,22 @@ public final class Catalog {
       return false;
     }
     final ShuffleChunk before = output.chunk();
-    final OwnShuffle shuffle =
-        shuffleWithRoom(output.shuffleId(), before.entryBytes(output.entryOffset()));
+    if (!before.isIntact(output.entryOffset(), output.entryBytes())) {
+      throw new CatalogException("its entry is damaged");
+    }
+    final OwnShuffle shuffle = shuffleWithRoom(output.shuffleId(), output.entryBytes());
     final ShuffleChunk chunk = shuffle.last();
-    final int offset = chunk.append(before, output.entryOffset(), regions);
+    final int offset = chunk.append(output, regions);
     chunk.signal(device, offset).raise(ShuffleChunk.READY_EPOCH);
     final OwnOutput moved =
         new OwnOutput(
-            output.shuffleId(), output.mapId(), output.partitions(), regions, chunk, offset);
+            output.shuffleId(),
+            output.mapId(),
+            output.partitions(),
+            regions,
+            chunk,
+            offset,
+            output.entryBytes());
     shuffle.outputs.put(output.mapId(), moved);
     chunk.publish(output.mapId(), offset);
     if (chunk != before) {

@@ -60,22 +60,19 @@ final class EntryImage {
   }
 
   /**
-   * Writes an entry once more, whose batches lie elsewhere now.
+   * Writes an entry once more, whose batches lie elsewhere now. It has been found to be intact, or
+   * damage would get a new checksum.
    *
    * @param regions of its batches, in order
-   * @throws CatalogException if the entry is damaged: it must not get a new checksum
    */
   static void move(
       final DirectBuffer from,
       final int fromOffset,
+      final int bytes,
       final MutableDirectBuffer to,
       final int toOffset,
       final int readySignal,
       final List<Region> regions) {
-    final int bytes = from.getInt(fromOffset + EntryLayout.BYTES_OFFSET);
-    if (checksum(from, fromOffset, bytes) != from.getInt(fromOffset + EntryLayout.CRC_OFFSET)) {
-      throw new CatalogException("an entry of this executor is damaged and stays where it is");
-    }
     to.putBytes(toOffset, from, fromOffset, bytes);
     to.putInt(toOffset + EntryLayout.READY_SIGNAL_OFFSET, readySignal);
     int head = toOffset + EntryLayout.HEADER_BYTES;
@@ -85,6 +82,11 @@ final class EntryImage {
       head += EntryLayout.BATCH_BYTES;
     }
     to.putInt(toOffset + EntryLayout.CRC_OFFSET, checksum(to, toOffset, bytes));
+  }
+
+  /** Whether an entry's checksum is right. */
+  static boolean isIntact(final DirectBuffer buffer, final int offset, final int bytes) {
+    return checksum(buffer, offset, bytes) == buffer.getInt(offset + EntryLayout.CRC_OFFSET);
   }
 
   private static int checksum(final DirectBuffer buffer, final int offset, final int bytes) {

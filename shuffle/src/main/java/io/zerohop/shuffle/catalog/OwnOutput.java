@@ -18,19 +18,24 @@ public final class OwnOutput {
   private final ShuffleChunk chunk;
   private final int entryOffset;
 
+  /** As it was written: what the entry says of itself may be damaged. */
+  private final int entryBytes;
+
   OwnOutput(
       final int shuffleId,
       final long mapId,
       final int partitions,
       final List<Region> regions,
       final ShuffleChunk chunk,
-      final int entryOffset) {
+      final int entryOffset,
+      final int entryBytes) {
     this.shuffleId = shuffleId;
     this.mapId = mapId;
     this.partitions = partitions;
     this.regions = List.copyOf(regions);
     this.chunk = chunk;
     this.entryOffset = entryOffset;
+    this.entryBytes = entryBytes;
   }
 
   public int shuffleId() {
@@ -54,7 +59,7 @@ public final class OwnOutput {
   /** Gives the extents of a block, in order. Callers hold the output, see {@link #retain}. */
   public void forEachExtent(final int partition, final TieredConsumer consumer) {
     final EntryCursor cursor = new EntryCursor();
-    chunk.open(entryOffset, cursor);
+    chunk.open(entryOffset, entryBytes, cursor);
     for (int batch = 0; batch < regions.size(); batch++) {
       if (cursor.extent(batch, partition)) {
         final SegmentMemory memory = regions.get(batch).memory();
@@ -64,12 +69,15 @@ public final class OwnOutput {
   }
 
   /**
-   * A block whose bytes are not what was written, as far as checksums say; null if there is none.
-   * Callers hold the output.
+   * What is not as it was written, the entry or a block's bytes, as far as checksums say; null if
+   * all is well. Blocks of GPU memory have none. Callers hold the output.
    */
   public String damage() {
+    if (!chunk.isIntact(entryOffset, entryBytes)) {
+      return "its entry in segment " + chunk.region().memory().id();
+    }
     final EntryCursor cursor = new EntryCursor();
-    chunk.open(entryOffset, cursor);
+    chunk.open(entryOffset, entryBytes, cursor);
     for (int batch = 0; batch < regions.size(); batch++) {
       final SegmentMemory memory = regions.get(batch).memory();
       for (int partition = 0; partition < partitions; partition++) {
@@ -119,5 +127,9 @@ public final class OwnOutput {
 
   int entryOffset() {
     return entryOffset;
+  }
+
+  int entryBytes() {
+    return entryBytes;
   }
 }

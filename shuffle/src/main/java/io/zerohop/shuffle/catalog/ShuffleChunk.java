@@ -107,26 +107,31 @@ final class ShuffleChunk {
   }
 
   /**
-   * Writes an entry once more, of this chunk or another, whose batches lie elsewhere now.
-   *
-   * @throws CatalogException if the entry is damaged; nothing was written
+   * Writes an intact entry once more, of this chunk or another, whose batches lie elsewhere now.
    */
-  int append(final ShuffleChunk from, final int entryOffset, final List<Region> regions) {
+  int append(final OwnOutput output, final List<Region> regions) {
     final int offset = heapEnd;
-    EntryImage.move(from.buffer, entryOffset, buffer, offset, usedSignals, regions);
-    usedSignals++;
-    heapEnd += from.entryBytes(entryOffset);
+    EntryImage.move(
+        output.chunk().buffer,
+        output.entryOffset(),
+        output.entryBytes(),
+        buffer,
+        offset,
+        usedSignals++,
+        regions);
+    heapEnd += output.entryBytes();
     return offset;
   }
 
-  /** Bytes of the entry at this offset. */
-  int entryBytes(final int entryOffset) {
-    return buffer.getInt(entryOffset + EntryLayout.BYTES_OFFSET);
+  /** Whether the entry of so many bytes at this offset is what was written. */
+  boolean isIntact(final int entryOffset, final int entryBytes) {
+    return buffer.getInt(entryOffset + EntryLayout.BYTES_OFFSET) == entryBytes
+        && EntryImage.isIntact(buffer, entryOffset, entryBytes);
   }
 
-  /** Points a cursor at the entry at this offset. */
-  void open(final int entryOffset, final EntryCursor cursor) {
-    cursor.wrap(null, buffer, entryOffset, entryBytes(entryOffset));
+  /** Points a cursor at the entry of so many bytes at this offset. */
+  void open(final int entryOffset, final int entryBytes, final EntryCursor cursor) {
+    cursor.wrap(null, buffer, entryOffset, entryBytes);
   }
 
   /** The signal of the entry at this offset. */

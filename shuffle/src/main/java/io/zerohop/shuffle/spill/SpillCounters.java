@@ -8,6 +8,7 @@ final class SpillCounters {
   private final LongAdder outputs = new LongAdder();
   private final LongAdder bytes = new LongAdder();
   private final LongAdder nanos = new LongAdder();
+  private final LongAdder failures = new LongAdder();
 
   void add(final long moreBytes, final long moreNanos) {
     outputs.increment();
@@ -15,7 +16,11 @@ final class SpillCounters {
     nanos.add(moreNanos);
   }
 
+  void addFailure() {
+    failures.increment();
+  }
+
   NodeStats.Spilled sum() {
-    return new NodeStats.Spilled(outputs.sum(), bytes.sum(), nanos.sum());
+    return new NodeStats.Spilled(outputs.sum(), bytes.sum(), nanos.sum(), failures.sum());
   }
 }

@@ -14,11 +14,11 @@ import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
-import java.io.IOException;
 import java.time.Duration;
-import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import org.slf4j.Logger;
@@ -50,8 +50,8 @@ public final class Spiller implements AutoCloseable {
   private final SpillCounters hostCounters = new SpillCounters();
   private final SpillCounters fileCounters = new SpillCounters();
 
-  /** Outputs whose bytes are not what was written; their readers have to find that out. */
-  private final Set<OwnOutput> damaged = new HashSet<>();
+  /** Outputs that are damaged, or could not be copied; they stay, and are not tried again. */
+  private final Set<OwnOutput> immovable = new HashSet<>();
 
   private volatile boolean hostIsShort;
   private volatile boolean deviceIsShort;
@@ -90,6 +90,7 @@ public final class Spiller implements AutoCloseable {
 
   /** Makes room where it is needed; returns when there is enough or nothing cold is left. */
   public void round() {
+    immovable.removeIf(output -> catalog.find(output.shuffleId(), output.mapId()) != output);
     if (tiers.of(Tier.DEVICE) != null) {
       final boolean wasShort = deviceIsShort;
       deviceIsShort = false;
@@ -107,8 +108,10 @@ public final class Spiller implements AutoCloseable {
     if (!isShort && used <= config.spillStart() * stats.limitBytes()) {
       return;
     }
-    final double wanted = (config.spillStart() - RELIEF) * stats.limitBytes();
-    free(tier, (long) (used - Math.max(0, wanted)));
+    final double goal = Math.max(0, config.spillStart() - RELIEF) * stats.limitBytes();
+    // What was refused may be large, or the free ranges small.
+    final double least = isShort ? RELIEF * stats.limitBytes() : 0;
+    free(tier, (long) Math.max(used - goal, least));
   }
 
   /** Moves cold outputs out of a tier until so many bytes are on their way out. */
@@ -122,8 +125,13 @@ public final class Spiller implements AutoCloseable {
         if (freed >= wanted || stopped) {
           return;
         }
-        if (isCold(shuffleId)) {
-          freed += moveDown(output, tier);
+        if (isCold(shuffleId) && !immovable.contains(output)) {
+          try {
+            freed += moveDown(output, tier);
+          } catch (final PoolFullException e) {
+            LOG.debug("{} stays in GPU memory: {}", name(output), e.getMessage());
+            return; // So will the others.
+          }
         }
       }
     }
@@ -133,31 +141,57 @@ public final class Spiller implements AutoCloseable {
     return warmth.idleNanos(shuffleId) >= config.spillIdle().toNanos();
   }
 
+  /** Cold shuffles, the coldest first, as they are now: some may be used while they are sorted. */
   private List<Integer> coldest() {
-    return catalog.shuffles().stream()
-        .filter(this::isCold)
-        .sorted(Comparator.comparingLong(warmth::idleNanos).reversed())
+    final Map<Integer, Long> idle = new HashMap<>();
+    catalog.shuffles().forEach(id -> idle.put(id, warmth.idleNanos(id)));
+    return idle.entrySet().stream()
+        .filter(shuffle -> shuffle.getValue() >= config.spillIdle().toNanos())
+        .sorted(Map.Entry.<Integer, Long>comparingByValue().reversed())
+        .map(Map.Entry::getKey)
         .toList();
   }
 
-  /** Bytes that an output leaves in a tier, by moving one place down; 0 if it stays. */
+  /**
+   * Bytes that an output leaves in a tier, by moving one place down; 0 if it stays.
+   *
+   * @throws PoolFullException if there is no room below
+   */
   private long moveDown(final OwnOutput output, final Tier tier) {
-    final long bytes =
-        output.regions().stream()
-            .filter(region -> region.tier() == tier)
-            .mapToLong(Region::bytes)
-            .sum();
-    if (bytes == 0) {
+    final long bytes = bytes(output, tier);
+    // A file takes all of an output, and what is mostly in GPU memory would hardly make room here.
+    if (bytes == 0 || tier == Tier.HOST && bytes(output, Tier.DEVICE) > bytes) {
       return 0;
     }
     try {
       final boolean moved = tier == Tier.DEVICE ? toHost(output, bytes) : toFile(output, bytes);
       return moved ? bytes : 0;
+    } catch (final PoolFullException e) {
+      throw e;
     } catch (final ZerohopException e) {
-      if (!stopped) {
-        LOG.warn("{} stays where it is: {}", name(output), e.getMessage());
-      }
+      giveUp(output, e);
       return 0;
+    }
+  }
+
+  private static long bytes(final OwnOutput output, final Tier tier) {
+    return output.regions().stream()
+        .filter(region -> region.tier() == tier)
+        .mapToLong(Region::bytes)
+        .sum();
+  }
+
+  private void giveUp(final OwnOutput output, final ZerohopException cause) {
+    if (stopped) {
+      return;
+    }
+    hostCounters.addFailure();
+    immovable.add(output);
+    if (cause.category() == ZerohopException.Category.FATAL) {
+      stopped = true;
+      LOG.error("FATAL: {} stays where it is, and so does all else", name(output), cause);
+    } else {
+      LOG.warn("{} stays where it is", name(output), cause);
     }
   }
 
@@ -168,12 +202,7 @@ public final class Spiller implements AutoCloseable {
       moved = toHost.move(output);
     } catch (final PoolFullException e) {
       free(Tier.HOST, bytes);
-      try {
-        moved = toHost.move(output);
-      } catch (final PoolFullException full) {
-        LOG.debug("{} stays in GPU memory: {}", name(output), full.getMessage());
-        return false;
-      }
+      moved = toHost.move(output);
     }
     if (moved) {
       hostCounters.add(bytes, System.nanoTime() - start);
@@ -183,18 +212,19 @@ public final class Spiller implements AutoCloseable {
   }
 
   private boolean toFile(final OwnOutput output, final long bytes) {
-    if (!canStore() || damaged.contains(output)) {
+    if (!canStore()) {
       return false;
     }
     final ColdStorage storage = config.coldStorage();
     final long start = System.nanoTime();
     try (MapOutputLease lease = leases.apply(output)) {
-      if (lease == null || isDamaged(output)) {
+      if (lease == null || isDamaged(output, lease)) {
         return false;
       }
       storage.store(output.shuffleId(), output.mapId(), lease);
       storageFailed = false;
-    } catch (final IOException e) {
+    } catch (final Exception e) {
+      // Whatever it is, Scala's undeclared exceptions included: memory has it still.
       pauseStorage(output, e);
       return false;
     }
@@ -208,10 +238,10 @@ public final class Spiller implements AutoCloseable {
   }
 
   /** Damage must not get a new checksum, by which it would look right. */
-  private boolean isDamaged(final OwnOutput output) {
-    final String damage = output.damage();
+  private boolean isDamaged(final OwnOutput output, final MapOutputLease lease) {
+    final String damage = lease.damage();
     if (damage != null) {
-      damaged.add(output);
+      immovable.add(output);
       LOG.error("{} is damaged in memory and is not moved to a file: {}", name(output), damage);
     }
     return damage != null;
@@ -223,7 +253,8 @@ public final class Spiller implements AutoCloseable {
     return config.coldStorage() != null && !pausing;
   }
 
-  private void pauseStorage(final OwnOutput output, final IOException cause) {
+  private void pauseStorage(final OwnOutput output, final Exception cause) {
+    fileCounters.addFailure();
     storageFailed = true;
     storageFailedAt = System.nanoTime();
     LOG.warn(

@@ -78,9 +78,10 @@ final class ToHost {
    * @param ended runs when no copy is under way any more, also if one has failed
    */
   private void copy(final List<Region> from, final List<Region> to, final Runnable ended) {
-    final CopyStream stream = devices.streams(Tier.DEVICE).take();
     final List<Staged> staged = new ArrayList<>();
+    CopyStream stream = null;
     try {
+      stream = devices.streams(Tier.DEVICE).take();
       final CopyBatch batch = stream.newBatch();
       for (int i = 0; i < to.size(); i++) {
         if (to.get(i) != from.get(i)) {
@@ -91,7 +92,9 @@ final class ToHost {
       stream.synchronize(limit);
       staged.forEach(Staged::bringHome);
     } finally {
-      stream.close();
+      if (stream != null) {
+        stream.close();
+      }
       ended.run();
       staged.forEach(copy -> copy.buffer.close());
     }

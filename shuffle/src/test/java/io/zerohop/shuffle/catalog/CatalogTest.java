@@ -210,6 +210,36 @@ class CatalogTest {
     place.release();
   }
 
+  /** Then a block seems to be empty, and the next ones take the places of those before them. */
+  @Test
+  void aBitOfABitmapIsDamageAlthoughBlocksMatchTheirChecksums() {
+    final int partitions = 10;
+    final int bytes = 100;
+    final BatchImage image = new BatchImage(partitions, true);
+    final Region region = pool.allocate(partitions * bytes);
+    final UnsafeBuffer blocks = new UnsafeBuffer(region.address(), partitions * bytes);
+    for (int partition = 0; partition < partitions; partition++) {
+      blocks.setMemory(partition * bytes, bytes, (byte) partition);
+      image.add(bytes, Crc32c.of(region.address() + partition * bytes, bytes));
+    }
+    image.place(region);
+    catalog.publish(SHUFFLE, 1, catalog.registration(SHUFFLE), partitions, List.of(image));
+    final OwnOutput output = catalog.find(SHUFFLE, 1);
+    assertThat(output.damage()).isNull();
+    final UnsafeBuffer entry =
+        new UnsafeBuffer(
+            output.chunk().region().address() + output.entryOffset(), output.entryBytes());
+    final int bitmap = EntryLayout.HEADER_BYTES + EntryLayout.BATCH_BYTES;
+    entry.putLong(bitmap, entry.getLong(bitmap) ^ 1 << 3);
+    assertThat(output.damage()).contains("entry");
+    entry.putLong(bitmap, entry.getLong(bitmap) ^ 1 << 3);
+    entry.putInt(EntryLayout.BYTES_OFFSET, 1 << 30);
+    assertThat(output.damage()).contains("entry");
+    entry.putInt(EntryLayout.BYTES_OFFSET, output.entryBytes());
+    blocks.putByte(333, (byte) 77);
+    assertThat(output.damage()).contains("partition 3");
+  }
+
   @Test
   void aNonEmptyBlockTakesAtMost64Bytes() {
     final long before = pool.stats().usedBytes();
