@@ -4,6 +4,7 @@ import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.fetch.BlockSource;
 import java.io.IOException;
 import java.io.InputStream;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -15,7 +16,10 @@ import java.util.Map;
  * while it is on its way, or while somebody still has it, is not fetched again. Thread safe.
  */
 public final class SharedTransfers implements StagedTransport {
+  private static final Duration PATIENCE = Duration.ofMinutes(1);
+
   private final StagedTransport transport;
+  private final long patienceNanos;
 
   /** Those that are on their way or held; its monitor guards them, and is held for no call. */
   private final Map<Key, Transfer> transfers = new HashMap<>();
@@ -24,7 +28,16 @@ public final class SharedTransfers implements StagedTransport {
    * @param transport fetches what nobody has; its payloads can be opened by several threads
    */
   public SharedTransfers(final StagedTransport transport) {
+    this(transport, PATIENCE);
+  }
+
+  /**
+   * @param patience after which a newcomer asks once more for what is still on its way, so that one
+   *     lost answer does not keep everybody from the block
+   */
+  SharedTransfers(final StagedTransport transport, final Duration patience) {
     this.transport = transport;
+    this.patienceNanos = patience.toNanos();
   }
 
   private record Key(Object owner, Block block) {}
@@ -33,6 +46,11 @@ public final class SharedTransfers implements StagedTransport {
     private final List<Sink> waiting = new ArrayList<>();
     private StagedPayload payload;
     private int holders;
+    private long askedAt = System.nanoTime();
+
+    boolean isOverdue(final long patienceNanos) {
+      return payload == null && System.nanoTime() - askedAt > patienceNanos;
+    }
   }
 
   /** Never throws: what cannot be asked for is reported as failed to all who wait for it. */
@@ -44,10 +62,12 @@ public final class SharedTransfers implements StagedTransport {
       final Transfer transfer;
       final boolean isThere;
       synchronized (transfers) {
-        if (!transfers.containsKey(key)) {
+        final boolean isNew = !transfers.containsKey(key);
+        transfer = transfers.computeIfAbsent(key, absent -> new Transfer());
+        if (isNew || transfer.isOverdue(patienceNanos)) {
+          transfer.askedAt = System.nanoTime();
           missing.add(block);
         }
-        transfer = transfers.computeIfAbsent(key, absent -> new Transfer());
         isThere = transfer.payload != null;
         if (isThere) {
           transfer.holders++;
@@ -100,7 +120,7 @@ public final class SharedTransfers implements StagedTransport {
         }
       }
       if (sinks.isEmpty()) {
-        payload.release(); // It was reported before.
+        payload.release(); // It was reported before: somebody had asked twice.
       }
       sinks.forEach(sink -> sink.arrived(block, new Share(key, transfer)));
     }

@@ -9,6 +9,7 @@ import io.zerohop.shuffle.transport.StagedTransport.Sink;
 import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
 import java.io.IOException;
 import java.io.InputStream;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -141,6 +142,22 @@ class SharedTransfersTest {
     shared.fetch(SOURCE, BLOCKS, reader);
     assertThat(reader.failed).hasSize(3);
     assertThat(shared.open()).isZero();
+  }
+
+  @Test
+  void whatIsOverdueIsAskedForOnceMoreAndTheFirstAnswerCounts() {
+    final Slow slow = new Slow(bytes);
+    final SharedTransfers shared = new SharedTransfers(slow, Duration.ZERO);
+    final Reader first = new Reader();
+    final Reader second = new Reader();
+    shared.fetch(SOURCE, BLOCKS.subList(0, 1), first);
+    shared.fetch(SOURCE, BLOCKS.subList(0, 1), second);
+    assertThat(slow.asked).isEqualTo(2);
+    slow.arrive();
+    first.checkAndRelease();
+    second.checkAndRelease();
+    assertThat(shared.open()).isZero();
+    bytes.assertAllReleased();
   }
 
   @Test
