@@ -10,8 +10,6 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.SharedTransfers;
-import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.spark.rapids.RapidsLatch;
 import io.zerohop.spark.rapids.RapidsMode;
 import io.zerohop.spark.rapids.RapidsShuffle;
@@ -49,7 +47,7 @@ final class ExecutorShuffle implements AutoCloseable {
   private final PagePool pages;
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
-  private final StagedTransport transport;
+  private final BlockTransferTransport transport;
   private final Map<TaskContext, RetainedLeases> retained = new ConcurrentHashMap<>();
   private final Thread atExit = new Thread(this::closeQuietly, "zerohop-exit");
 
@@ -65,11 +63,10 @@ final class ExecutorShuffle implements AutoCloseable {
     this.pages = new PagePool(writeBufferBytes() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);
     this.transport =
-        new SharedTransfers(
-            new BlockTransferTransport(
-                env,
-                resolver,
-                conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m")));
+        new BlockTransferTransport(
+            env,
+            resolver,
+            conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m"));
     if (node != null) {
       metrics.watch(node);
     }
@@ -241,7 +238,7 @@ final class ExecutorShuffle implements AutoCloseable {
     return metrics;
   }
 
-  StagedTransport transport() {
+  BlockTransferTransport transport() {
     return transport;
   }
 

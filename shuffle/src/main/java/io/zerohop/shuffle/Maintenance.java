@@ -61,6 +61,11 @@ final class Maintenance implements AutoCloseable {
     return thread.isAlive();
   }
 
+  @Override
+  public String toString() {
+    return thread.getName();
+  }
+
   /** Ends the thread after its present chore, for which it waits a limited time. Idempotent. */
   @Override
   public void close() {
@@ -68,9 +73,19 @@ final class Maintenance implements AutoCloseable {
       closed = true;
       notifyAll();
     }
-    try {
-      thread.join(STOP_LIMIT.toMillis());
-    } catch (final InterruptedException e) {
+    // Also for a caller that was interrupted: what the chore uses is freed behind this.
+    final long deadline = System.nanoTime() + STOP_LIMIT.toNanos();
+    boolean interrupted = false;
+    long left = STOP_LIMIT.toMillis();
+    while (thread.isAlive() && left > 0) {
+      try {
+        thread.join(left);
+      } catch (final InterruptedException e) {
+        interrupted = true;
+      }
+      left = (deadline - System.nanoTime()) / 1_000_000;
+    }
+    if (interrupted) {
       Thread.currentThread().interrupt();
     }
   }

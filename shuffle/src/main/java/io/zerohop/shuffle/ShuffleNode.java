@@ -409,11 +409,15 @@ public final class ShuffleNode implements AutoCloseable {
     if (freed) {
       return;
     }
-    if (spilling != null && spilling.isAlive()) {
-      throw new IllegalStateException(
-          "executor "
-              + config.executorId()
-              + " ends while a map output is being moved; its memory stays mapped");
+    for (final Maintenance chore : new Maintenance[] {maintenance, spilling, neighbours}) {
+      if (chore != null && chore.isAlive()) {
+        throw new IllegalStateException(
+            "executor "
+                + config.executorId()
+                + " ends while its thread "
+                + chore
+                + " is still at work; its memory stays mapped");
+      }
     }
     peers.sweep();
     final int windows = local.lanes().openLeases() + peers.openLeases();

@@ -195,28 +195,29 @@ class SpillTest {
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
   }
 
+  /** Also if its thread is interrupted, as threads are that end. */
   @Test
-  void aNodeThatEndsWhileAnOutputMovesKeepsItsMemoryUntilThen() {
+  void aNodeThatEndsWhileAnOutputMovesWaitsForThat() throws Exception {
     final ShuffleNode owner = node("owner", false, Duration.ZERO);
     storage.holdBack();
     write(owner, SHUFFLE, 0, 0.6);
     eventually("one is being stored", () -> storage.storing() > 0);
-    Thread.currentThread().interrupt(); // So that it does not wait.
-    assertThatThrownBy(owner::close).isInstanceOf(IllegalStateException.class);
-    assertThat(Thread.interrupted()).isTrue();
+    final AtomicBoolean interrupted = new AtomicBoolean();
+    final Thread end =
+        new Thread(
+            () -> {
+              Thread.currentThread().interrupt();
+              owner.close();
+              interrupted.set(Thread.interrupted());
+            });
+    end.start();
+    end.join(300);
+    assertThat(end.isAlive()).isTrue();
     assertThat(owner.stats().host().reservedBytes()).isPositive();
     storage.goOn();
-    eventually("it has ended", () -> closes(owner));
+    end.join(TimeUnit.SECONDS.toMillis(20));
+    assertThat(interrupted).as("it has ended, and knows that it was interrupted").isTrue();
     nodes.remove(owner);
-  }
-
-  private static boolean closes(final ShuffleNode node) {
-    try {
-      node.close();
-      return true;
-    } catch (final IllegalStateException e) {
-      return false;
-    }
   }
 
   @Test

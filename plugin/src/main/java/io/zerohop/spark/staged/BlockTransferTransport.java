@@ -10,11 +10,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
-import org.agrona.concurrent.UnsafeBuffer;
-import org.agrona.io.DirectBufferInputStream;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.buffer.ManagedBuffer;
-import org.apache.spark.network.buffer.NettyManagedBuffer;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
 import org.apache.spark.network.shuffle.DownloadFileManager;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
@@ -102,13 +99,6 @@ public final class BlockTransferTransport implements StagedTransport {
     return new ShuffleBlockId(block.shuffleId(), block.mapId(), block.partition());
   }
 
-  /** A stream of its own: Netty's buffers have one position for all that are made from them. */
-  private static InputStream plain(final ManagedBuffer buffer) throws IOException {
-    return buffer instanceof NettyManagedBuffer
-        ? new DirectBufferInputStream(new UnsafeBuffer(buffer.nioByteBuffer()))
-        : buffer.createInputStream();
-  }
-
   private StagedPayload payload(
       final BlockSource source,
       final Block block,
@@ -123,7 +113,9 @@ public final class BlockTransferTransport implements StagedTransport {
       @Override
       public InputStream open() throws IOException {
         return new CheckedBlockStream(
-            env.serializerManager().wrapStream(id(block), plain(buffer)), block, source);
+            env.serializerManager().wrapStream(id(block), buffer.createInputStream()),
+            block,
+            source);
       }
 
       @Override

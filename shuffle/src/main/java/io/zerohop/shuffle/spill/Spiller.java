@@ -169,7 +169,7 @@ public final class Spiller implements AutoCloseable {
     } catch (final PoolFullException e) {
       throw e;
     } catch (final ZerohopException e) {
-      giveUp(output, e);
+      giveUp(output, tier, e);
       return 0;
     }
   }
@@ -181,11 +181,11 @@ public final class Spiller implements AutoCloseable {
         .sum();
   }
 
-  private void giveUp(final OwnOutput output, final ZerohopException cause) {
+  private void giveUp(final OwnOutput output, final Tier from, final ZerohopException cause) {
     if (stopped) {
       return;
     }
-    hostCounters.addFailure();
+    (from == Tier.DEVICE ? hostCounters : fileCounters).addFailure();
     immovable.add(output);
     if (cause.category() == ZerohopException.Category.FATAL) {
       stopped = true;
@@ -223,6 +223,8 @@ public final class Spiller implements AutoCloseable {
       }
       storage.store(output.shuffleId(), output.mapId(), lease);
       storageFailed = false;
+    } catch (final ZerohopException e) {
+      throw e; // Of this output's memory, not of the storage.
     } catch (final Exception e) {
       // Whatever it is, Scala's undeclared exceptions included: memory has it still.
       pauseStorage(output, e);

@@ -33,7 +33,7 @@ public interface StagedTransport {
     /** Bytes that were transferred. */
     long bytes();
 
-    /** Opens the bytes from their begin; by any thread, and each time as a stream of its own. */
+    /** Opens the bytes, at most once. */
     InputStream open() throws IOException;
 
     /** Gives the memory back; called exactly once, by any thread. */
