@@ -16,25 +16,28 @@ import java.util.regex.Pattern;
  * configuration; its identity is, so that a reader can tell "the owner is dead" (same folder, no
  * socket) from "the owner is elsewhere" (another folder, such as another container's).
  *
- * @param bootId 8 hexadecimal digits that name the running kernel
+ * @param bootId 8 hexadecimal digits that name the node: its running kernel, or what the user calls
+ *     it
  * @param folderId identity of the socket folder as its owner saw it, 16 hexadecimal digits
  * @param incarnation random; a restarted executor never has its predecessor's
+ * @param port TCP port at which executors on other nodes can ask it; 0 if none
  * @param socket file name of the socket in the folder, also the owner's name in the handshake
  */
-public record Location(String bootId, String folderId, long incarnation, String socket) {
+public record Location(String bootId, String folderId, long incarnation, int port, String socket) {
 
   /** Longest encoded form, in bytes; all of it ASCII. */
   public static final int MAX_ENCODED_BYTES = 100;
 
   private static final String BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
   private static final Pattern FORMAT =
-      Pattern.compile("zh1:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):([A-Za-z0-9._-]{1,48})");
+      Pattern.compile(
+          "zh2:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):(0|[1-9][0-9]{0,4}):([A-Za-z0-9._-]{1,42})");
 
   private static final Pattern SOCKET = Pattern.compile("([A-Za-z0-9_-]{1,31})-([0-9a-f]{16})");
 
   /** Checks every part, so that what was encoded can be parsed again. */
   public Location {
-    if (!FORMAT.matcher(format(bootId, folderId, incarnation, socket)).matches()) {
+    if (!FORMAT.matcher(format(bootId, folderId, incarnation, port, socket)).matches()) {
       throw new IllegalArgumentException(
           "not a location: boot id '" + bootId + "', socket '" + socket + "'");
     }
@@ -42,7 +45,7 @@ public record Location(String bootId, String folderId, long incarnation, String 
 
   /** The form that travels in a map status: ASCII, at most {@link #MAX_ENCODED_BYTES} bytes. */
   public String encode() {
-    return format(bootId, folderId, incarnation, socket);
+    return format(bootId, folderId, incarnation, port, socket);
   }
 
   /** Name of an executor's socket: what {@link #executorOf} says of it, and its life. */
@@ -60,7 +63,7 @@ public record Location(String bootId, String folderId, long incarnation, String 
   public Location neighbour(final String other) {
     final Matcher matcher = SOCKET.matcher(other);
     return matcher.matches()
-        ? new Location(bootId, folderId, Long.parseUnsignedLong(matcher.group(2), 16), other)
+        ? new Location(bootId, folderId, Long.parseUnsignedLong(matcher.group(2), 16), 0, other)
         : null;
   }
 
@@ -77,16 +80,26 @@ public record Location(String bootId, String folderId, long incarnation, String 
         matcher.group(1),
         matcher.group(2),
         Long.parseUnsignedLong(matcher.group(3), 16),
-        matcher.group(4));
+        Integer.parseInt(matcher.group(4)),
+        matcher.group(5));
   }
 
-  /** Names the running kernel: 8 hexadecimal digits of a hash of its boot id. */
+  /** Names the node: 8 hexadecimal digits of a hash of its boot id. */
   public static String currentBootId() {
+    return currentBootId("");
+  }
+
+  /**
+   * The same for a node that the user gave a name of its own, such as one of several that are
+   * played by one machine.
+   *
+   * @param nodeId the name; empty for none
+   */
+  public static String currentBootId(final String nodeId) {
     try {
       final byte[] text =
-          Files.readString(java.nio.file.Path.of(BOOT_ID_FILE))
-              .trim()
-              .getBytes(StandardCharsets.US_ASCII);
+          (Files.readString(java.nio.file.Path.of(BOOT_ID_FILE)).trim() + nodeId)
+              .getBytes(StandardCharsets.UTF_8);
       final byte[] hash = MessageDigest.getInstance("SHA-256").digest(text);
       return java.util.HexFormat.of().formatHex(hash, 0, 4);
     } catch (final IOException | NoSuchAlgorithmException e) {
@@ -95,8 +108,12 @@ public record Location(String bootId, String folderId, long incarnation, String 
   }
 
   private static String format(
-      final String bootId, final String folderId, final long incarnation, final String socket) {
-    return String.format("zh1:%s:%s:%016x:%s", bootId, folderId, incarnation, socket);
+      final String bootId,
+      final String folderId,
+      final long incarnation,
+      final int port,
+      final String socket) {
+    return String.format("zh2:%s:%s:%016x:%d:%s", bootId, folderId, incarnation, port, socket);
   }
 
   @Override

@@ -2,10 +2,14 @@ package io.zerohop.shuffle;
 
 import io.zerohop.device.Topology;
 import io.zerohop.shuffle.spill.ColdStorage;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.ucx.UcxMode;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Function;
 
 /** What a {@link ShuffleNode} needs to know. Immutable and thread safe. */
 public final class NodeConfig {
@@ -33,6 +37,10 @@ public final class NodeConfig {
   private final double spillStart;
   private final Duration spillIdle;
   private final ColdStorage coldStorage;
+  private final String nodeId;
+  private final UcxMode ucxMode;
+  private final java.nio.file.Path jucx;
+  private final Function<ControlService, ControlChannel> controlChannels;
 
   private NodeConfig(final Builder builder) {
     appId = Objects.requireNonNull(builder.appId, "appId");
@@ -59,6 +67,10 @@ public final class NodeConfig {
     spillStart = builder.spillStart;
     spillIdle = Objects.requireNonNull(builder.spillIdle, "spillIdle");
     coldStorage = builder.coldStorage;
+    nodeId = Objects.requireNonNull(builder.nodeId, "nodeId");
+    jucx = builder.jucx;
+    ucxMode = Objects.requireNonNull(builder.ucxMode, "ucxMode");
+    controlChannels = paths.contains(Path.UCX) ? builder.controlChannels : null;
   }
 
   public static Builder builder() {
@@ -83,6 +95,29 @@ public final class NodeConfig {
   /** The application's secret, a fresh copy. */
   public byte[] secret() {
     return secret.clone();
+  }
+
+  /** What the user calls this node, to tell it from others with the same kernel; may be empty. */
+  public String nodeId() {
+    return nodeId;
+  }
+
+  /** How blocks come from other nodes. */
+  public UcxMode ucxMode() {
+    return ucxMode;
+  }
+
+  /** A jar with the binding of UCX; null for that on the class path. */
+  public java.nio.file.Path jucx() {
+    return jucx;
+  }
+
+  /**
+   * Makes the channel by which executors of other nodes ask this one, given what answers; the node
+   * owns it. Null if blocks of other nodes are staged.
+   */
+  public Function<ControlService, ControlChannel> controlChannels() {
+    return controlChannels;
   }
 
   /** What peers are told of this executor's GPU; empty where it has none. */
@@ -224,6 +259,10 @@ public final class NodeConfig {
     private double spillStart = 0.8;
     private Duration spillIdle = Duration.ofSeconds(5);
     private ColdStorage coldStorage;
+    private String nodeId = "";
+    private UcxMode ucxMode = UcxMode.AUTO;
+    private java.nio.file.Path jucx;
+    private Function<ControlService, ControlChannel> controlChannels;
 
     private Builder() {}
 
@@ -339,6 +378,26 @@ public final class NodeConfig {
 
     public Builder spillIdle(final Duration value) {
       spillIdle = value;
+      return this;
+    }
+
+    public Builder nodeId(final String value) {
+      nodeId = value;
+      return this;
+    }
+
+    public Builder ucxMode(final UcxMode value) {
+      ucxMode = value;
+      return this;
+    }
+
+    public Builder jucx(final java.nio.file.Path value) {
+      jucx = value;
+      return this;
+    }
+
+    public Builder controlChannels(final Function<ControlService, ControlChannel> value) {
+      controlChannels = value;
       return this;
     }
 

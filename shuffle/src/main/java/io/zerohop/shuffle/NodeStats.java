@@ -15,7 +15,8 @@ import java.util.function.ToLongFunction;
  * @param retiredRegions regions that only wait for readers
  * @param mapOutputs map outputs that can be read
  * @param openWriters map outputs that are being written
- * @param openLeases leases that readers in this process hold, on own and on peers' memory
+ * @param openLeases leases that readers in this process hold, on own and on peers' memory, and that
+ *     readers on other nodes hold on its own
  * @param connectedPeers peers that may read this node's memory now
  * @param peers peers whose memory this node may read now
  * @param mappedPeerSegments peers' segments that are mapped now, their root segments included
@@ -23,6 +24,7 @@ import java.util.function.ToLongFunction;
  * @param landingWaitNanos time that readers waited for such memory, since the start
  * @param local blocks handed out in place from own memory
  * @param peer blocks handed out in place from peers' memory
+ * @param ucx blocks handed out that came from other nodes' memory
  * @param staged blocks handed out that were staged
  */
 public record NodeStats(
@@ -42,6 +44,7 @@ public record NodeStats(
     long landingWaitNanos,
     Moved local,
     Moved peer,
+    Moved ucx,
     Moved staged) {
 
   /** Blocks and bytes since the node's start. */
@@ -87,6 +90,7 @@ public record NodeStats(
     return switch (path) {
       case LOCAL -> local;
       case PEER -> peer;
+      case UCX -> ucx;
       case STAGED -> staged;
     };
   }

@@ -6,6 +6,8 @@ public enum Path {
   LOCAL,
   /** Same node: read in place through a mapping of the owner's segment. */
   PEER,
+  /** Another node: read out of the owner's memory by UCX, by RDMA where the hardware has it. */
+  UCX,
   /** Through Spark's block transfer service, or from a file: always correct, never fast. */
   STAGED;
 

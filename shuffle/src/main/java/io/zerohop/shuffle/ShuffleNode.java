@@ -28,6 +28,7 @@ import io.zerohop.shuffle.transport.PathChooser;
 import io.zerohop.shuffle.transport.PeerDirectory;
 import io.zerohop.shuffle.transport.SharedMemory;
 import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.ucx.UcxNode;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.List;
@@ -60,6 +61,10 @@ public final class ShuffleNode implements AutoCloseable {
   private final Location location;
   private final LocalMemory local;
   private final PeerDirectory peers;
+
+  /** The path between nodes; null if there is none. */
+  private final UcxNode ucx;
+
   private final LandingBudget landing;
   private final FetchCounters counters = new FetchCounters();
   private final FetchContext fetchContext;
@@ -85,8 +90,8 @@ public final class ShuffleNode implements AutoCloseable {
     final long incarnation = new SecureRandom().nextLong();
     final String name =
         Location.socketName(fileName(config.executorId(), EXECUTOR_NAME_CHARS), incarnation);
-    location = new Location(Location.currentBootId(), folder.identity(), incarnation, name);
     root = new RootSegment(devices.host(), incarnation);
+    UcxNode started = null;
     boolean done = false;
     try {
       tiers =
@@ -97,11 +102,23 @@ public final class ShuffleNode implements AutoCloseable {
                   : null);
       reclaimer = new Reclaimer(root.lanes());
       catalog = new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer);
+      started = UcxNode.start(config, devices, tiers, this::retain);
+      ucx = started;
+      location =
+          new Location(
+              Location.currentBootId(config.nodeId()),
+              folder.identity(),
+              incarnation,
+              ucx == null ? 0 : ucx.port(),
+              name);
+      if (ucx != null) {
+        ucx.location(location);
+      }
       local = new LocalMemory(root, tiers, config.executorId());
       peers = new PeerDirectory(devices, folder, location, config.view(), config);
       landing = new LandingBudget(config.landingBytes());
-      final PathChooser paths = new PathChooser(location, config.paths(), local, peers);
-      fetchContext = new FetchContext(config, devices, paths, landing, counters, warmth);
+      final PathChooser paths = new PathChooser(location, config.paths(), local, peers, ucx);
+      fetchContext = new FetchContext(config, devices, paths, landing, counters, warmth, ucx);
       spiller = new Spiller(config, devices, tiers, catalog, reclaimer, warmth, this::leaseToSpill);
       server =
           new SegmentServer(
@@ -125,6 +142,9 @@ public final class ShuffleNode implements AutoCloseable {
       done = true;
     } finally {
       if (!done) {
+        if (started != null) {
+          started.close();
+        }
         root.close();
       }
     }
@@ -255,6 +275,12 @@ public final class ShuffleNode implements AutoCloseable {
     return leaseOf(output);
   }
 
+  /** For readers on other nodes. */
+  private OwnOutput retain(final int shuffleId, final long mapId) {
+    warmth.touch(shuffleId);
+    return catalog.retain(shuffleId, mapId);
+  }
+
   private MapOutputLease leaseToSpill(final OwnOutput output) {
     return output.retain() ? leaseOf(output) : null;
   }
@@ -356,7 +382,10 @@ public final class ShuffleNode implements AutoCloseable {
         reclaimer.waitingRegions(),
         catalog.outputs(),
         writers.size(),
-        local.lanes().openLeases() + peers.openLeases() + leases.size(),
+        local.lanes().openLeases()
+            + peers.openLeases()
+            + leases.size()
+            + (ucx == null ? 0 : ucx.leases()),
         root.lanes().connected(),
         peers.connected(),
         peers.mappings(),
@@ -364,6 +393,7 @@ public final class ShuffleNode implements AutoCloseable {
         landing.waitedNanos(),
         counters.moved(Path.LOCAL),
         counters.moved(Path.PEER),
+        counters.moved(Path.UCX),
         counters.moved(Path.STAGED));
   }
 
@@ -388,6 +418,9 @@ public final class ShuffleNode implements AutoCloseable {
     reclaimer.poll();
     tiers.all().forEach(Pool::trim);
     peers.sweep();
+    if (ucx != null) {
+      ucx.maintain();
+    }
     // In this order: who removes the socket in good order has set the flag before.
     if (socketWatch.isGone() && !notServing) {
       socketWatch.report();
@@ -421,12 +454,13 @@ public final class ShuffleNode implements AutoCloseable {
     }
     peers.sweep();
     final int windows = local.lanes().openLeases() + peers.openLeases();
-    if (!writers.isEmpty() || !leases.isEmpty() || windows > 0) {
+    final int slabs = ucx == null ? 0 : ucx.slabsTaken();
+    if (!writers.isEmpty() || !leases.isEmpty() || windows > 0 || slabs > 0) {
       throw new IllegalStateException(
           String.format(
-              "executor %s ends while writers %s, leases %s and %d fetch windows are still open;"
-                  + " their memory stays mapped",
-              config.executorId(), writers, leases, windows));
+              "executor %s ends while writers %s, leases %s and %d fetch windows are still open,"
+                  + " and %d pieces of landing memory are in use; its memory stays mapped",
+              config.executorId(), writers, leases, windows, slabs));
     }
     freed = true;
     reclaimer.drop();
@@ -451,6 +485,9 @@ public final class ShuffleNode implements AutoCloseable {
       spilling.close();
     }
     peers.close();
+    if (ucx != null) {
+      ucx.close();
+    }
     if (neighbours != null) {
       neighbours.close();
     }

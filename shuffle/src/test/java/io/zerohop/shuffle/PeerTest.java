@@ -329,9 +329,9 @@ class PeerTest {
     write(1, 1);
     final Location here = owner.location();
     final Location elsewhere =
-        new Location("00000000", here.folderId(), here.incarnation(), here.socket());
+        new Location("00000000", here.folderId(), here.incarnation(), 0, here.socket());
     final Location otherFolder =
-        new Location(here.bootId(), "0000000000000000", here.incarnation(), here.socket());
+        new Location(here.bootId(), "0000000000000000", here.incarnation(), 0, here.socket());
     for (final Location location : new Location[] {null, elsewhere, otherFolder}) {
       final FakeStaging staging = new FakeStaging(2, MOST);
       final BlockSource source = TestBlocks.source("owner", location, 1, 0, 1, 2, PARTITIONS, MOST);

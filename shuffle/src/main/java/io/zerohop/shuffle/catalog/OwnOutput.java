@@ -68,6 +68,20 @@ public final class OwnOutput {
     }
   }
 
+  /** The same with where each lies and its checksum. Callers hold the output. */
+  public void forEachPlace(final int partition, final PlacedExtent consumer) {
+    final EntryCursor cursor = new EntryCursor();
+    chunk.open(entryOffset, entryBytes, cursor);
+    for (int batch = 0; batch < regions.size(); batch++) {
+      if (cursor.extent(batch, partition)) {
+        final SegmentMemory memory = regions.get(batch).memory();
+        cursor.address(memory); // Checks that it lies within.
+        consumer.extent(
+            memory, cursor.offset(), cursor.length(), cursor.checked(), cursor.checksum());
+      }
+    }
+  }
+
   /**
    * What is not as it was written, the entry or a block's bytes, as far as checksums say; null if
    * all is well. Blocks of GPU memory have none. Callers hold the output.

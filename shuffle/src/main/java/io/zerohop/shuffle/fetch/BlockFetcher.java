@@ -35,6 +35,9 @@ import java.util.function.BooleanSupplier;
 public final class BlockFetcher implements AutoCloseable {
   private static final long CLOSE_PATIENCE_MILLIS = 1_000;
 
+  /** How often a block of another node is asked for there before it is staged. */
+  private static final int MOST_ATTEMPTS = 2;
+
   private final FetchContext context;
   private final List<BlockSource> sources;
   private final FetchListener listener;
@@ -74,7 +77,7 @@ public final class BlockFetcher implements AutoCloseable {
     this.listener = listener;
     this.side = side;
     this.ended = () -> closed || cancelled.getAsBoolean();
-    this.staged = new StagedQueue(context, transport);
+    this.staged = new StagedQueue(context, transport, side, this::again);
   }
 
   /**
@@ -149,7 +152,11 @@ public final class BlockFetcher implements AutoCloseable {
 
   /** Whether the current block is the last of its window; true of every staged block. */
   public boolean endsWindow() {
-    return block().path() == Path.STAGED || window == null || !window.hasNext();
+    return switch (block().path()) {
+      case STAGED -> true;
+      case UCX -> !staged.hasArrived();
+      default -> window == null || !window.hasNext();
+    };
   }
 
   /** The current block. */
@@ -188,6 +195,7 @@ public final class BlockFetcher implements AutoCloseable {
           if (!finished) {
             throw new IllegalStateException("the fetcher has not handed out all blocks yet");
           }
+          staged.retire(leases);
           retire(previous, leases);
           previous = null;
           retire(window, leases);
@@ -223,8 +231,8 @@ public final class BlockFetcher implements AutoCloseable {
 
   private void route(final BlockSource source) {
     final Route route = choose(source);
-    if (route.path() == Path.STAGED) {
-      staged.add(source, source.blocks());
+    if (route.memory() == null) {
+      staged.add(source, source.blocks(), route.path());
       return;
     }
     int from = 0;
@@ -259,17 +267,30 @@ public final class BlockFetcher implements AutoCloseable {
 
   private Route choose(final BlockSource source) {
     try {
-      return context.paths().choose(source.location(), source.executorId());
+      return context.paths().choose(source);
     } catch (final OwnerGoneException e) {
       final Block first = source.blocks().get(0);
       throw new BlockFetchException(first, source, first + ": " + e.getMessage(), e);
     }
   }
 
+  /** How to try again what could not be had from another node's memory. May connect to it. */
+  private Path again(
+      final BlockSource source, final Block failed, final Throwable cause, final int attempts) {
+    final boolean elsewhere =
+        cause instanceof ZerohopException known
+            && known.category() == ZerohopException.Category.FALLBACK;
+    if (elsewhere || attempts + 1 >= MOST_ATTEMPTS) {
+      context.paths().staged(source.executorId(), cause.getMessage());
+      return Path.STAGED;
+    }
+    return choose(source).path() == Path.UCX ? Path.UCX : Path.STAGED;
+  }
+
   private boolean pollStaged() {
     block = staged.poll();
     if (block != null) {
-      count(Path.STAGED, 1, block.bytes());
+      count(block.path(), 1, block.bytes());
     }
     return block != null;
   }
@@ -324,7 +345,7 @@ public final class BlockFetcher implements AutoCloseable {
   private void stage(final BlockSource source, final List<Block> blocks, final String reason) {
     if (!blocks.isEmpty()) {
       context.paths().staged(source.executorId(), reason);
-      staged.add(source, blocks);
+      staged.add(source, blocks, Path.STAGED);
     }
   }
 
@@ -348,6 +369,7 @@ public final class BlockFetcher implements AutoCloseable {
   public void releaseWindows() {
     whileOpen(
         () -> {
+          staged.releasePassed();
           while (!kept.isEmpty()) {
             release(kept.remove(kept.size() - 1));
           }

@@ -36,7 +36,7 @@ public final class ExtentList {
    * @param segment that it lies in; may be null
    * @param hasChecksum whether the checksum is one
    */
-  void add(
+  public void add(
       final long address,
       final int length,
       final boolean farFromHost,
@@ -116,11 +116,13 @@ public final class ExtentList {
     }
   }
 
-  long address(final int index) {
+  /** Where a range begins. */
+  public long address(final int index) {
     return addresses[index];
   }
 
-  int length(final int index) {
+  /** Bytes of a range. */
+  public int length(final int index) {
     return lengths[index];
   }
 

@@ -4,12 +4,18 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.spill.Warmth;
 import io.zerohop.shuffle.transport.PathChooser;
+import io.zerohop.shuffle.transport.ucx.UcxNode;
 
-/** What all fetchers of a node share. Thread safe. */
+/**
+ * What all fetchers of a node share. Thread safe.
+ *
+ * @param ucx the path between nodes; null if there is none
+ */
 public record FetchContext(
     NodeConfig config,
     Devices devices,
     PathChooser paths,
     LandingBudget landing,
     FetchCounters counters,
-    Warmth warmth) {}
+    Warmth warmth,
+    UcxNode ucx) {}

@@ -16,7 +16,7 @@ import java.util.Map;
  */
 public final class RetainedLeases implements AutoCloseable {
   private final Map<BlockMemory, InPlaceWindow> oldest = new IdentityHashMap<>();
-  private final List<HostLanding> landings = new ArrayList<>();
+  private final List<Runnable> landings = new ArrayList<>();
   private volatile boolean open = true;
 
   /** Takes the window over, whose blocks stay readable until {@link #close}. */
@@ -28,7 +28,7 @@ public final class RetainedLeases implements AutoCloseable {
     window.retainedBy(this);
     final HostLanding landing = window.takeLanding();
     if (landing != null) {
-      landings.add(landing); // An older lease does not hold what was copied.
+      landings.add(landing::close); // An older lease does not hold what was copied.
     }
     final InPlaceWindow known = oldest.get(window.memory());
     if (known == null) {
@@ -39,6 +39,21 @@ public final class RetainedLeases implements AutoCloseable {
       oldest.put(window.memory(), window); // First of all, should the closing fail.
       known.close();
     }
+  }
+
+  /**
+   * Takes over memory that blocks have landed in.
+   *
+   * @param release gives it back; run once
+   */
+  void add(final Runnable release) {
+    synchronized (this) {
+      if (open) {
+        landings.add(release);
+        return;
+      }
+    }
+    release.run();
   }
 
   /**
@@ -72,7 +87,7 @@ public final class RetainedLeases implements AutoCloseable {
     open = false;
     oldest.values().forEach(InPlaceWindow::close);
     oldest.clear();
-    landings.forEach(HostLanding::close);
+    landings.forEach(Runnable::run);
     landings.clear();
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -14,9 +15,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * The staged blocks of one fetcher: what is still to be asked for, what is under way, and what has
- * arrived. A window is asked for only once landing memory is reserved for all of it. All but the
- * sinks, which any thread may call, is called by one thread at a time.
+ * The blocks of one fetcher that are moved, staged or from another node: what is still to be asked
+ * for, what is under way, and what has arrived. A window is asked for only once landing memory is
+ * reserved for all of it. All but the sinks, which any thread may call, is called by one thread at
+ * a time.
+ *
+ * <p>What landed as extents stays readable until the second block behind it is asked for, since
+ * rows may point into it, or for a reader on the GPU until it says so. Only the reservation ends
+ * with the next block: one block a fetcher, or a batch on the GPU, is not counted.
  */
 final class StagedQueue implements AutoCloseable {
   private static final long SLICE_MILLIS = 10;
@@ -24,25 +30,60 @@ final class StagedQueue implements AutoCloseable {
 
   private final FetchContext context;
   private final StagedTransport transport;
+  private final ReadSide side;
+  private final Rerouter rerouter;
   private final Deque<Request> pending = new ArrayDeque<>();
 
   // Guarded by this queue's monitor.
-  private final Map<Block, BlockSource> outstanding = new HashMap<>();
+  private final Map<Block, Request> outstanding = new HashMap<>();
   private final Deque<Arrival> arrivals = new ArrayDeque<>();
   private boolean closed;
 
   private long reserved;
   private Arrival current;
 
-  StagedQueue(final FetchContext context, final StagedTransport transport) {
+  /** Passed blocks whose bytes may still be read. */
+  private final Deque<StagedTransport.StagedPayload> passed = new ArrayDeque<>();
+
+  /** Says what to do when a block could not be had from another node's memory. */
+  @FunctionalInterface
+  interface Rerouter {
+
+    /**
+     * The path to try next.
+     *
+     * @param attempts how often this block failed before
+     * @throws BlockFetchException if its owner is dead, or there is no other
+     */
+    Path again(BlockSource source, Block block, Throwable cause, int attempts);
+  }
+
+  StagedQueue(
+      final FetchContext context,
+      final StagedTransport transport,
+      final ReadSide side,
+      final Rerouter rerouter) {
     this.context = context;
     this.transport = transport;
+    this.side = side;
+    this.rerouter = rerouter;
   }
 
   /** Adds blocks that will be asked for when there is landing memory. */
-  void add(final BlockSource source, final List<Block> blocks) {
-    if (!blocks.isEmpty()) {
-      pending.add(new Request(source, new ArrayDeque<>(blocks)));
+  void add(final BlockSource source, final List<Block> blocks, final Path path) {
+    add(source, blocks, path, 0);
+  }
+
+  private void add(
+      final BlockSource source, final List<Block> blocks, final Path path, final int attempts) {
+    if (blocks.isEmpty()) {
+      return;
+    }
+    final Request last = pending.peekLast();
+    if (last != null && last.source == source && last.path == path && last.attempts == attempts) {
+      last.blocks.addAll(blocks);
+    } else {
+      pending.add(new Request(source, path, attempts, new ArrayDeque<>(blocks)));
     }
   }
 
@@ -111,10 +152,11 @@ final class StagedQueue implements AutoCloseable {
     }
     reserved += bytes;
     synchronized (this) {
-      window.forEach(block -> outstanding.put(block, request.source));
+      window.forEach(block -> outstanding.put(block, request));
     }
     try {
-      transport.fetch(request.source, window, new WindowSink());
+      (request.path == Path.UCX ? context.ucx() : transport)
+          .fetch(request.source, window, new WindowSink());
     } catch (final RuntimeException e) {
       window.forEach(block -> land(block, null, e));
     }
@@ -123,7 +165,7 @@ final class StagedQueue implements AutoCloseable {
   /**
    * Makes the next arrived block the current one, if there is any.
    *
-   * @return null if none has arrived
+   * @return null if none has arrived, or one that is asked for again
    * @throws BlockFetchException if a block failed
    */
   FetchedBlock poll() {
@@ -136,10 +178,31 @@ final class StagedQueue implements AutoCloseable {
     }
     if (arrival.payload == null) {
       release(arrival.block);
-      throw failed(arrival.source, arrival.block, "it could not be fetched", arrival.cause);
+      askAgain(arrival);
+      return null;
     }
     current = arrival;
-    return new StagedBlock(arrival.source, arrival.block, arrival.payload);
+    final BlockSource source = arrival.request.source;
+    if (arrival.payload.extents() == null) {
+      return new StagedBlock(source, arrival.block, arrival.payload);
+    }
+    final LandedBlock landed =
+        new LandedBlock(
+            source,
+            arrival.block,
+            arrival.request.path,
+            arrival.payload,
+            context.devices().hasGpu());
+    return context.config().checksum() ? landed.verified() : landed;
+  }
+
+  private void askAgain(final Arrival failed) {
+    final Request request = failed.request;
+    if (request.path == Path.STAGED) {
+      throw failed(request, failed.block, "it could not be fetched", failed.cause);
+    }
+    final Path path = rerouter.again(request.source, failed.block, failed.cause, request.attempts);
+    add(request.source, List.of(failed.block), path, request.attempts + 1);
   }
 
   /**
@@ -163,7 +226,7 @@ final class StagedQueue implements AutoCloseable {
         }
         final long left = deadline - System.nanoTime();
         if (left <= 0) {
-          final Map.Entry<Block, BlockSource> first = outstanding.entrySet().iterator().next();
+          final Map.Entry<Block, Request> first = outstanding.entrySet().iterator().next();
           throw failed(
               first.getValue(),
               first.getKey(),
@@ -181,13 +244,42 @@ final class StagedQueue implements AutoCloseable {
     }
   }
 
-  /** Releases the block that was handed out last. */
+  /** Releases the block that was handed out last, or the one before if rows may point into it. */
   void releaseCurrent() {
-    if (current != null) {
-      final Arrival arrival = current;
-      current = null;
-      release(arrival.block);
+    if (current == null) {
+      return;
+    }
+    final Arrival arrival = current;
+    current = null;
+    release(arrival.block);
+    if (arrival.payload.extents() == null) {
       arrival.payload.release();
+      return;
+    }
+    passed.add(arrival.payload);
+    if (side == ReadSide.HOST && passed.size() > 1) {
+      passed.poll().release();
+    }
+  }
+
+  /** Nothing of what was passed is read any more. */
+  void releasePassed() {
+    while (!passed.isEmpty()) {
+      passed.poll().release();
+    }
+  }
+
+  /** What was passed stays readable as long as the leases say. */
+  void retire(final RetainedLeases leases) {
+    while (!passed.isEmpty()) {
+      leases.add(passed.poll()::release);
+    }
+  }
+
+  /** Whether the next block is there already. */
+  boolean hasArrived() {
+    synchronized (this) {
+      return !arrivals.isEmpty();
     }
   }
 
@@ -199,9 +291,9 @@ final class StagedQueue implements AutoCloseable {
   private void land(
       final Block block, final StagedTransport.StagedPayload payload, final Throwable cause) {
     synchronized (this) {
-      final BlockSource source = outstanding.remove(block);
-      if (source != null && !closed) {
-        arrivals.add(new Arrival(source, block, payload, cause));
+      final Request request = outstanding.remove(block);
+      if (request != null && !closed) {
+        arrivals.add(new Arrival(request, block, payload, cause));
         notifyAll();
         return;
       }
@@ -223,6 +315,7 @@ final class StagedQueue implements AutoCloseable {
     }
     try {
       releaseCurrent();
+      releasePassed();
       for (final Arrival arrival : left) {
         if (arrival.payload != null) {
           arrival.payload.release();
@@ -244,23 +337,30 @@ final class StagedQueue implements AutoCloseable {
   }
 
   private static BlockFetchException failed(
-      final BlockSource source, final Block block, final String what, final Throwable cause) {
+      final Request request, final Block block, final String what, final Throwable cause) {
     return new BlockFetchException(
         block,
-        source,
+        request.source,
         block
             + " of executor "
-            + source.executorId()
-            + " (staged): "
+            + request.source.executorId()
+            + " ("
+            + request.path.label()
+            + "): "
             + what
             + (cause == null ? "" : ": " + cause),
         cause);
   }
 
-  private record Request(BlockSource source, Deque<Block> blocks) {}
+  /**
+   * Blocks of one owner that go one way.
+   *
+   * @param attempts how often they failed before
+   */
+  private record Request(BlockSource source, Path path, int attempts, Deque<Block> blocks) {}
 
   private record Arrival(
-      BlockSource source, Block block, StagedTransport.StagedPayload payload, Throwable cause) {}
+      Request request, Block block, StagedTransport.StagedPayload payload, Throwable cause) {}
 
   private final class WindowSink implements StagedTransport.Sink {
     @Override

@@ -5,6 +5,9 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.Supplier;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -24,6 +27,11 @@ public final class SegmentMemory implements AutoCloseable {
   private volatile HostBuffer pinned;
 
   private boolean cannotBePinned;
+
+  /** What others hold of the memory and is closed before it, by kind. */
+  private final Map<Class<?>, AutoCloseable> attachments = new HashMap<>();
+
+  private boolean closed;
 
   public SegmentMemory(final long id, final Segment segment) {
     this.id = id;
@@ -84,15 +92,41 @@ public final class SegmentMemory implements AutoCloseable {
     return pinned != null;
   }
 
-  /** Closes the segment, out of the GPU's reach first. */
+  /**
+   * What another library holds of this memory, such as a registration: made at the first call, and
+   * closed before the memory is unmapped. Callers hold something of the segment.
+   *
+   * @param kind there is one of each
+   * @throws IllegalStateException if the segment is closed
+   */
+  public synchronized <T extends AutoCloseable> T attach(
+      final Class<T> kind, final Supplier<T> maker) {
+    if (closed) {
+      throw new IllegalStateException("segment " + id + " is closed");
+    }
+    return kind.cast(attachments.computeIfAbsent(kind, absent -> maker.get()));
+  }
+
+  /** Closes the segment; what holds its memory, such as the GPU, first. */
   @Override
   public synchronized void close() {
+    closed = true;
     try {
+      attachments.values().forEach(this::detach);
+      attachments.clear();
       if (pinned != null) {
         pinned.close();
       }
     } finally {
       segment.close();
+    }
+  }
+
+  private void detach(final AutoCloseable attachment) {
+    try {
+      attachment.close();
+    } catch (final Exception e) {
+      LOG.warn("segment {} is unmapped although something still holds it", id, e);
     }
   }
 }

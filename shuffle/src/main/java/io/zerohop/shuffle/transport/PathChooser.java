@@ -4,6 +4,9 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.transport.ucx.UcxException;
+import io.zerohop.shuffle.transport.ucx.UcxNode;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
@@ -20,30 +23,36 @@ public final class PathChooser {
   private final Set<Path> allowed;
   private final LocalMemory local;
   private final PeerDirectory peers;
+  private final UcxNode ucx;
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
+  /**
+   * @param ucx the path between nodes; null if there is none here
+   */
   public PathChooser(
       final Location self,
       final Set<Path> allowed,
       final LocalMemory local,
-      final PeerDirectory peers) {
+      final PeerDirectory peers,
+      final UcxNode ucx) {
     this.self = self;
     this.allowed = allowed;
     this.local = local;
     this.peers = peers;
+    this.ucx = ucx;
   }
 
   /**
    * The route to an owner. May connect to it, which takes a limited time.
    *
-   * @param owner null if its map status did not say where it is
-   * @throws OwnerGoneException if the owner ran on this node and is dead; also if its socket file
-   *     is not there and staging, which would show whether it lives, is not allowed
+   * @throws OwnerGoneException if the owner is dead: on this node, nobody serves its socket; on
+   *     another, nobody answers where somebody did before. Also if its socket file is not there and
+   *     staging, which would show whether it lives, is not allowed
    * @throws ZerohopException (RETRY) if no way is allowed that is possible
    */
-  public Route choose(final Location owner, final String executorId) {
-    final Route route = best(owner, executorId);
-    return route.path() == Path.STAGED ? staged(executorId, route.reason()) : route;
+  public Route choose(final BlockSource source) {
+    final Route route = best(source);
+    return route.path() == Path.STAGED ? staged(source.executorId(), route.reason()) : route;
   }
 
   /**
@@ -64,7 +73,9 @@ public final class PathChooser {
     return Route.staged(reason);
   }
 
-  private Route best(final Location owner, final String executorId) {
+  private Route best(final BlockSource source) {
+    final Location owner = source.location();
+    final String executorId = source.executorId();
     if (owner == null) {
       return Route.staged("its map status has no location");
     }
@@ -73,13 +84,16 @@ public final class PathChooser {
           ? Route.inPlace(local)
           : Route.staged("spark.zerohop.paths does not allow 'local'");
     }
-    if (!allowed.contains(Path.PEER)) {
-      return Route.staged("spark.zerohop.paths does not allow 'peer'");
-    }
     if (!owner.bootId().equals(self.bootId())) {
-      return Route.staged("it is on another node");
+      return elsewhere(source, "it is on another node");
+    }
+    if (!allowed.contains(Path.PEER)) {
+      return elsewhere(source, "spark.zerohop.paths does not allow 'peer'");
     }
     if (!owner.folderId().equals(self.folderId())) {
+      if (ucx != null && owner.port() > 0 && allowed.contains(Path.UCX)) {
+        return elsewhere(source, "it has another spark.zerohop.socket.dir");
+      }
       report(
           executorId,
           "executor {} is on this node but has another socket folder; its blocks are staged. Let"
@@ -88,6 +102,51 @@ public final class PathChooser {
       return Route.staged("it has another spark.zerohop.socket.dir");
     }
     return peer(owner, executorId);
+  }
+
+  /** The owner's memory cannot be mapped: by UCX if that is to be had, else staged. */
+  private Route elsewhere(final BlockSource source, final String why) {
+    if (!allowed.contains(Path.UCX)) {
+      return Route.staged(why + ", and spark.zerohop.paths does not allow 'ucx'");
+    }
+    if (ucx == null) {
+      return Route.staged(why + ", and UCX is not used here (this executor's log says why)");
+    }
+    if (source.location().port() == 0) {
+      return Route.staged(why + ", and UCX is not used there (that executor's log says why)");
+    }
+    try {
+      ucx.connect(source.location(), source.host(), source.executorId());
+      return Route.ucx();
+    } catch (final ExchangeException e) {
+      return unanswered(source, e);
+    } catch (final UcxException e) {
+      report(source.executorId(), "UCX cannot read executor {}; its blocks are staged", e);
+      return Route.staged("UCX cannot read it: " + e.getMessage());
+    }
+  }
+
+  /** Who has answered before and does not now is dead; else something may be in between. */
+  private Route unanswered(final BlockSource source, final ExchangeException e) {
+    final String executorId = source.executorId();
+    if (e.reason() == ExchangeException.Reason.AUTHENTICATION) {
+      report(
+          executorId,
+          "executor {} could not prove to belong to this application; its blocks are staged."
+              + " Check spark.authenticate.secret",
+          e);
+      return Route.staged("it failed authentication, see spark.authenticate.secret");
+    }
+    if (ucx.hasMet(source.location())) {
+      throw new OwnerGoneException(
+          "executor " + executorId + " does not answer any more: " + e.getMessage(), e);
+    }
+    report(
+        executorId,
+        "executor {} does not answer on its control port; its blocks are staged. If a firewall is"
+            + " between, set spark.zerohop.port to a port that it lets through",
+        e);
+    return Route.staged("its control port does not answer: " + e.getMessage());
   }
 
   private Route peer(final Location owner, final String executorId) {

@@ -38,7 +38,10 @@ public final class PeerDirectory implements AutoCloseable {
   private final byte[] secret;
   private final Duration connectLimit;
   private final Duration requestLimit;
-  private final ConcurrentHashMap<Location, Contact> contacts = new ConcurrentHashMap<>();
+
+  /** By incarnation: a neighbour's location, known by its socket alone, has no port. */
+  private final ConcurrentHashMap<Long, Contact> contacts = new ConcurrentHashMap<>();
+
   private final List<Peer> peers = new CopyOnWriteArrayList<>();
   private final Set<String> met = ConcurrentHashMap.newKeySet();
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
@@ -81,7 +84,8 @@ public final class PeerDirectory implements AutoCloseable {
    * @param remember whether a failure keeps others from trying for a while
    */
   private Peer connect(final Location location, final String executorId, final boolean remember) {
-    final Contact contact = contacts.computeIfAbsent(location, ignored -> new Contact());
+    final Contact contact =
+        contacts.computeIfAbsent(location.incarnation(), ignored -> new Contact());
     final Peer known = contact.peer;
     if (known != null && known.connected()) {
       return known;

@@ -2,11 +2,15 @@ package io.zerohop.shuffle.transport;
 
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.ExtentList;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.List;
 
-/** Moves whole blocks through host memory or files: the path that always works. */
+/**
+ * Moves whole blocks to this process: through host memory or files, the path that always works, or
+ * out of another node's memory.
+ */
 public interface StagedTransport {
 
   /**
@@ -23,7 +27,10 @@ public interface StagedTransport {
     /** A block is there; the sink owns the payload from now on and releases it. */
     void arrived(Block block, StagedPayload payload);
 
-    /** A block could not be had. */
+    /**
+     * A block could not be had. A {@link io.zerohop.device.ZerohopException} says what may be done:
+     * (FALLBACK) it may be had another way, (RETRY) the same way later.
+     */
     void failed(Block block, Throwable cause);
   }
 
@@ -35,6 +42,14 @@ public interface StagedTransport {
 
     /** Opens the bytes, at most once. */
     InputStream open() throws IOException;
+
+    /**
+     * Where the bytes lie, if they are in memory as their owner wrote them, each extent with its
+     * checksum; null if they can only be opened.
+     */
+    default ExtentList extents() {
+      return null;
+    }
 
     /** Gives the memory back; called exactly once, by any thread. */
     void release();

@@ -51,12 +51,12 @@ class PeerIntactTest {
         new PeerDirectory(
             devices,
             folder,
-            new Location(Location.currentBootId(), folder.identity(), 7, "reader"),
+            new Location(Location.currentBootId(), folder.identity(), 7, 0, "reader"),
             NO_GPU,
             TestNodes.config(base.resolve("s"), "reader").build());
     peer =
         peers.connect(
-            new Location(Location.currentBootId(), folder.identity(), INCARNATION, "owner"),
+            new Location(Location.currentBootId(), folder.identity(), INCARNATION, 0, "owner"),
             "owner");
     assertThat(peer.intact()).isTrue();
   }

@@ -1,0 +1,118 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.catalog.Crc32c;
+import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Objects;
+
+/** A block of another node that has landed in host memory, with the extents that it has there. */
+final class LandedBlock implements FetchedBlock {
+  private final BlockSource source;
+  private final Block block;
+  private final Path path;
+  private final StagedPayload payload;
+  private final ExtentList extents;
+  private final boolean withinGpuReach;
+
+  /**
+   * @param withinGpuReach whether what has landed is within the reach of the reader's GPU
+   */
+  LandedBlock(
+      final BlockSource source,
+      final Block block,
+      final Path path,
+      final StagedPayload payload,
+      final boolean withinGpuReach) {
+    this.source = source;
+    this.block = block;
+    this.path = path;
+    this.payload = payload;
+    this.extents = payload.extents();
+    this.withinGpuReach = withinGpuReach;
+  }
+
+  /**
+   * Compares each extent with its checksum, as far as it has one.
+   *
+   * @throws BlockFetchException if it is not what was written
+   */
+  LandedBlock verified() {
+    for (int i = 0; i < extents.size(); i++) {
+      if (extents.isChecked(i)
+          && Crc32c.of(extents.address(i), extents.length(i)) != extents.checksum(i)) {
+        throw failed("its bytes are damaged: extent " + i + " has another CRC32C", null);
+      }
+    }
+    return this;
+  }
+
+  private BlockFetchException failed(final String what, final Exception cause) {
+    return new BlockFetchException(
+        block,
+        source,
+        block + " of executor " + source.executorId() + " (" + path.label() + "): " + what,
+        cause);
+  }
+
+  @Override
+  public Block block() {
+    return block;
+  }
+
+  @Override
+  public Path path() {
+    return path;
+  }
+
+  @Override
+  public long bytes() {
+    return payload.bytes();
+  }
+
+  @Override
+  public int extentCount() {
+    return extents.size();
+  }
+
+  @Override
+  public long extentAddress(final int index) {
+    return extents.address(checked(index));
+  }
+
+  @Override
+  public boolean extentOnDevice(final int index) {
+    return extents.isFar(checked(index));
+  }
+
+  @Override
+  public boolean extentReachable(final int index) {
+    checked(index);
+    return withinGpuReach;
+  }
+
+  @Override
+  public int extentLength(final int index) {
+    return extents.length(checked(index));
+  }
+
+  private int checked(final int index) {
+    return Objects.checkIndex(index, extents.size());
+  }
+
+  @Override
+  public InputStream stream() {
+    try {
+      return payload.open();
+    } catch (final IOException e) {
+      throw failed("it cannot be opened", e);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return block + " (" + path.label() + ")";
+  }
+}

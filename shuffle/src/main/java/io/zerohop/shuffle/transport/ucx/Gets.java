@@ -1,0 +1,67 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/** Gets from one peer, so many at a time. Any thread may be the one that starts the next. */
+final class Gets {
+  private static final int AT_ONCE = 16;
+
+  private final UcxEndpoint endpoint;
+  private final Deque<Get> waiting = new ArrayDeque<>();
+  private int underWay;
+
+  /**
+   * One of them.
+   *
+   * @param slab held until the get has ended
+   */
+  record Get(
+      byte[] key,
+      long remoteAddress,
+      Slabs.Slab slab,
+      long offset,
+      long bytes,
+      UcxCompletion done) {}
+
+  Gets(final UcxEndpoint endpoint) {
+    this.endpoint = endpoint;
+  }
+
+  void submit(final Get get) {
+    get.slab().retain();
+    synchronized (this) {
+      waiting.add(get);
+    }
+    startMore();
+  }
+
+  private void startMore() {
+    for (Get get = next(); get != null; get = next()) {
+      final Get started = get;
+      endpoint.get(
+          get.key(),
+          get.remoteAddress(),
+          get.slab().address() + get.offset(),
+          get.bytes(),
+          failure -> ended(started, failure));
+    }
+  }
+
+  private synchronized Get next() {
+    if (underWay == AT_ONCE || waiting.isEmpty()) {
+      return null;
+    }
+    underWay++;
+    return waiting.poll();
+  }
+
+  private void ended(final Get get, final String failure) {
+    synchronized (this) {
+      underWay--;
+    }
+    get.slab().release();
+    get.done().done(failure);
+    startMore();
+  }
+}

@@ -1,0 +1,86 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.agrona.UnsafeAccess;
+
+/**
+ * The messages that bring a lease's blocks to the reader. A message costs some microseconds at both
+ * ends whatever its size, so runs of few bytes that land one behind the other are copied together
+ * first; long ones are sent from where they lie. Owns the copies; for one thread.
+ */
+final class Packing implements AutoCloseable {
+  /** Runs from this size on go by themselves. */
+  private static final int LONG_RUN_BYTES = 128 << 10;
+
+  private static final int MESSAGE_BYTES = 1 << 20;
+
+  private final ServedLease lease;
+  private final LandingLayout layout;
+  private final Slabs slabs;
+  private final List<Sending.Message> messages = new ArrayList<>();
+  private final List<Slabs.Slab> copies = new ArrayList<>();
+
+  Packing(final ServedLease lease, final Slabs slabs) {
+    this.lease = lease;
+    this.layout = new LandingLayout(lease.extents());
+    this.slabs = slabs;
+  }
+
+  List<Sending.Message> messages() {
+    int first = 0;
+    for (int run = 0; run < layout.runs(); run++) {
+      final boolean isLong = bytes(run) >= LONG_RUN_BYTES && isWhole(run);
+      if (isLong || end(run) - begin(first) > MESSAGE_BYTES) {
+        pack(first, run);
+        first = run;
+      }
+      if (isLong) {
+        messages.add(new Sending.Message(begin(run), lease.address(layout.first(run)), bytes(run)));
+        first = run + 1;
+      }
+    }
+    pack(first, layout.runs());
+    return messages;
+  }
+
+  /** Extents in a copy that was made of GPU memory have not the neighbours that they had there. */
+  private boolean isWhole(final int run) {
+    return layout.first(run + 1) - layout.first(run) == 1
+        || lease.extents().segment(layout.first(run)) != 0;
+  }
+
+  private long begin(final int run) {
+    return run == layout.runs() ? layout.bytes() : layout.place(layout.first(run));
+  }
+
+  private int bytes(final int run) {
+    return layout.runBytes(run, lease.extents());
+  }
+
+  private long end(final int run) {
+    return begin(run) + bytes(run);
+  }
+
+  private void pack(final int firstRun, final int endRun) {
+    if (firstRun == endRun) {
+      return;
+    }
+    final long begin = begin(firstRun);
+    final long bytes = end(endRun - 1) - begin;
+    final Slabs.Slab copy = slabs.take(bytes);
+    copies.add(copy);
+    for (int i = layout.first(firstRun); i < layout.first(endRun); i++) {
+      UnsafeAccess.UNSAFE.copyMemory(
+          lease.address(i), copy.address() + layout.place(i) - begin, lease.extents().length(i));
+    }
+    messages.add(new Sending.Message(begin, copy.address(), bytes));
+  }
+
+  /** Frees the copies; no message may be under way. */
+  @Override
+  public void close() {
+    copies.forEach(Slabs.Slab::release);
+    copies.clear();
+  }
+}

@@ -1,0 +1,49 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.SegmentResolver;
+import io.zerohop.shuffle.pool.Tier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Own segments that UCX may read for peers: registered as a whole when the first peer asks, and
+ * until the segment is closed. Thread safe.
+ */
+final class RegisteredSegments {
+  private static final Logger LOG = LoggerFactory.getLogger(RegisteredSegments.class);
+
+  private final UcxEngine engine;
+  private final SegmentResolver segments;
+
+  /**
+   * @param segments finds own segments
+   */
+  RegisteredSegments(final UcxEngine engine, final SegmentResolver segments) {
+    this.engine = engine;
+    this.segments = segments;
+  }
+
+  /** The segment; null if it is gone. */
+  SegmentMemory memory(final long segmentId) {
+    return SegmentIds.tier(segmentId) == null ? null : segments.resolve(segmentId);
+  }
+
+  /** The key by which peers read a segment; null if it has none. The caller holds a lease on it. */
+  byte[] key(final SegmentMemory memory) {
+    final boolean gpu = SegmentIds.tier(memory.id()) == Tier.DEVICE;
+    if (gpu && !engine.reachesGpuMemory()) {
+      return null;
+    }
+    try {
+      final UcxMemory registered =
+          memory.attach(
+              UcxMemory.class, () -> engine.register(memory.address(), memory.bytes(), gpu));
+      return registered.key();
+    } catch (final UcxException e) {
+      LOG.warn("segment {} can be read by messages only: {}", memory.id(), e.getMessage());
+      return null;
+    }
+  }
+}

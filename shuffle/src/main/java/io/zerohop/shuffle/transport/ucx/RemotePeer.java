@@ -1,0 +1,148 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.transport.ControlLink;
+import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A connected owner on another node: the link to ask it, the endpoint to get from it, and the keys
+ * of its segments. Once anything of it breaks it is closed as a whole and made anew for the next
+ * reader. Thread safe; owns link and endpoint.
+ */
+final class RemotePeer implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(RemotePeer.class);
+
+  private final String name;
+  private final ControlLink link;
+  private final Map<Long, SegmentKey> keys = new ConcurrentHashMap<>();
+  private final Set<RemoteTransfer> transfers = ConcurrentHashMap.newKeySet();
+  private UcxEndpoint endpoint;
+  private Gets gets;
+  private boolean byMessage;
+  private volatile long lastProgress = System.nanoTime();
+  private volatile String broken;
+
+  /**
+   * What it takes to get from a segment.
+   *
+   * @param key empty if it can be sent only
+   */
+  record SegmentKey(long address, byte[] key) {}
+
+  RemotePeer(final String name, final ControlLink link) {
+    this.name = name;
+    this.link = link;
+    link.onClosed(() -> breakOff("the connection to it was lost"));
+  }
+
+  /** Its worker was reached. */
+  void endpoint(final UcxEndpoint to) {
+    endpoint = to;
+    gets = new Gets(to);
+    if (broken != null) {
+      to.close();
+    }
+  }
+
+  /** Whether its blocks come by message, since gets are slower. */
+  boolean byMessage() {
+    return byMessage;
+  }
+
+  void byMessage(final boolean slowGets) {
+    byMessage = slowGets;
+  }
+
+  String name() {
+    return name;
+  }
+
+  boolean alive() {
+    return broken == null && link.alive();
+  }
+
+  /** Asks, and takes the answer apart: what follows the word that grants it. */
+  CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
+    return link.ask(question)
+        .thenApply(
+            answer -> {
+              progress();
+              if (answer.get() != Wire.GRANTED) {
+                throw new ZerohopException(
+                    ZerohopException.Category.RETRY, Wire.TEXT.decode(answer).toString());
+              }
+              return answer;
+            });
+  }
+
+  Gets gets() {
+    return gets;
+  }
+
+  SegmentKey key(final long segmentId) {
+    return keys.get(segmentId);
+  }
+
+  void key(final long segmentId, final SegmentKey key) {
+    keys.put(segmentId, key);
+  }
+
+  /** Something came. */
+  void progress() {
+    lastProgress = System.nanoTime();
+  }
+
+  void begin(final RemoteTransfer transfer) {
+    if (transfers.isEmpty()) {
+      progress();
+    }
+    transfers.add(transfer);
+    final String why = broken;
+    if (why != null) {
+      transfer.fail(lost(why));
+    }
+  }
+
+  void end(final RemoteTransfer transfer) {
+    transfers.remove(transfer);
+  }
+
+  /** Breaks it off if transfers are under way and nothing has come for so long. */
+  void checkStalled(final long nanos) {
+    if (!transfers.isEmpty() && System.nanoTime() - lastProgress > nanos) {
+      breakOff("nothing came from it for " + nanos / 1_000_000 + " ms");
+    }
+  }
+
+  /** Ends everything that is under way; readers connect anew, or find that the owner is dead. */
+  void breakOff(final String why) {
+    synchronized (this) {
+      if (broken != null) {
+        return;
+      }
+      broken = why;
+    }
+    LOG.info("executor {} is no longer read by UCX: {}", name, why);
+    link.close();
+    if (endpoint != null) {
+      endpoint.close();
+    }
+    transfers.forEach(transfer -> transfer.fail(lost(why)));
+  }
+
+  private ZerohopException lost(final String why) {
+    return new ZerohopException(
+        ZerohopException.Category.RETRY, "executor " + name + " was lost: " + why);
+  }
+
+  @Override
+  public void close() {
+    breakOff("this executor is shutting down");
+  }
+}

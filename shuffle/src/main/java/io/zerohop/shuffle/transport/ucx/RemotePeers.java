@@ -1,0 +1,227 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.shuffle.Location;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlLink;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The owners on other nodes that this executor reads, each connected when a reader first needs it
+ * and again after it was lost. Thread safe; owns the peers.
+ */
+final class RemotePeers implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(RemotePeers.class);
+  private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
+  private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
+
+  private final UcxEngine engine;
+  private final ControlChannel channel;
+  private final Slabs slabs;
+  private final Arrivals arrivals;
+  private final boolean gpu;
+  private final Duration connectLimit;
+  private final Duration requestLimit;
+  private final UcxMode mode;
+  private final Map<Long, Contact> contacts = new ConcurrentHashMap<>();
+  private volatile boolean closed;
+
+  /** An owner, met or not. */
+  private static final class Contact {
+    private final ReentrantLock lock = new ReentrantLock();
+    private volatile RemotePeer peer;
+    private boolean met;
+    private int failures;
+    private RuntimeException failure;
+    private long retryAt;
+  }
+
+  RemotePeers(
+      final UcxEngine engine,
+      final ControlChannel channel,
+      final Slabs slabs,
+      final Arrivals arrivals,
+      final boolean gpu,
+      final NodeConfig config) {
+    this.engine = engine;
+    this.channel = channel;
+    this.slabs = slabs;
+    this.arrivals = arrivals;
+    this.gpu = gpu;
+    this.connectLimit = config.connectLimit();
+    this.requestLimit = config.requestLimit();
+    this.mode = config.ucxMode();
+  }
+
+  /** The owner if it is connected; else null. Does not wait. */
+  RemotePeer connected(final Location location) {
+    final Contact contact = contacts.get(location.incarnation());
+    final RemotePeer peer = contact == null ? null : contact.peer;
+    return peer != null && peer.alive() ? peer : null;
+  }
+
+  /** Whether the owner was connected before: then it is dead if nobody answers any more. */
+  boolean hasMet(final Location location) {
+    final Contact contact = contacts.get(location.incarnation());
+    return contact != null && contact.met;
+  }
+
+  /**
+   * Connects to an owner unless it is. Waits for a limited time.
+   *
+   * @throws ExchangeException as {@link ControlChannel#connect} does
+   * @throws UcxException if UCX cannot read its memory
+   */
+  RemotePeer connect(final Location location, final String host, final String executorId) {
+    final Contact contact =
+        contacts.computeIfAbsent(location.incarnation(), first -> new Contact());
+    final RemotePeer known = connected(location);
+    if (known != null) {
+      return known;
+    }
+    lock(contact, executorId);
+    try {
+      if (contact.peer != null && contact.peer.alive()) {
+        return contact.peer;
+      }
+      if (contact.failure != null && System.nanoTime() - contact.retryAt < 0) {
+        throw contact.failure;
+      }
+      contact.peer = open(location, host, executorId);
+      contact.met = true;
+      contact.failures = 0;
+      contact.failure = null;
+      return contact.peer;
+    } catch (final ExchangeException | UcxException e) {
+      remember(contact, e);
+      throw e;
+    } finally {
+      contact.lock.unlock();
+    }
+  }
+
+  private static void remember(final Contact contact, final RuntimeException failure) {
+    final long pause =
+        Math.min(
+            LONGEST_PAUSE.toNanos(),
+            FIRST_PAUSE.toNanos() << Math.min(contact.failures, Long.SIZE / 4));
+    contact.failures++;
+    contact.failure = failure;
+    contact.retryAt = System.nanoTime() + pause;
+  }
+
+  private void lock(final Contact contact, final String executorId) {
+    try {
+      final long most = connectLimit.plus(requestLimit.multipliedBy(4)).toNanos();
+      if (contact.lock.tryLock(most, TimeUnit.NANOSECONDS)) {
+        return;
+      }
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    throw new ExchangeException(
+        Reason.TIMEOUT, "another thread is still connecting to executor " + executorId);
+  }
+
+  private RemotePeer open(final Location location, final String host, final String executorId) {
+    if (closed) {
+      throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
+    }
+    final ControlLink link = channel.connect(host, location.port(), connectLimit);
+    final RemotePeer peer = new RemotePeer(executorId, link);
+    boolean done = false;
+    try {
+      final ByteBuffer answer = hello(peer, executorId);
+      if (answer.getInt() != Wire.VERSION || answer.getLong() != location.incarnation()) {
+        throw new ExchangeException(
+            Reason.REFUSED,
+            "executor "
+                + executorId
+                + " is gone; another one answers at "
+                + host
+                + ":"
+                + location.port());
+      }
+      peer.endpoint(engine.connect(Wire.bytes(answer), peer::breakOff));
+      final SelfTest.TestTarget target =
+          new SelfTest.TestTarget(answer.getLong(), answer.getLong(), Wire.bytes(answer));
+      final SelfTest test = SelfTest.run(peer, target, slabs, arrivals, requestLimit);
+      peer.byMessage(mode == UcxMode.MESSAGE || (mode == UcxMode.AUTO && test.byMessage()));
+      LOG.info(
+          "executor {} at {}:{} is read by UCX{}: {}",
+          executorId,
+          host,
+          location.port(),
+          mode == UcxMode.AUTO ? "" : " (spark.zerohop.ucx.mode=" + mode.label() + ")",
+          test.describe(gpu, engine.reachesGpuMemory()));
+      done = true;
+      return peer;
+    } finally {
+      if (!done) {
+        peer.breakOff("it could not be connected");
+      }
+    }
+  }
+
+  private ByteBuffer hello(final RemotePeer peer, final String executorId) {
+    final byte[] own = engine.address();
+    final ByteBuffer question = ByteBuffer.allocate(9 + own.length);
+    question.put(Wire.HELLO).putInt(Wire.VERSION);
+    Wire.put(question, own);
+    try {
+      return peer.ask(question.flip()).get(requestLimit.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
+    } catch (final TimeoutException e) {
+      throw new ExchangeException(
+          Reason.TIMEOUT, "executor " + executorId + " does not introduce itself", e);
+    } catch (final ExecutionException e) {
+      if (e.getCause() instanceof ExchangeException known) {
+        throw known;
+      }
+      throw new ExchangeException(Reason.PROTOCOL, e.getCause().getMessage(), e);
+    }
+  }
+
+  /** Gives up peers from which nothing comes although something should. */
+  void checkStalled() {
+    final long nanos = requestLimit.toNanos() / 2;
+    for (final Contact contact : contacts.values()) {
+      final RemotePeer peer = contact.peer;
+      if (peer != null) {
+        peer.checkStalled(nanos);
+      }
+    }
+  }
+
+  /** Peers that are connected. */
+  int connectedPeers() {
+    return (int)
+        contacts.values().stream()
+            .filter(contact -> contact.peer != null && contact.peer.alive())
+            .count();
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    for (final Contact contact : contacts.values()) {
+      final RemotePeer peer = contact.peer;
+      if (peer != null) {
+        peer.close();
+      }
+    }
+  }
+}

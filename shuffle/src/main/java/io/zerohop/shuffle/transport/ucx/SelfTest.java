@@ -1,0 +1,145 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
+
+/**
+ * Measures at first contact what a peer's bytes can come by. Where anything that one-sided gets
+ * need is missing UCX emulates them, many times slower, and says nothing; so both ways are timed
+ * and the faster one is taken.
+ *
+ * @param getRate bytes a second by gets
+ * @param sendRate bytes a second by messages
+ */
+record SelfTest(double getRate, double sendRate) {
+  private static final Path RDMA_DEVICES = Path.of("/sys/class/infiniband");
+  private static final Path PEER_MEMORY = Path.of("/sys/module/nvidia_peermem");
+  private static final long FIRST_BYTES = 4 << 10;
+
+  /** Whether messages are faster. */
+  boolean byMessage() {
+    return sendRate > getRate;
+  }
+
+  /**
+   * Reads the peer's test range both ways.
+   *
+   * @throws UcxException if neither works in time
+   */
+  static SelfTest run(
+      final RemotePeer peer,
+      final TestTarget target,
+      final Slabs slabs,
+      final Arrivals arrivals,
+      final Duration limit) {
+    final Slabs.Slab slab = slabs.take(target.bytes());
+    try {
+      get(peer, target, slab, FIRST_BYTES, limit); // Connects.
+      final long begin = System.nanoTime();
+      get(peer, target, slab, target.bytes(), limit);
+      final long between = System.nanoTime();
+      send(peer, target, slab, arrivals, limit);
+      final long end = System.nanoTime();
+      return new SelfTest(
+          1e9 * target.bytes() / (between - begin), 1e9 * target.bytes() / (end - between));
+    } catch (final ExecutionException | TimeoutException e) {
+      throw new UcxException(
+          "a test read of executor " + peer.name() + "'s memory failed: " + e.getMessage(), e);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new UcxException("interrupted while memory of a peer was read for a test", e);
+    } finally {
+      slab.release();
+    }
+  }
+
+  /** What a peer lets others read. */
+  record TestTarget(long address, long bytes, byte[] key) {}
+
+  private static void get(
+      final RemotePeer peer,
+      final TestTarget target,
+      final Slabs.Slab slab,
+      final long bytes,
+      final Duration limit)
+      throws ExecutionException, TimeoutException, InterruptedException {
+    final CompletableFuture<Void> end = new CompletableFuture<>();
+    peer.gets()
+        .submit(
+            new Gets.Get(
+                target.key(),
+                target.address(),
+                slab,
+                0,
+                bytes,
+                failure -> {
+                  if (failure == null) {
+                    end.complete(null);
+                  } else {
+                    end.completeExceptionally(new UcxException(failure, null));
+                  }
+                }));
+    end.get(limit.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  private static void send(
+      final RemotePeer peer,
+      final TestTarget target,
+      final Slabs.Slab slab,
+      final Arrivals arrivals,
+      final Duration limit)
+      throws ExecutionException, TimeoutException, InterruptedException {
+    final Arrivals.Waiting all = arrivals.expect(slab, target.bytes(), peer::progress);
+    try {
+      final ByteBuffer question =
+          ByteBuffer.allocate(1 + Long.BYTES).put(Wire.TEST).putLong(all.id()).flip();
+      final ByteBuffer answer = peer.ask(question).get(limit.toMillis(), TimeUnit.MILLISECONDS);
+      all.total(answer.getLong());
+      all.complete().get(limit.toMillis(), TimeUnit.MILLISECONDS);
+    } finally {
+      all.end();
+    }
+  }
+
+  /** One line for the log: which way, how fast, and what is missing if it is not the best. */
+  String describe(final boolean gpu, final boolean ucxKnowsGpu) {
+    final String rates =
+        byMessage()
+            ? String.format(
+                "messages, %.1f GB/s (gets are emulated: %.1f GB/s)", sendRate / 1e9, getRate / 1e9)
+            : String.format(
+                "one-sided gets, %.1f GB/s (messages: %.1f GB/s)", getRate / 1e9, sendRate / 1e9);
+    final List<String> missing = missing(gpu, ucxKnowsGpu);
+    return missing.isEmpty() ? rates : rates + "; not zero-copy: " + String.join(", ", missing);
+  }
+
+  private static List<String> missing(final boolean gpu, final boolean ucxKnowsGpu) {
+    final List<String> missing = new ArrayList<>();
+    if (!hasRdmaDevice()) {
+      missing.add("this node has no RDMA device (" + RDMA_DEVICES + " is empty)");
+    }
+    if (gpu && !ucxKnowsGpu) {
+      missing.add("libucx was built without CUDA, so blocks land in host memory");
+    } else if (gpu && !Files.exists(PEER_MEMORY)) {
+      missing.add("nvidia_peermem is not loaded (fine if the driver offers dma-buf)");
+    }
+    return missing;
+  }
+
+  private static boolean hasRdmaDevice() {
+    try (Stream<Path> devices = Files.list(RDMA_DEVICES)) {
+      return devices.findAny().isPresent();
+    } catch (final java.io.IOException e) {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,147 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.fetch.ExtentList;
+import io.zerohop.shuffle.fetch.HostLanding;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * An owner's hold on the blocks of one request: their memory stays until it is released, by the
+ * reader, when it has passed, by the end of the reader's connection, or after a while. Counted,
+ * since messages that are under way read the memory too: made with one reference. Thread safe.
+ */
+final class ServedLease {
+  private final List<OwnOutput> outputs = new ArrayList<>();
+  private final RemoteExtents extents = new RemoteExtents();
+
+  /** Where each extent lies here; those in GPU memory that was copied, in the copy. */
+  private final ExtentList places = new ExtentList();
+
+  private final AtomicInteger references = new AtomicInteger(1);
+  private final long begun = System.nanoTime();
+  private HostLanding copy;
+  private boolean byMessage;
+
+  private ServedLease() {}
+
+  /**
+   * Looks blocks up and holds them.
+   *
+   * @param wanted number, then map id and partition of each
+   * @param gpuByGet whether readers can get GPU memory; if not it is copied to the host here
+   */
+  static ServedLease of(
+      final BlockHolder holder,
+      final int shuffleId,
+      final ByteBuffer wanted,
+      final Devices devices,
+      final boolean gpuByGet,
+      final Duration limit) {
+    final ServedLease lease = new ServedLease();
+    boolean done = false;
+    try {
+      lease.hold(holder, shuffleId, wanted, gpuByGet);
+      if (lease.places.hasFar()) {
+        lease.copy = HostLanding.gather(devices, lease.places, limit, () -> {});
+        lease.byMessage = true;
+      }
+      done = true;
+      return lease;
+    } finally {
+      if (!done) {
+        lease.release();
+      }
+    }
+  }
+
+  private void hold(
+      final BlockHolder holder,
+      final int shuffleId,
+      final ByteBuffer wanted,
+      final boolean gpuByGet) {
+    final int count = wanted.getInt();
+    long mapId = -1;
+    OwnOutput output = null;
+    for (int i = 0; i < count; i++) {
+      final long next = wanted.getLong();
+      final int partition = wanted.getInt();
+      if (i == 0 || next != mapId) {
+        mapId = next;
+        output = holder.retain(shuffleId, mapId);
+        if (output != null) {
+          outputs.add(output);
+        }
+      }
+      if (output != null && partition >= 0 && partition < output.partitions()) {
+        output.forEachPlace(
+            partition,
+            (memory, offset, length, checked, checksum) ->
+                add(memory, offset, length, checked, checksum, gpuByGet));
+      }
+      extents.endBlock();
+    }
+  }
+
+  private void add(
+      final SegmentMemory memory,
+      final long offset,
+      final int length,
+      final boolean checked,
+      final int checksum,
+      final boolean gpuByGet) {
+    final boolean far = SegmentIds.tier(memory.id()) == Tier.DEVICE;
+    extents.add(far && !gpuByGet ? 0 : memory.id(), offset, length, checked, checksum);
+    places.add(memory.address() + offset, length, far && !gpuByGet);
+  }
+
+  /** What the reader is told. */
+  RemoteExtents extents() {
+    return extents;
+  }
+
+  /** Whether something of it cannot be got, only sent. */
+  boolean byMessage() {
+    return byMessage;
+  }
+
+  /** Where an extent lies here. */
+  long address(final int extent) {
+    return places.address(extent);
+  }
+
+  /** How long ago it was taken. */
+  long ageNanos() {
+    return System.nanoTime() - begun;
+  }
+
+  /**
+   * Takes a reference more.
+   *
+   * @throws ZerohopException (RETRY) if it was released already
+   */
+  void retain() {
+    if (references.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY, "the lease on the blocks has ended");
+    }
+  }
+
+  /** Drops a reference; the last one lets the memory go. */
+  void release() {
+    if (references.decrementAndGet() == 0) {
+      if (copy != null) {
+        copy.close();
+      }
+      outputs.forEach(OwnOutput::release);
+    }
+  }
+}

@@ -1,0 +1,140 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import io.zerohop.device.HostBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongFunction;
+
+/**
+ * Host memory that bytes from other nodes land in, and small ones leave from. Memory that was
+ * returned is kept for the next request for some time: fresh pages are slow, pinned ones more so.
+ * Thread safe; owns its buffers.
+ */
+final class Slabs implements AutoCloseable {
+  private static final long LEAST_BYTES = 1 << 20;
+  private static final long IDLE_NANOS = 30_000_000_000L;
+
+  private final LongFunction<HostBuffer> allocator;
+  private final long mostIdleBytes;
+  private final List<Idle> idle = new ArrayList<>();
+  private long idleBytes;
+  private int taken;
+  private boolean closed;
+
+  private record Idle(HostBuffer buffer, long since) {}
+
+  /**
+   * @param allocator gives a buffer of at least so many bytes
+   * @param mostIdleBytes how much of what was returned is kept
+   */
+  Slabs(final LongFunction<HostBuffer> allocator, final long mostIdleBytes) {
+    this.allocator = allocator;
+    this.mostIdleBytes = mostIdleBytes;
+  }
+
+  /** One of them, with one reference that is the caller's. Thread safe. */
+  final class Slab {
+    private final HostBuffer buffer;
+    private final AtomicInteger references = new AtomicInteger(1);
+
+    private Slab(final HostBuffer buffer) {
+      this.buffer = buffer;
+    }
+
+    long address() {
+      return buffer.address();
+    }
+
+    void retain() {
+      references.incrementAndGet();
+    }
+
+    /** The last one returns the memory. */
+    void release() {
+      if (references.decrementAndGet() == 0) {
+        giveBack(buffer);
+      }
+    }
+  }
+
+  /**
+   * Memory of at least so many bytes, with what others left in it.
+   *
+   * @throws io.zerohop.device.DeviceMemoryException (RETRY) if there is none now
+   */
+  Slab take(final long bytes) {
+    final long wanted = Math.max(LEAST_BYTES, Long.highestOneBit(Math.max(1, bytes - 1)) << 1);
+    synchronized (this) {
+      if (closed) {
+        throw new IllegalStateException("the slabs are closed: this executor is shutting down");
+      }
+      taken++;
+      for (int i = 0; i < idle.size(); i++) {
+        if (idle.get(i).buffer().bytes() == wanted) {
+          idleBytes -= wanted;
+          return new Slab(idle.remove(i).buffer());
+        }
+      }
+    }
+    HostBuffer fresh = null;
+    try {
+      fresh = allocator.apply(wanted);
+      return new Slab(fresh);
+    } finally {
+      if (fresh == null) {
+        synchronized (this) {
+          taken--;
+        }
+      }
+    }
+  }
+
+  private void giveBack(final HostBuffer buffer) {
+    synchronized (this) {
+      taken--;
+      if (!closed && idleBytes + buffer.bytes() <= mostIdleBytes) {
+        idle.add(new Idle(buffer, System.nanoTime()));
+        idleBytes += buffer.bytes();
+        return;
+      }
+    }
+    buffer.close();
+  }
+
+  /** Frees what nobody has wanted for a while. */
+  void trim() {
+    final List<HostBuffer> old = new ArrayList<>();
+    synchronized (this) {
+      final long now = System.nanoTime();
+      idle.removeIf(
+          entry -> {
+            final boolean expired = now - entry.since() > IDLE_NANOS;
+            if (expired) {
+              old.add(entry.buffer());
+              idleBytes -= entry.buffer().bytes();
+            }
+            return expired;
+          });
+    }
+    old.forEach(HostBuffer::close);
+  }
+
+  /** Slabs that are in use. */
+  synchronized int taken() {
+    return taken;
+  }
+
+  /** Frees what is idle; what is in use is freed as it is returned. Idempotent. */
+  @Override
+  public void close() {
+    final List<HostBuffer> last = new ArrayList<>();
+    synchronized (this) {
+      closed = true;
+      idle.forEach(entry -> last.add(entry.buffer()));
+      idle.clear();
+      idleBytes = 0;
+    }
+    last.forEach(HostBuffer::close);
+  }
+}

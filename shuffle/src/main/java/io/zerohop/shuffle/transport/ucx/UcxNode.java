@@ -1,0 +1,220 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import io.zerohop.device.HostBuffer;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Location;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.SegmentResolver;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.util.List;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongFunction;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An executor's part of the path between nodes: it serves its own map outputs to readers elsewhere
+ * and moves what they hold here. Thread safe; owns UCX and the control channel.
+ */
+public final class UcxNode implements StagedTransport, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
+  private static final int THREADS = 2;
+  private static final long THREAD_IDLE_SECONDS = 30;
+  private static final long STOP_SECONDS = 10;
+
+  private final UcxEngine engine;
+  private final Slabs slabs;
+  private final TestRange testRange;
+  private final ThreadPoolExecutor executor;
+  private final RemoteService service;
+  private final ControlChannel channel;
+  private final Arrivals arrivals = new Arrivals();
+  private final RemotePeers peers;
+
+  private UcxNode(
+      final NodeConfig config,
+      final UcxEngine engine,
+      final Devices devices,
+      final SegmentResolver segments,
+      final BlockHolder holder) {
+    this.engine = engine;
+    final Tier landing = devices.hasGpu() ? Tier.DEVICE : Tier.HOST;
+    final LongFunction<HostBuffer> allocator = devices.of(landing)::hostBuffer;
+    slabs = new Slabs(allocator, config.landingBytes());
+    testRange = new TestRange(engine, allocator);
+    executor = executor();
+    service =
+        new RemoteService(
+            engine,
+            new RegisteredSegments(engine, segments),
+            holder,
+            devices,
+            slabs,
+            testRange,
+            config.deviceLimit(),
+            executor);
+    engine.receiver(arrivals);
+    ControlChannel made = null;
+    try {
+      made = config.controlChannels().apply(service);
+    } finally {
+      if (made == null) {
+        executor.shutdownNow();
+        slabs.close();
+      }
+    }
+    channel = made;
+    peers = new RemotePeers(engine, channel, slabs, arrivals, devices.hasGpu(), config);
+  }
+
+  private static ThreadPoolExecutor executor() {
+    final ThreadPoolExecutor executor =
+        new ThreadPoolExecutor(
+            THREADS,
+            THREADS,
+            THREAD_IDLE_SECONDS,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            task -> {
+              final Thread thread = new Thread(task, "zerohop-remote");
+              thread.setDaemon(true);
+              return thread;
+            });
+    executor.allowCoreThreadTimeOut(true);
+    return executor;
+  }
+
+  /**
+   * Starts the path between nodes, if the configuration has a channel for it.
+   *
+   * @param segments finds own segments
+   * @param holder finds own map outputs
+   * @return null if there is none, or UCX cannot be used here, which is said once in the log
+   */
+  public static UcxNode start(
+      final NodeConfig config,
+      final Devices devices,
+      final SegmentResolver segments,
+      final BlockHolder holder) {
+    if (config.controlChannels() == null) {
+      return null;
+    }
+    UcxEngine engine = null;
+    boolean done = false;
+    try {
+      engine = UcxLoader.start(config.jucx(), () -> {});
+      LoopbackTest.run(engine);
+      final UcxNode node = new UcxNode(config, engine, devices, segments, holder);
+      done = true;
+      LOG.info(
+          "executor {} serves other nodes by UCX at port {} ({})",
+          config.executorId(),
+          node.port(),
+          engine.describe());
+      return node;
+    } catch (final io.zerohop.device.ZerohopException e) {
+      LOG.warn(
+          "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'): {}."
+              + " UCX needs libucx, and a jucx of its kind (spark.zerohop.ucx.jucx)",
+          config.executorId(),
+          e.getMessage());
+      LOG.debug("why there is no UCX", e);
+      return null;
+    } finally {
+      if (!done && engine != null) {
+        engine.close();
+      }
+    }
+  }
+
+  /** The port at which this executor is asked. */
+  public int port() {
+    return channel.port();
+  }
+
+  /** Where this executor is, once that is known; before anybody else can know it. */
+  public void location(final Location own) {
+    service.incarnation(own.incarnation());
+  }
+
+  /**
+   * Makes sure that an owner can be read, which takes a limited time when it is met for the first
+   * time or was lost.
+   *
+   * @throws io.zerohop.device.exchange.ExchangeException if it cannot be asked
+   * @throws UcxException if its memory cannot be read
+   */
+  public void connect(final Location location, final String host, final String executorId) {
+    peers.connect(location, host, executorId);
+  }
+
+  /** Whether an owner was connected before. */
+  public boolean hasMet(final Location location) {
+    return peers.hasMet(location);
+  }
+
+  @Override
+  public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
+    final RemotePeer peer = peers.connected(source.location());
+    if (peer == null) {
+      throw new io.zerohop.device.ZerohopException(
+          io.zerohop.device.ZerohopException.Category.RETRY,
+          "the connection to executor " + source.executorId() + " was lost");
+    }
+    for (int from = 0; from < blocks.size(); ) {
+      int end = from + 1;
+      while (end < blocks.size() && blocks.get(end).shuffleId() == blocks.get(from).shuffleId()) {
+        end++;
+      }
+      new RemoteTransfer(peer, blocks.subList(from, end), sink, slabs, arrivals, executor).start();
+      from = end;
+    }
+  }
+
+  /** Small chores that nobody waits for. */
+  public void maintain() {
+    peers.checkStalled();
+    service.expire();
+    slabs.trim();
+  }
+
+  /** Leases that readers on other nodes hold here. */
+  public int leases() {
+    return service.leases();
+  }
+
+  /** Owners on other nodes that are connected. */
+  public int connectedPeers() {
+    return peers.connectedPeers();
+  }
+
+  /** Pieces of memory that bytes land in or leave from now, each shared by many blocks. */
+  public int slabsTaken() {
+    return slabs.taken();
+  }
+
+  /** Ends what is under way, both ways, and frees everything. Takes a limited time. Idempotent. */
+  @Override
+  public void close() {
+    peers.close();
+    channel.close();
+    service.close();
+    executor.shutdown();
+    try {
+      if (!executor.awaitTermination(STOP_SECONDS, TimeUnit.SECONDS)) {
+        LOG.warn("threads that serve other nodes do not end: {}", executor);
+      }
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    engine.close();
+    testRange.close();
+    slabs.close();
+  }
+}

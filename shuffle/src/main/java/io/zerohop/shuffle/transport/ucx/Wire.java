@@ -1,0 +1,58 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+
+/**
+ * The questions that readers ask owners over a {@link io.zerohop.shuffle.transport.ControlChannel},
+ * big-endian: one byte that names the question, and what it needs. Texts and keys are four bytes of
+ * length and the bytes. Both ends are of one application and so of one version; the version is
+ * checked even so, since a rolling change of jars would else be read wrongly.
+ *
+ * <pre>
+ *  HELLO  version, reader's worker address            -> version, incarnation, worker address,
+ *                                                        address, size and key of a test range
+ *  OPEN   shuffle, n, n x (map id, partition)         -> lease, by message only?, extents
+ *  KEYS   n, n x segment id                           -> n x (address, key; empty if it has none)
+ *  SEND   lease, transfer                             -> bytes, when all were sent; the lease has
+ *                                                        ended
+ *  CLOSE  lease                                       -> whether it was still held
+ *  TEST   transfer                                    -> bytes, when the test range was sent
+ * </pre>
+ */
+final class Wire {
+  static final int VERSION = 1;
+  static final byte HELLO = 1;
+  static final byte OPEN = 2;
+  static final byte KEYS = 3;
+  static final byte SEND = 4;
+  static final byte CLOSE = 5;
+  static final byte TEST = 6;
+
+  /** What an answer begins with. */
+  static final byte GRANTED = 0;
+
+  /** What it begins with if the rest is a sentence that says why not. */
+  static final byte REFUSED = 1;
+
+  static final java.nio.charset.Charset TEXT = java.nio.charset.StandardCharsets.UTF_8;
+
+  private static final int MOST_BYTES = 1 << 16;
+
+  private Wire() {}
+
+  static void put(final ByteBuffer to, final byte[] bytes) {
+    to.putInt(bytes.length).put(bytes);
+  }
+
+  /** Reads what {@link #put} wrote. */
+  static byte[] bytes(final ByteBuffer from) {
+    final int length = from.getInt();
+    if (length < 0 || length > MOST_BYTES) {
+      throw new BufferUnderflowException();
+    }
+    final byte[] bytes = new byte[length];
+    from.get(bytes);
+    return bytes;
+  }
+}

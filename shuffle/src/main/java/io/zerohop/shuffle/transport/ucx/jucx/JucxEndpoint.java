@@ -1,0 +1,148 @@
+package io.zerohop.shuffle.transport.ucx.jucx;
+
+import io.zerohop.shuffle.transport.ucx.UcxCompletion;
+import io.zerohop.shuffle.transport.ucx.UcxEndpoint;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.openucx.jucx.UcxUtils;
+import org.openucx.jucx.ucp.UcpConstants;
+import org.openucx.jucx.ucp.UcpEndpoint;
+import org.openucx.jucx.ucp.UcpEndpointParams;
+import org.openucx.jucx.ucp.UcpRemoteKey;
+import org.openucx.jucx.ucs.UcsConstants;
+
+/**
+ * One peer. All but the public methods is done by the worker's thread. The native endpoint is held
+ * from here, since jucx itself only knows it weakly.
+ */
+final class JucxEndpoint implements UcxEndpoint {
+  private static final int HEADER_ROOM = JucxMessages.HEADER_BYTES;
+
+  /** Below this a message is copied on its way, above it the receiver fetches or is fed. */
+  private static final long EAGER_BYTES = 8 << 10;
+
+  private final JucxWorker worker;
+  private final Consumer<String> onFailure;
+  private final Consumer<JucxEndpoint> onClose;
+  private final Map<ByteBuffer, UcpRemoteKey> keys = new HashMap<>();
+  private UcpEndpoint endpoint;
+  private String failure;
+
+  JucxEndpoint(
+      final JucxWorker worker,
+      final Consumer<String> onFailure,
+      final Consumer<JucxEndpoint> onClose) {
+    this.worker = worker;
+    this.onFailure = onFailure;
+    this.onClose = onClose;
+  }
+
+  void open(final byte[] peer) {
+    endpoint =
+        worker
+            .worker()
+            .newEndpoint(
+                new UcpEndpointParams()
+                    .setUcpAddress(direct(peer))
+                    .setPeerErrorHandlingMode()
+                    .setErrorHandler((which, status, message) -> lost(message)));
+  }
+
+  private static ByteBuffer direct(final byte[] bytes) {
+    final ByteBuffer buffer = ByteBuffer.allocateDirect(bytes.length);
+    buffer.put(bytes).flip();
+    return buffer;
+  }
+
+  private void lost(final String message) {
+    if (failure == null) {
+      failure = message == null ? "UCX lost the peer" : message;
+      onFailure.accept(failure);
+    }
+  }
+
+  @Override
+  public void get(
+      final byte[] key,
+      final long remoteAddress,
+      final long localAddress,
+      final long bytes,
+      final UcxCompletion done) {
+    submit(
+        done,
+        request ->
+            endpoint.getNonBlocking(remoteAddress, unpacked(key), localAddress, bytes, request));
+  }
+
+  private UcpRemoteKey unpacked(final byte[] key) {
+    return keys.computeIfAbsent(
+        ByteBuffer.wrap(key), packed -> endpoint.unpackRemoteKey(direct(key)));
+  }
+
+  @Override
+  public void send(
+      final long id,
+      final long offset,
+      final long address,
+      final long bytes,
+      final UcxCompletion done) {
+    final ByteBuffer header = ByteBuffer.allocateDirect(HEADER_ROOM).order(ByteOrder.LITTLE_ENDIAN);
+    header.putLong(0, id).putLong(8, offset);
+    submit(
+        failed -> {
+          java.lang.ref.Reference.reachabilityFence(header);
+          done.done(failed);
+        },
+        request ->
+            endpoint.sendAmNonBlocking(
+                JucxMessages.ID,
+                UcxUtils.getAddress(header),
+                HEADER_ROOM,
+                address,
+                bytes,
+                bytes > EAGER_BYTES
+                    ? UcpConstants.UCP_AM_SEND_FLAG_RNDV
+                    : UcpConstants.UCP_AM_SEND_FLAG_EAGER,
+                request));
+  }
+
+  private void submit(final UcxCompletion done, final Consumer<JucxRequest> start) {
+    worker.begun();
+    final JucxRequest request = new JucxRequest(worker, done);
+    worker.execute(
+        () -> {
+          if (endpoint == null || failure != null) {
+            request.onError(
+                UcsConstants.STATUS.UCS_ERR_CONNECTION_RESET,
+                failure == null ? "the endpoint is closed" : failure);
+            return;
+          }
+          try {
+            start.accept(request);
+          } catch (final RuntimeException e) {
+            request.onError(UcsConstants.STATUS.UCS_ERR_IO_ERROR, e.getMessage());
+          }
+        });
+  }
+
+  @Override
+  public void close() {
+    worker.execute(this::disconnect);
+  }
+
+  /** By the worker's thread, or when it has ended. Idempotent. */
+  void disconnect() {
+    if (endpoint != null) {
+      final UcpEndpoint closing = endpoint;
+      endpoint = null;
+      failure = failure == null ? "the endpoint was closed" : failure;
+      keys.values().forEach(UcpRemoteKey::close);
+      keys.clear();
+      closing.closeNonBlockingForce();
+      onClose.accept(this);
+    }
+  }
+}

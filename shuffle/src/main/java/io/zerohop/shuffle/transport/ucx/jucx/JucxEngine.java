@@ -1,0 +1,187 @@
+package io.zerohop.shuffle.transport.ucx.jucx;
+
+import io.zerohop.shuffle.transport.ucx.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.UcxException;
+import io.zerohop.shuffle.transport.ucx.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.UcxReceiver;
+import java.nio.ByteBuffer;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import org.openucx.jucx.NativeLibs;
+import org.openucx.jucx.ucp.UcpConstants;
+import org.openucx.jucx.ucp.UcpContext;
+import org.openucx.jucx.ucp.UcpMemMapParams;
+import org.openucx.jucx.ucp.UcpParams;
+import org.openucx.jucx.ucp.UcpWorker;
+import org.openucx.jucx.ucp.UcpWorkerParams;
+import org.openucx.jucx.ucs.UcsConstants;
+
+/** {@link UcxEngine} by jucx. */
+public final class JucxEngine implements UcxEngine {
+  private final UcpContext context;
+  private final JucxWorker worker;
+  private final byte[] address;
+  private final long memoryTypes;
+  private final Set<JucxEndpoint> endpoints = ConcurrentHashMap.newKeySet();
+
+  /** Withdrawn before the context is closed, whoever else still has them. */
+  private final Set<JucxMemory> memories = ConcurrentHashMap.newKeySet();
+
+  /** Called by UCX for as long as the worker lives. */
+  private JucxMessages messages;
+
+  private boolean closed;
+
+  private JucxEngine(final UcpContext context, final UcpWorker worker, final Runnable onStart) {
+    this.context = context;
+    this.memoryTypes = context.getMemoryTypesMask();
+    this.worker = new JucxWorker(worker, onStart);
+    byte[] own = null;
+    try {
+      own = this.worker.call("name its address", () -> bytes(worker.getAddress()));
+    } finally {
+      if (own == null) {
+        this.worker.close();
+      }
+    }
+    this.address = own;
+  }
+
+  /**
+   * Starts UCX.
+   *
+   * @param onStart run by its thread first of all; enters the GPU's context where there is one,
+   *     without which UCX takes slow ways to GPU memory and says nothing
+   * @throws UcxException if it cannot be: libucx is not there, or of another kind than jucx
+   */
+  public static UcxEngine start(final Runnable onStart) {
+    UcpContext context = null;
+    UcpWorker worker = null;
+    boolean done = false;
+    try {
+      // Several threads register memory; one drives the worker.
+      context =
+          new UcpContext(
+              new UcpParams()
+                  .requestRmaFeature()
+                  .requestAmFeature()
+                  .requestWakeupFeature()
+                  .setMtWorkersShared(true)
+                  .setConfig("RNDV_PIPELINE_ERROR_HANDLING", "y")
+                  .setConfig("TCP_TX_SEG_SIZE", "512K")
+                  .setConfig("TCP_RX_SEG_SIZE", "512K"));
+      worker =
+          context.newWorker(
+              new UcpWorkerParams()
+                  .requestThreadSafety()
+                  .requestWakeupRMA()
+                  .requestWakeupRX()
+                  .requestWakeupTX());
+      final JucxEngine engine = new JucxEngine(context, worker, onStart);
+      done = true;
+      return engine;
+    } catch (final RuntimeException | LinkageError e) {
+      throw new UcxException("UCX cannot be used: " + e, e);
+    } finally {
+      if (!done && context != null) {
+        if (worker != null && worker.getNativeId() != null) {
+          worker.close();
+        }
+        context.close();
+      }
+    }
+  }
+
+  private static byte[] bytes(final ByteBuffer buffer) {
+    final byte[] bytes = new byte[buffer.remaining()];
+    buffer.duplicate().get(bytes);
+    return bytes;
+  }
+
+  @Override
+  public String describe() {
+    final var source = NativeLibs.class.getProtectionDomain().getCodeSource();
+    return "jucx of "
+        + (source == null ? "an unknown place" : source.getLocation().getPath())
+        + (reachesGpuMemory() ? ", libucx knows GPU memory" : ", libucx without CUDA");
+  }
+
+  @Override
+  public byte[] address() {
+    return address;
+  }
+
+  @Override
+  public boolean reachesGpuMemory() {
+    return UcsConstants.MEMORY_TYPE.isMemTypeSupported(
+        memoryTypes, UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_CUDA);
+  }
+
+  @Override
+  public synchronized UcxMemory register(final long from, final long bytes, final boolean gpu) {
+    if (closed) {
+      throw new UcxException("UCX has been closed: this executor is shutting down", null);
+    }
+    try {
+      final JucxMemory memory =
+          new JucxMemory(
+              context.memoryMap(
+                  new UcpMemMapParams()
+                      .setAddress(from)
+                      .setLength(bytes)
+                      .setMemoryType(
+                          gpu
+                              ? UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_CUDA
+                              : UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_HOST)),
+              memories::remove);
+      memories.add(memory);
+      return memory;
+    } catch (final RuntimeException e) {
+      throw new UcxException(
+          "UCX cannot register " + bytes + " bytes of memory: " + e.getMessage(), e);
+    }
+  }
+
+  @Override
+  public UcxEndpoint connect(final byte[] peer, final Consumer<String> onFailure) {
+    return worker.call(
+        "connect to a peer",
+        () -> {
+          final JucxEndpoint endpoint = new JucxEndpoint(worker, onFailure, endpoints::remove);
+          endpoint.open(peer);
+          endpoints.add(endpoint);
+          return endpoint;
+        });
+  }
+
+  @Override
+  public void receiver(final UcxReceiver receiver) {
+    messages = new JucxMessages(worker, receiver);
+    worker.call(
+        "take messages",
+        () -> {
+          worker
+              .worker()
+              .setAmRecvHandler(JucxMessages.ID, messages, UcpConstants.UCP_AM_FLAG_WHOLE_MSG);
+          return null;
+        });
+  }
+
+  @Override
+  public int pending() {
+    return worker.pending();
+  }
+
+  @Override
+  public synchronized void close() {
+    if (!closed) {
+      closed = true;
+      if (worker.close(() -> endpoints.forEach(JucxEndpoint::disconnect))) {
+        memories.forEach(JucxMemory::close);
+        context.close();
+      }
+    }
+  }
+}

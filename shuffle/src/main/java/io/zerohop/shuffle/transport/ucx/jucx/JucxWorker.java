@@ -1,0 +1,196 @@
+package io.zerohop.shuffle.transport.ucx.jucx;
+
+import io.zerohop.shuffle.transport.ucx.UcxException;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.openucx.jucx.ucp.UcpWorker;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The thread that drives a worker: others hand it what is to be done, and it alone calls UCX. While
+ * requests are under way it looks for progress a little before it sleeps, since a wake-up costs
+ * more than a small get.
+ */
+final class JucxWorker implements Executor, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(JucxWorker.class);
+  private static final long SPIN_NANOS = TimeUnit.MICROSECONDS.toNanos(20);
+  private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
+  private static final Duration CALL_LIMIT = Duration.ofSeconds(10);
+
+  private final UcpWorker worker;
+  private final Runnable onStart;
+  private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+  private final AtomicInteger pending = new AtomicInteger();
+  private final Thread thread;
+  private volatile boolean closing;
+  private volatile boolean ended;
+
+  /**
+   * Takes the worker over, which must have no thread yet.
+   *
+   * @param onStart run by the thread before it touches the worker, such as to enter a GPU's context
+   */
+  JucxWorker(final UcpWorker worker, final Runnable onStart) {
+    this.worker = worker;
+    this.onStart = onStart;
+    thread = new Thread(this::run, "zerohop-ucx");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  UcpWorker worker() {
+    return worker;
+  }
+
+  /** Has it done by the thread, in the order of the calls; not at all once the worker closes. */
+  @Override
+  public void execute(final Runnable task) {
+    tasks.add(task);
+    wakeUp();
+  }
+
+  private synchronized void wakeUp() {
+    if (!ended && Thread.currentThread() != thread) {
+      worker.signal();
+    }
+  }
+
+  /**
+   * Has it done by the thread and waits for the answer, a limited time.
+   *
+   * @throws UcxException if it fails
+   */
+  <T> T call(final String what, final Callable<T> task) {
+    final CompletableFuture<T> answer = new CompletableFuture<>();
+    execute(
+        () -> {
+          try {
+            answer.complete(task.call());
+          } catch (final Exception | LinkageError e) {
+            answer.completeExceptionally(e);
+          }
+        });
+    try {
+      return answer.get(CALL_LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (final ExecutionException e) {
+      throw new UcxException("UCX could not " + what + ": " + e.getCause().getMessage(), e);
+    } catch (final TimeoutException e) {
+      throw new UcxException("UCX did not " + what + " within " + CALL_LIMIT.toSeconds() + " s", e);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new UcxException("interrupted while UCX was to " + what, e);
+    }
+  }
+
+  /** One more request is under way. */
+  void begun() {
+    pending.incrementAndGet();
+  }
+
+  /** A request has called back. */
+  void ended() {
+    pending.decrementAndGet();
+  }
+
+  int pending() {
+    return pending.get();
+  }
+
+  private void run() {
+    try {
+      onStart.run();
+      long idleSince = 0;
+      while (!closing) {
+        final boolean busy = runTasks() | progress();
+        if (busy) {
+          idleSince = 0;
+        } else if (pending.get() > 0 && spins(idleSince)) {
+          idleSince = idleSince == 0 ? System.nanoTime() : idleSince;
+          Thread.onSpinWait();
+        } else {
+          idleSince = 0;
+          worker.waitForEvents(); // Until a request gets on, or a task or the end is signalled.
+        }
+      }
+    } catch (final RuntimeException | LinkageError e) {
+      LOG.error("the thread of UCX has ended; blocks of other nodes fail from now on", e);
+    }
+  }
+
+  private static boolean spins(final long since) {
+    return since == 0 || System.nanoTime() - since < SPIN_NANOS;
+  }
+
+  private boolean runTasks() {
+    boolean any = false;
+    for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+      any = true;
+      try {
+        task.run();
+      } catch (final RuntimeException e) {
+        LOG.warn("a request to UCX failed in a way that nobody waits for", e);
+      }
+    }
+    return any;
+  }
+
+  /** Callbacks run in here; what one throws comes out, and must not end the thread. */
+  private boolean progress() {
+    try {
+      return worker.progress() > 0;
+    } catch (final Exception e) {
+      LOG.debug("UCX reports", e);
+      return true;
+    }
+  }
+
+  /**
+   * Ends the thread and closes the worker, in a limited time; a thread that does not end keeps the
+   * worker. Idempotent.
+   *
+   * @param last run by the thread's successor, the caller, before the worker is closed
+   * @return whether everything was closed
+   */
+  boolean close(final Runnable last) {
+    closing = true;
+    wakeUp();
+    try {
+      thread.join(STOP_LIMIT.toMillis());
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    synchronized (this) {
+      if (thread.isAlive() || ended) {
+        return ended;
+      }
+      ended = true;
+    }
+    runTasks();
+    last.run();
+    drain();
+    worker.close();
+    return true;
+  }
+
+  /** Lets what was given up call back, so that nobody's memory is written any more. */
+  private void drain() {
+    final long deadline = System.nanoTime() + STOP_LIMIT.toNanos();
+    while (pending.get() > 0 && System.nanoTime() - deadline < 0) {
+      runTasks();
+      progress();
+    }
+  }
+
+  @Override
+  public void close() {
+    close(() -> {});
+  }
+}

@@ -1,0 +1,155 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ControlService;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Control channels of nodes in one process, with what can go wrong on them. */
+final class LocalChannels {
+  private final Map<Integer, Channel> channels = new ConcurrentHashMap<>();
+  private final AtomicInteger nextPort = new AtomicInteger(1000);
+  private final AtomicLong nextLink = new AtomicLong();
+  private final Set<Link> links = ConcurrentHashMap.newKeySet();
+
+  /** Sees each question as it passes; may throw to refuse it. */
+  volatile java.util.function.Consumer<ByteBuffer> onQuestion = question -> {};
+
+  /** While set, nobody answers and nobody is told. */
+  volatile boolean silent;
+
+  ControlChannel open(final ControlService service) {
+    final Channel channel = new Channel(nextPort.incrementAndGet(), service);
+    channels.put(channel.port, channel);
+    return channel;
+  }
+
+  /** Breaks all links that stand now. */
+  void breakLinks() {
+    List.copyOf(links).forEach(Link::close);
+  }
+
+  int openLinks() {
+    return links.size();
+  }
+
+  private final class Channel implements ControlChannel {
+    private final int port;
+    private final ControlService service;
+
+    Channel(final int port, final ControlService service) {
+      this.port = port;
+      this.service = service;
+    }
+
+    @Override
+    public int port() {
+      return port;
+    }
+
+    @Override
+    public ControlLink connect(final String host, final int to, final Duration limit) {
+      if (silent) {
+        throw new ExchangeException(Reason.TIMEOUT, "nobody answers at " + to);
+      }
+      final Channel other = channels.get(to);
+      if (other == null) {
+        throw new ExchangeException(Reason.REFUSED, "nobody listens at " + to);
+      }
+      final Link link = new Link(this, other);
+      links.add(link);
+      return link;
+    }
+
+    @Override
+    public void close() {
+      channels.remove(port);
+      for (final Link link : List.copyOf(links)) {
+        if (link.from == this || link.to == this) {
+          link.close();
+        }
+      }
+    }
+  }
+
+  private final class Link implements ControlLink {
+    private final long id = nextLink.incrementAndGet();
+    private final Channel from;
+    private final Channel to;
+    private final Set<CompletableFuture<ByteBuffer>> open = ConcurrentHashMap.newKeySet();
+    private final List<Runnable> onClosed = new ArrayList<>();
+    private boolean closed;
+
+    Link(final Channel from, final Channel to) {
+      this.from = from;
+      this.to = to;
+    }
+
+    @Override
+    public CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
+      final CompletableFuture<ByteBuffer> answer = new CompletableFuture<>();
+      open.add(answer);
+      answer.whenComplete((got, failure) -> open.remove(answer));
+      if (!alive()) {
+        answer.completeExceptionally(new ExchangeException(Reason.CLOSED, "the link is closed"));
+        return answer;
+      }
+      try {
+        onQuestion.accept(question.duplicate());
+        if (!silent && alive()) {
+          to.service.asked(id, question, answer::complete);
+        }
+      } catch (final RuntimeException e) {
+        answer.completeExceptionally(
+            new ZerohopException(ZerohopException.Category.RETRY, e.getMessage(), e));
+      }
+      return answer;
+    }
+
+    @Override
+    public synchronized boolean alive() {
+      return !closed;
+    }
+
+    @Override
+    public void onClosed(final Runnable action) {
+      synchronized (this) {
+        if (!closed) {
+          onClosed.add(action);
+          return;
+        }
+      }
+      action.run();
+    }
+
+    @Override
+    public void close() {
+      final List<Runnable> actions;
+      synchronized (this) {
+        if (closed) {
+          return;
+        }
+        closed = true;
+        actions = List.copyOf(onClosed);
+      }
+      links.remove(this);
+      to.service.disconnected(id);
+      for (final CompletableFuture<ByteBuffer> answer : open) {
+        answer.completeExceptionally(new ExchangeException(Reason.CLOSED, "the link broke"));
+      }
+      actions.forEach(Runnable::run);
+    }
+  }
+}

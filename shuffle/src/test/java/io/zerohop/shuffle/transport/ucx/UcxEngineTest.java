@@ -1,0 +1,138 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.ByteBuffer;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Two engines in one process read each other's memory. */
+@Timeout(60)
+class UcxEngineTest {
+  private static final int BYTES = 3 << 20;
+
+  private UcxEngine owner;
+  private UcxEngine reader;
+
+  @BeforeEach
+  void start() {
+    owner = TestUcx.start();
+    reader = TestUcx.start();
+  }
+
+  @AfterEach
+  void stop() {
+    reader.close();
+    owner.close();
+  }
+
+  private static UnsafeBuffer random(final int seed) {
+    final byte[] bytes = new byte[BYTES];
+    new Random(seed).nextBytes(bytes);
+    final UnsafeBuffer buffer = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
+    buffer.putBytes(0, bytes);
+    return buffer;
+  }
+
+  private static UnsafeBuffer empty() {
+    return new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
+  }
+
+  private static String await(final CompletableFuture<String> end) throws Exception {
+    return end.get(20, TimeUnit.SECONDS);
+  }
+
+  private static UcxCompletion completing(final CompletableFuture<String> end) {
+    return failure -> end.complete(failure == null ? "" : failure);
+  }
+
+  @Test
+  void getsBytesOfRegisteredMemory() throws Exception {
+    final UnsafeBuffer from = random(1);
+    final UnsafeBuffer to = empty();
+    try (UcxMemory memory = owner.register(from.addressOffset(), BYTES, false);
+        UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {})) {
+      final CompletableFuture<String> end = new CompletableFuture<>();
+      endpoint.get(
+          memory.key(), from.addressOffset() + 8, to.addressOffset(), BYTES - 8, completing(end));
+      assertThat(await(end)).isEmpty();
+    }
+    to.putBytes(BYTES - 8, from, 0, 8);
+    from.putBytes(0, from, 8, 0);
+    for (int i = 0; i < BYTES - 8; i++) {
+      assertThat(to.getByte(i)).isEqualTo(from.getByte(i + 8));
+    }
+    assertThat(reader.pending()).isZero();
+  }
+
+  @Test
+  void messagesLandWhereTheReceiverSays() throws Exception {
+    for (final int bytes : new int[] {1, 100, 9_000, BYTES}) {
+      final UnsafeBuffer from = random(bytes);
+      final UnsafeBuffer to = empty();
+      final CompletableFuture<String> landed = new CompletableFuture<>();
+      if (bytes > 1) {
+        reader.close();
+        reader = TestUcx.start();
+      }
+      reader.receiver(
+          new UcxReceiver() {
+            @Override
+            public long arriving(final long id, final long offset, final long length) {
+              return id == 42 && offset + length <= BYTES ? to.addressOffset() + offset : 0;
+            }
+
+            @Override
+            public void arrived(
+                final long id, final long offset, final long length, final String failure) {
+              landed.complete(failure == null ? id + "/" + offset + "/" + length : failure);
+            }
+          });
+      final CompletableFuture<String> dropped = new CompletableFuture<>();
+      final CompletableFuture<String> sent = new CompletableFuture<>();
+      try (UcxEndpoint endpoint = owner.connect(reader.address(), lost -> {})) {
+        endpoint.send(41, 0, from.addressOffset(), bytes, completing(dropped));
+        endpoint.send(42, 0, from.addressOffset(), bytes, completing(sent));
+        assertThat(await(landed)).isEqualTo("42/0/" + bytes);
+        assertThat(await(sent)).isEmpty();
+        await(dropped);
+      }
+      final byte[] expected = new byte[bytes];
+      final byte[] actual = new byte[bytes];
+      from.getBytes(0, expected);
+      to.getBytes(0, actual);
+      assertThat(actual).isEqualTo(expected);
+    }
+  }
+
+  @Test
+  void whatIsUnderWayToALostPeerEndsOnce() throws Exception {
+    final UnsafeBuffer from = random(1);
+    final UnsafeBuffer to = empty();
+    final UcxMemory memory = owner.register(from.addressOffset(), BYTES, false);
+    final CompletableFuture<String> lost = new CompletableFuture<>();
+    try (UcxEndpoint endpoint = reader.connect(owner.address(), lost::complete)) {
+      final CompletableFuture<String> first = new CompletableFuture<>();
+      endpoint.get(
+          memory.key(), from.addressOffset(), to.addressOffset(), BYTES, completing(first));
+      assertThat(await(first)).isEmpty();
+      memory.close();
+      owner.close();
+      final CompletableFuture<String> second = new CompletableFuture<>();
+      endpoint.get(
+          memory.key(), from.addressOffset(), to.addressOffset(), BYTES, completing(second));
+      assertThat(await(second)).isNotEmpty();
+      final CompletableFuture<String> third = new CompletableFuture<>();
+      endpoint.get(
+          memory.key(), from.addressOffset(), to.addressOffset(), BYTES, completing(third));
+      assertThat(await(third)).isNotEmpty();
+    }
+    assertThat(reader.pending()).isZero();
+  }
+}

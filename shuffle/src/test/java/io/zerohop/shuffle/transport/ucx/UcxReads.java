@@ -1,0 +1,251 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestBlocks;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.transport.FakeStaging;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Two executors that take each other to be on other nodes. */
+@Timeout(120)
+abstract class UcxReads {
+  private static final int SHUFFLE = 1;
+  private static final int PARTITIONS = 40;
+  private static final int MOST = 3_000;
+  private static final int BATCHES = 2;
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final LocalChannels channels = new LocalChannels();
+  private final FakeStaging staging = new FakeStaging(BATCHES, MOST);
+  private ShuffleNode owner;
+  private ShuffleNode reader;
+  private final UcxMode mode;
+
+  UcxReads(final UcxMode mode) {
+    this.mode = mode;
+  }
+
+  @BeforeEach
+  void start() {
+    TestUcx.start().close(); // Skips where there is no libucx.
+    owner = ShuffleNode.start(config("1").build());
+    reader = ShuffleNode.start(config("2").build());
+  }
+
+  private NodeConfig.Builder config(final String executor) {
+    return TestNodes.config(base.resolve("s"), executor)
+        .nodeId("node-" + executor)
+        .jucx(TestUcx.jucx())
+        .ucxMode(mode)
+        .requestLimit(Duration.ofSeconds(4))
+        .connectLimit(Duration.ofSeconds(2))
+        .controlChannels(channels::open);
+  }
+
+  @AfterEach
+  void noLeaks() {
+    if (owner == null) {
+      return;
+    }
+    for (final ShuffleNode node : new ShuffleNode[] {reader, owner}) {
+      node.unregisterShuffle(SHUFFLE);
+      TestNodes.assertNothingHeld(node);
+    }
+    staging.assertAllReleased();
+    reader.close();
+    owner.close();
+    assertThat(channels.openLinks()).isZero();
+    leaks.check();
+  }
+
+  private BlockSource write(final int maps) {
+    return write(maps, PARTITIONS, MOST);
+  }
+
+  private BlockSource write(final int maps, final int partitions, final int most) {
+    for (int map = 0; map < maps; map++) {
+      TestBlocks.write(owner, SHUFFLE, map, BATCHES, partitions, most);
+    }
+    return TestBlocks.source("1", owner.location(), SHUFFLE, 0, maps, BATCHES, partitions, most);
+  }
+
+  private Map<Path, Integer> read(final BlockSource source) {
+    return TestNodes.fetchAndCheck(reader, staging, BATCHES, MOST, source);
+  }
+
+  @Test
+  void blocksOfAnotherNodeComeByUcx() {
+    final BlockSource source = write(6);
+    assertThat(read(source)).isEqualTo(Map.of(Path.UCX, source.blocks().size()));
+    assertThat(reader.stats().ucx().blocks()).isEqualTo(source.blocks().size());
+    TestNodes.eventually("the owner holds no lease", () -> owner.stats().openLeases() == 0);
+  }
+
+  @Test
+  void longBlocksComeInPieces() {
+    final int most = 2 << 20;
+    final BlockSource source = write(2, 3, most);
+    assertThat(TestNodes.fetchAndCheck(reader, staging, BATCHES, most, source))
+        .containsOnlyKeys(Path.UCX);
+  }
+
+  @Test
+  void whatTheOwnerDoesNotHoldIsStaged() {
+    final BlockSource source = write(4);
+    owner.remove(SHUFFLE, 2);
+    final Map<Path, Integer> counts = read(source);
+    assertThat(counts).containsOnlyKeys(Path.UCX, Path.STAGED);
+    assertThat(counts.get(Path.STAGED))
+        .isEqualTo((int) source.blocks().stream().filter(b -> b.mapId() == 2).count());
+  }
+
+  @Test
+  void aLostConnectionIsMadeAgain() {
+    final BlockSource source = write(8);
+    final AtomicInteger opens = new AtomicInteger();
+    channels.onQuestion =
+        question -> {
+          if (question.get() == Wire.OPEN && opens.incrementAndGet() == 1) {
+            channels.breakLinks();
+          }
+        };
+    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(opens.get()).isGreaterThan(1);
+  }
+
+  @Test
+  void aLeaseThatEndedWhileBlocksWereMovedIsNoticed() {
+    final BlockSource source = write(8);
+    final AtomicInteger dropped = new AtomicInteger();
+    channels.onQuestion =
+        question -> {
+          final byte kind = question.get();
+          if ((kind == Wire.SEND || kind == Wire.CLOSE) && dropped.incrementAndGet() == 1) {
+            channels.breakLinks();
+          }
+        };
+    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(dropped.get()).isGreaterThan(1);
+  }
+
+  @Test
+  void aDeadOwnerFailsTheFetchInTime() {
+    final BlockSource source = write(4);
+    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    owner.unregisterShuffle(SHUFFLE);
+    owner.close();
+    final long begin = System.nanoTime();
+    assertThatThrownBy(() -> read(source))
+        .isInstanceOf(BlockFetchException.class)
+        .hasMessageContaining("does not answer any more");
+    assertThat(System.nanoTime() - begin).isLessThan(TimeUnit.SECONDS.toNanos(10));
+  }
+
+  @Test
+  void silenceInTheMiddleFailsTheFetchInTime() {
+    final BlockSource source = write(4);
+    channels.onQuestion =
+        question -> {
+          if (question.get() == Wire.OPEN) {
+            channels.silent = true;
+          }
+        };
+    assertThatThrownBy(() -> read(source)).isInstanceOf(BlockFetchException.class);
+    channels.silent = false;
+  }
+
+  @Test
+  void anOwnerThatNeverAnsweredIsStaged() {
+    final BlockSource source = write(3);
+    channels.silent = true;
+    assertThat(read(source)).containsOnlyKeys(Path.STAGED);
+    channels.silent = false;
+  }
+
+  @Test
+  void withoutUcxAtEitherEndBlocksAreStaged() {
+    final BlockSource source = write(3);
+    try (ShuffleNode bare = ShuffleNode.start(config("3").controlChannels(null).build())) {
+      assertThat(TestNodes.fetchAndCheck(bare, staging, BATCHES, MOST, source))
+          .containsOnlyKeys(Path.STAGED);
+      TestBlocks.write(bare, SHUFFLE, 9, BATCHES, PARTITIONS, MOST);
+      final BlockSource other =
+          TestBlocks.source("3", bare.location(), SHUFFLE, 9, 1, BATCHES, PARTITIONS, MOST);
+      assertThat(read(other)).containsOnlyKeys(Path.STAGED);
+      bare.unregisterShuffle(SHUFFLE);
+    }
+  }
+
+  @Test
+  void blocksMayBeUnregisteredWhileTheyAreRead() {
+    final BlockSource source = write(6);
+    final List<Block> left = new ArrayList<>(source.blocks());
+    try (BlockFetcher fetcher =
+        reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
+      while (fetcher.next()) {
+        owner.unregisterShuffle(SHUFFLE);
+        final Block block = fetcher.block().block();
+        assertThat(TestNodes.read(fetcher.block()))
+            .isEqualTo(TestBlocks.block(SHUFFLE, block.mapId(), BATCHES, block.partition(), MOST));
+        left.remove(block);
+      }
+    }
+    assertThat(left).isEmpty();
+  }
+
+  @Test
+  void manyReadersShareAConnection() throws Exception {
+    final BlockSource source = write(10);
+    final ExecutorService threads = Executors.newFixedThreadPool(4);
+    try {
+      final List<Future<Map<Path, Integer>>> answers = new ArrayList<>();
+      for (int i = 0; i < 12; i++) {
+        answers.add(threads.submit(() -> read(source)));
+      }
+      for (final Future<Map<Path, Integer>> answer : answers) {
+        assertThat(answer.get(60, TimeUnit.SECONDS)).containsOnlyKeys(Path.UCX);
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+    assertThat(channels.openLinks()).isEqualTo(1);
+  }
+
+  @Test
+  void aFetcherThatIsClosedEarlyGivesEverythingBack() {
+    final BlockSource source = write(10);
+    for (int stop = 0; stop < 5; stop++) {
+      final BlockFetcher fetcher =
+          reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false);
+      for (int i = 0; i < stop; i++) {
+        assertThat(fetcher.next()).isTrue();
+      }
+      fetcher.close();
+    }
+    TestNodes.eventually("no lease is left", () -> owner.stats().openLeases() == 0);
+  }
+}
