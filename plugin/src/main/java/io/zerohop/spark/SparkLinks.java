@@ -5,15 +5,22 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Constructor;
 import java.util.Arrays;
+import java.util.stream.Collectors;
 import org.apache.spark.Aggregator;
 import org.apache.spark.Partitioner;
+import org.apache.spark.SSLOptions;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
+import org.apache.spark.network.util.ConfigProvider;
+import org.apache.spark.network.util.MapConfigProvider;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.scheduler.MapStatus$;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.collection.ExternalSorter;
 import scala.Option;
+import scala.Tuple2;
 import scala.math.Ordering;
 
 /**
@@ -26,6 +33,9 @@ public final class SparkLinks {
 
   /** Five arguments, and from 4.2 on the row checksums, which we update ourselves. */
   private static final MethodHandle EXTERNAL_SORTER = externalSorter();
+
+  /** {@code (SecurityManager, SparkConf)}: the options for TLS are in the first from 4.0 on. */
+  private static final MethodHandle RPC_CONFIG = rpcConfig();
 
   private SparkLinks() {}
 
@@ -50,6 +60,15 @@ public final class SparkLinks {
     try {
       return (ExternalSorter<K, V, C>)
           EXTERNAL_SORTER.invoke(context, aggregator, partitioner, ordering, serializer);
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** A configuration for Spark's transport, with what Spark's RPC has of TLS. */
+  public static ConfigProvider newRpcConfig(final SecurityManager security, final SparkConf conf) {
+    try {
+      return (ConfigProvider) RPC_CONFIG.invokeExact(security, conf);
     } catch (final Throwable e) {
       throw rethrow(e);
     }
@@ -96,6 +115,38 @@ public final class SparkLinks {
     } catch (final ReflectiveOperationException e) {
       throw unsupported("ExternalSorter", e);
     }
+  }
+
+  private static MethodHandle rpcConfig() {
+    final MethodHandles.Lookup lookup = MethodHandles.lookup();
+    try {
+      final MethodHandle options =
+          lookup.findVirtual(
+              SecurityManager.class, "getRpcSSLOptions", MethodType.methodType(SSLOptions.class));
+      final MethodHandle provider =
+          lookup.findVirtual(
+              SSLOptions.class,
+              "createConfigProvider",
+              MethodType.methodType(ConfigProvider.class, SparkConf.class));
+      return MethodHandles.filterArguments(provider, 0, options);
+    } catch (final NoSuchMethodException before40) {
+      try {
+        return lookup.findStatic(
+            SparkLinks.class,
+            "plainConfig",
+            MethodType.methodType(ConfigProvider.class, SecurityManager.class, SparkConf.class));
+      } catch (final ReflectiveOperationException e) {
+        throw unsupported("SecurityManager.getRpcSSLOptions", e);
+      }
+    } catch (final IllegalAccessException e) {
+      throw unsupported("SecurityManager.getRpcSSLOptions", e);
+    }
+  }
+
+  /** Before 4.0, where Spark's transport knows no TLS. */
+  private static ConfigProvider plainConfig(final SecurityManager security, final SparkConf conf) {
+    return new MapConfigProvider(
+        Arrays.stream(conf.getAll()).collect(Collectors.toMap(Tuple2::_1, Tuple2::_2)));
   }
 
   private static IllegalStateException unsupported(final String what, final Exception cause) {

@@ -114,6 +114,15 @@ public final class ZerohopConf {
               + " /tmp/zerohop-<uid>. Containers of one node must share it.",
           Function.identity());
 
+  public static final ConfEntry<Integer> PORT =
+      new ConfEntry<>(
+          PREFIX + "port",
+          "int",
+          "0",
+          "TCP port at which an executor answers executors of other nodes, 0 for any; where it is"
+              + " taken the next ones are tried, spark.port.maxRetries times.",
+          text -> (int) within(0, 65_535, Long.parseLong(text)));
+
   public static final ConfEntry<Long> CONNECT_TIMEOUT =
       new ConfEntry<>(
           PREFIX + "connect.timeout",
@@ -249,6 +258,7 @@ public final class ZerohopConf {
           PATHS,
           CHECKSUM,
           SOCKET_DIR,
+          PORT,
           CONNECT_TIMEOUT,
           REQUEST_TIMEOUT,
           WINDOW_BLOCKS,

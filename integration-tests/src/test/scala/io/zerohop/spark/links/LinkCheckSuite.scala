@@ -17,7 +17,7 @@ class LinkCheckSuite extends AnyFunSuite with NeedsSparkHome {
   private val Since = Map("io/zerohop/spark/rows/RowChecksums$Since41" -> "4.1")
 
   for (home <- SparkHomes.all) {
-    test(s"every reference to Spark and Scala resolves in $home") {
+    test(s"every reference to Spark, Scala and Netty resolves in $home") {
       requireHome(home)
       val (exempt, checked) = LinkChecker.classesOf(jar).partition { case (name, _) =>
         Since.get(name).exists(isBefore(home.version, _))
@@ -42,6 +42,24 @@ class LinkCheckSuite extends AnyFunSuite with NeedsSparkHome {
         val fields = index.get("org/apache/spark/ShuffleDependency").get.fields.values
         val found = fields.filter(field => names.contains(field.name)).map(_.descriptor)
         assert(found.toSeq === (if (isBefore(home.version, "4.1")) Nil else Seq("Z")))
+      }
+    }
+  }
+
+  for (home <- SparkHomes.all) {
+    test(s"the security manager of $home hands out what RPC has of TLS, if it has any") {
+      requireHome(home)
+      // SparkLinks binds both, and takes their absence for a Spark without TLS.
+      Using.resource(new ClassIndex(home.jars)) { index =>
+        def has(owner: String, signature: String) =
+          index.get(s"org/apache/spark/$owner").get.methods.contains(signature)
+        val known = !isBefore(home.version, "4.0")
+        val options = "getRpcSSLOptions()Lorg/apache/spark/SSLOptions;"
+        val provider = "createConfigProvider(Lorg/apache/spark/SparkConf;)" +
+          "Lorg/apache/spark/network/util/ConfigProvider;"
+        assert(has("SecurityManager", options) === known)
+        assert(has("SSLOptions", provider) === known)
+        assert(index.get("org/apache/spark/network/ssl/SSLFactory").isDefined === known)
       }
     }
   }

@@ -13,7 +13,7 @@ final case class LinkError(from: String, problem: String) {
 
 /**
  * Links the classes of a jar against a class path, as the JVM would at run time but all of them at
- * once: every class, method and field that they use from Spark and Scala must be there with its
+ * once: every class, method and field that they use from Spark, Scala and Netty must be there with its
  * exact descriptor, and what they implement must be complete.
  *
  * @param subject bytecode of the classes to check, by internal name
@@ -95,7 +95,7 @@ final class LinkChecker(subject: Map[String, Array[Byte]], index: ClassIndex) {
 }
 
 object LinkChecker {
-  private val Foreign = Seq("org/apache/spark/", "scala/")
+  private val Foreign = Seq("org/apache/spark/", "scala/", "io/netty/")
 
   /** The classes of a jar, by internal name. */
   def classesOf(jar: Path): Map[String, Array[Byte]] =

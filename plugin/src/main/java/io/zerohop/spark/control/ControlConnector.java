@@ -1,0 +1,195 @@
+package io.zerohop.spark.control;
+
+import io.netty.channel.ConnectTimeoutException;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.NoRouteToHostException;
+import java.nio.channels.UnresolvedAddressException;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportClientFactory;
+
+/**
+ * Connects within a limit of the caller's. Spark's way to connect waits with limits of its own,
+ * which are the same for all and whole seconds, and looks names up before; so it runs on a thread
+ * that the caller can leave behind. Thread safe; owns the threads, not the factory.
+ */
+final class ControlConnector implements AutoCloseable {
+  private static final int THREADS = 16;
+  private static final long IDLE_SECONDS = 5;
+
+  private final TransportClientFactory factory;
+  private final ThreadPoolExecutor threads;
+  private final Set<CompletableFuture<TransportClient>> pending = ConcurrentHashMap.newKeySet();
+  private volatile boolean closed;
+
+  ControlConnector(final TransportClientFactory factory) {
+    this.factory = factory;
+    final AtomicInteger count = new AtomicInteger();
+    this.threads =
+        new ThreadPoolExecutor(
+            THREADS,
+            THREADS,
+            IDLE_SECONDS,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            task -> {
+              final String name = ControlSecurity.MODULE + "-connect-" + count.incrementAndGet();
+              final Thread thread = new Thread(task, name);
+              thread.setDaemon(true);
+              return thread;
+            });
+    threads.allowCoreThreadTimeOut(true);
+  }
+
+  /**
+   * A connection of its own, proven both ways; the caller's.
+   *
+   * @throws ExchangeException as {@link io.zerohop.shuffle.transport.ControlChannel#connect} says
+   */
+  TransportClient connect(final String host, final int port, final Duration limit) {
+    final String peer = host + ":" + port;
+    final CompletableFuture<TransportClient> result = new CompletableFuture<>();
+    pending.add(result);
+    try {
+      final Future<?> attempt = start(host, port, peer, result);
+      return await(peer, limit, attempt, result);
+    } finally {
+      pending.remove(result);
+    }
+  }
+
+  private TransportClient await(
+      final String peer,
+      final Duration limit,
+      final Future<?> attempt,
+      final CompletableFuture<TransportClient> result) {
+    try {
+      return result.get(limit.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (final ExecutionException e) {
+      throw failure(peer, e.getCause());
+    } catch (final TimeoutException e) {
+      throw abandon(
+          attempt,
+          result,
+          new ExchangeException(
+              Reason.TIMEOUT,
+              peer
+                  + " has not accepted a control connection within "
+                  + limit.toMillis()
+                  + " ms; if it is only slow, raise spark.zerohop.connect.timeout",
+              e));
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw abandon(
+          attempt,
+          result,
+          new ExchangeException(Reason.TIMEOUT, "interrupted while connecting to " + peer, e));
+    }
+  }
+
+  private Future<?> start(
+      final String host,
+      final int port,
+      final String peer,
+      final CompletableFuture<TransportClient> result) {
+    try {
+      return threads.submit(() -> run(host, port, result));
+    } catch (final RejectedExecutionException e) {
+      throw closed(peer, e);
+    }
+  }
+
+  private void run(
+      final String host, final int port, final CompletableFuture<TransportClient> result) {
+    try {
+      final TransportClient client = factory.createUnmanagedClient(host, port);
+      if (!result.complete(client)) {
+        client.getChannel().close();
+      }
+    } catch (final Throwable e) {
+      result.completeExceptionally(e);
+    }
+  }
+
+  /** Nobody waits any more; a connection that stands all the same is closed. */
+  private ExchangeException abandon(
+      final Future<?> attempt,
+      final CompletableFuture<TransportClient> result,
+      final ExchangeException reason) {
+    if (!result.completeExceptionally(reason) && !result.isCompletedExceptionally()) {
+      result.join().getChannel().close();
+    }
+    attempt.cancel(true);
+    return reason;
+  }
+
+  private ExchangeException failure(final String peer, final Throwable failure) {
+    if (closed) {
+      return closed(peer, failure);
+    }
+    boolean ended = false;
+    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+      if (cause instanceof ForeignBytesException) {
+        return unproven(peer, failure);
+      }
+      if (cause instanceof TimeoutException || cause instanceof ConnectTimeoutException) {
+        return new ExchangeException(
+            Reason.TIMEOUT, peer + " has not accepted a control connection in time", failure);
+      }
+      if (cause instanceof ConnectException
+          || cause instanceof NoRouteToHostException
+          || cause instanceof UnresolvedAddressException) {
+        return new ExchangeException(
+            Reason.REFUSED,
+            "No control connection to " + peer + ": " + cause + "; is its executor gone?",
+            failure);
+      }
+      ended |= cause instanceof IOException;
+    }
+    return ended
+        ? new ExchangeException(
+            Reason.CLOSED,
+            peer + " ended the control connection before either side had proved itself",
+            failure)
+        : unproven(peer, failure);
+  }
+
+  private static ExchangeException unproven(final String peer, final Throwable cause) {
+    return new ExchangeException(
+        Reason.AUTHENTICATION,
+        peer
+            + " and this executor could not prove to each other that they belong to one"
+            + " application; spark.authenticate must be the same for all, and "
+            + peer
+            + " an executor of it",
+        cause);
+  }
+
+  static ExchangeException closed(final String peer, final Throwable cause) {
+    return new ExchangeException(
+        Reason.CLOSED, "This executor's control channel is closed; wanted was " + peer, cause);
+  }
+
+  /** Ends all attempts. Idempotent. */
+  @Override
+  public void close() {
+    closed = true;
+    threads.shutdownNow();
+    // Attempts that had no thread yet are not run any more.
+    pending.forEach(result -> result.completeExceptionally(new IOException("closed")));
+  }
+}

@@ -1,0 +1,83 @@
+package io.zerohop.spark.control;
+
+import io.zerohop.spark.SparkLinks;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.util.HexFormat;
+import java.util.Optional;
+import java.util.stream.Stream;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.sasl.SecretKeyHolder;
+import org.apache.spark.network.util.TransportConf;
+
+/**
+ * What a control channel proves and encrypts with: a key of its own, derived from the application's
+ * secret, and Spark's settings with the proof always on. Immutable.
+ */
+public final class ControlSecurity implements SecretKeyHolder {
+  /** Settings of Spark's transport for control channels alone are spark.zerohop-control.io.*. */
+  static final String MODULE = "zerohop-control";
+
+  static final String USER = "zerohop";
+  private static final String ALGORITHM = "HmacSHA256";
+  private static final byte[] PURPOSE =
+      "zerohop control channel".getBytes(StandardCharsets.US_ASCII);
+  private static final String IO = "spark." + MODULE + ".io.";
+
+  private final String key;
+
+  /**
+   * @param secret the application's; at least 16 bytes
+   */
+  ControlSecurity(final byte[] secret) {
+    if (secret.length < 16) {
+      throw new IllegalArgumentException("A secret of " + secret.length + " bytes is no secret");
+    }
+    try {
+      final Mac mac = Mac.getInstance(ALGORITHM);
+      mac.init(new SecretKeySpec(secret, ALGORITHM));
+      this.key = HexFormat.of().formatHex(mac.doFinal(PURPOSE));
+    } catch (final GeneralSecurityException e) {
+      throw new IllegalStateException("This JVM has no " + ALGORITHM, e);
+    }
+  }
+
+  @Override
+  public String getSaslUser(final String user) {
+    return USER;
+  }
+
+  @Override
+  public String getSecretKey(final String user) {
+    return USER.equals(user) ? key : null;
+  }
+
+  /** Spark's settings as they hold for control channels. */
+  static TransportConf transport(final SparkConf conf, final SecurityManager security) {
+    final SparkConf own = conf.clone();
+    own.set("spark.network.crypto.enabled", "true");
+    own.set("spark.network.crypto.saslFallback", "false");
+    // The first version takes a key from the agreement without mixing in what was said.
+    own.set("spark.network.crypto.authEngineVersion", "2");
+    own.setIfMissing(IO + "serverThreads", "2");
+    own.setIfMissing(IO + "clientThreads", "2");
+    own.setIfMissing(IO + "connectionCreationTimeout", "30s");
+    return new TransportConf(MODULE, SparkLinks.newRpcConfig(security, own));
+  }
+
+  /**
+   * The key by which the user demands that what executors send each other is encrypted, if there is
+   * one. Payload that a network adapter moves is not: it has to go another way then.
+   */
+  public static Optional<String> encryptionDemandedBy(final SparkConf conf) {
+    return Stream.of(
+            "spark.network.crypto.enabled",
+            "spark.authenticate.enableSaslEncryption",
+            "spark.ssl.rpc.enabled")
+        .filter(key -> conf.getBoolean(key, false))
+        .findFirst();
+  }
+}

@@ -1,0 +1,116 @@
+package io.zerohop.spark.control;
+
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.util.TransportFrameDecoder;
+
+/**
+ * The connections of one channel, in or out, from when they stand until all have been told of their
+ * end. Puts the guards into each. Thread safe.
+ */
+final class OpenChannels {
+  private final ControlLimits limits;
+  private final boolean answering;
+  private final Set<TransportClient> open = new HashSet<>();
+  private boolean closed;
+
+  /**
+   * @param answering whether the other ends ask
+   */
+  OpenChannels(final ControlLimits limits, final boolean answering) {
+    this.limits = limits;
+    this.answering = answering;
+  }
+
+  /**
+   * A connection stands, and nothing has been read from it. Called on its thread; closes it if
+   * there is no place for it.
+   */
+  void opened(final TransportClient client) {
+    boolean guarded = false;
+    try {
+      guarded = add(client) && guard(client);
+    } finally {
+      if (!guarded) {
+        client.getChannel().close();
+      }
+    }
+  }
+
+  private synchronized boolean add(final TransportClient client) {
+    final boolean full =
+        answering && open.size() >= limits.unproven() && unproven() >= limits.unproven();
+    if (closed || full) {
+      return false;
+    }
+    return open.add(client);
+  }
+
+  private long unproven() {
+    return open.stream().filter(client -> client.getClientId() == null).count();
+  }
+
+  private boolean guard(final TransportClient client) {
+    final int body = answering ? limits.questionBytes() : limits.answerBytes();
+    client
+        .getChannel()
+        .pipeline()
+        .addBefore(
+            TransportFrameDecoder.HANDLER_NAME,
+            "strangerGuard",
+            new StrangerGuard(client, limits.strangerFrame(), body + ControlLimits.FRAME_HEADER))
+        .addAfter(
+            TransportFrameDecoder.HANDLER_NAME, "frameCheck", new FrameCheck(client, answering));
+    client
+        .getChannel()
+        .eventLoop()
+        .schedule(() -> closeUnproven(client), limits.proof().toMillis(), TimeUnit.MILLISECONDS);
+    return true;
+  }
+
+  private static void closeUnproven(final TransportClient client) {
+    if (client.getClientId() == null) {
+      client.getChannel().close();
+    }
+  }
+
+  /** A connection has ended, and all who wanted to know have been told. */
+  synchronized void ended(final TransportClient client) {
+    open.remove(client);
+    notifyAll();
+  }
+
+  /** Lets no more in, closes what is open and waits until all have ended, up to the limit. */
+  void close() {
+    for (final TransportClient client : refuse()) {
+      client.getChannel().close();
+    }
+    awaitEnds(limits.close());
+  }
+
+  private synchronized List<TransportClient> refuse() {
+    closed = true;
+    return List.copyOf(open);
+  }
+
+  private synchronized void awaitEnds(final Duration limit) {
+    final long start = System.nanoTime();
+    long left = limit.toNanos();
+    boolean interrupted = false;
+    while (!open.isEmpty() && left > 0 && !interrupted) {
+      try {
+        TimeUnit.NANOSECONDS.timedWait(this, Math.max(left, 1_000_000));
+      } catch (final InterruptedException e) {
+        interrupted = true;
+      }
+      left = limit.toNanos() - (System.nanoTime() - start);
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

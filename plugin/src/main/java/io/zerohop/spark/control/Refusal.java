@@ -1,0 +1,61 @@
+package io.zerohop.spark.control;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+
+/**
+ * A service's refusal under way. Spark sends the print of an exception, stack trace and all; this
+ * one prints as a single text that the other end knows again.
+ */
+final class Refusal extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+  private static final String MARK = "zerohop refuses, ";
+  private static final int WORDS = 4_096;
+
+  Refusal(final RuntimeException reason) {
+    this(categoryOf(reason), reason.getMessage() == null ? reason.toString() : reason.getMessage());
+  }
+
+  Refusal(final Category category, final String words) {
+    super(
+        MARK + category + ":" + words.substring(0, Math.min(WORDS, words.length())),
+        null,
+        false,
+        false);
+  }
+
+  @Override
+  public String toString() {
+    return getMessage();
+  }
+
+  /**
+   * What the other end said.
+   *
+   * @param failure what Spark made of its answer
+   * @return null if that is no refusal
+   */
+  static ZerohopException read(final Throwable failure) {
+    final String text = failure.getMessage();
+    if (text == null || !text.startsWith(MARK)) {
+      return null;
+    }
+    final int colon = text.indexOf(':');
+    Category category = Category.FALLBACK;
+    for (final Category candidate : Category.values()) {
+      if (text.startsWith(candidate + ":", MARK.length())) {
+        category = candidate;
+      }
+    }
+    return new ZerohopException(category, text.substring(colon + 1).stripTrailing());
+  }
+
+  /** That the other process is lost does not mean that the one which asks is. */
+  private static Category categoryOf(final RuntimeException reason) {
+    if (reason instanceof ZerohopException) {
+      final Category category = ((ZerohopException) reason).category();
+      return category == Category.FATAL ? Category.FALLBACK : category;
+    }
+    return Category.FALLBACK;
+  }
+}

@@ -1,0 +1,148 @@
+package io.zerohop.spark.control;
+
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.spark.ZerohopConf;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.TransportContext;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportClientFactory;
+import org.apache.spark.network.crypto.AuthClientBootstrap;
+import org.apache.spark.network.crypto.AuthServerBootstrap;
+import org.apache.spark.network.server.TransportServer;
+import org.apache.spark.network.util.TransportConf;
+import org.apache.spark.util.Utils;
+
+/**
+ * The control channel on Spark's transport; see the package for the protocol. Thread safe. Has one
+ * thread that accepts and two each that answer and ask, which end within a few seconds of {@link
+ * #close}, and up to 16 that connect, while they do.
+ */
+public final class SparkControlChannel implements ControlChannel {
+  private final ControlLimits limits;
+  private final Duration answerLimit;
+  private final OpenChannels incoming;
+  private final OpenChannels outgoing;
+  private final TransportContext answering;
+  private final TransportContext asking;
+  private final TransportServer server;
+  private final TransportClientFactory clients;
+  private final ControlConnector connector;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  /**
+   * Listens from now on.
+   *
+   * @param bindHost address to listen at; null for all of this host
+   * @param secret the application's, at least 16 bytes
+   * @param service stays the caller's
+   * @param answerLimit how long a question may wait for its answer
+   * @throws IllegalStateException if no port can be had; names the key
+   */
+  public SparkControlChannel(
+      final SparkConf conf,
+      final SecurityManager security,
+      final String bindHost,
+      final byte[] secret,
+      final ControlService service,
+      final Duration answerLimit) {
+    this(conf, security, bindHost, secret, service, answerLimit, ControlLimits.DEFAULT);
+  }
+
+  SparkControlChannel(
+      final SparkConf conf,
+      final SecurityManager security,
+      final String bindHost,
+      final byte[] secret,
+      final ControlService service,
+      final Duration answerLimit,
+      final ControlLimits limits) {
+    final ControlSecurity keys = new ControlSecurity(secret);
+    final TransportConf transport = ControlSecurity.transport(conf, security);
+    this.limits = limits;
+    this.answerLimit = answerLimit;
+    this.incoming = new OpenChannels(limits, true);
+    this.outgoing = new OpenChannels(limits, false);
+    this.answering =
+        new TransportContext(transport, new ControlRpcHandler(service, limits, incoming));
+    this.asking = new TransportContext(transport, new AskingRpcHandler(outgoing), false, true);
+    boolean listening = false;
+    try {
+      this.server = listen(bindHost, ZerohopConf.PORT.get(conf), transport, keys);
+      listening = true;
+    } finally {
+      if (!listening) {
+        answering.close();
+        asking.close();
+      }
+    }
+    this.clients =
+        asking.createClientFactory(
+            List.of(new AuthClientBootstrap(transport, ControlSecurity.USER, keys)));
+    this.connector = new ControlConnector(clients);
+  }
+
+  private TransportServer listen(
+      final String host,
+      final int first,
+      final TransportConf transport,
+      final ControlSecurity keys) {
+    final int retries = transport.portMaxRetries();
+    for (int retry = 0; ; retry++) {
+      final int port = first == 0 ? 0 : Utils.userPort(first, retry);
+      try {
+        return answering.createServer(
+            host, port, List.of(new AuthServerBootstrap(transport, keys)));
+      } catch (final Exception e) {
+        // Netty throws what it does not declare.
+        if (retry >= retries || !Utils.isBindCollision(e)) {
+          throw new IllegalStateException(
+              "Cannot listen for control connections at "
+                  + (host == null ? "this host" : host)
+                  + ", port "
+                  + port
+                  + "; set spark.zerohop.port to a free one or 0, or raise spark.port.maxRetries",
+              e);
+        }
+      }
+    }
+  }
+
+  @Override
+  public int port() {
+    return server.getPort();
+  }
+
+  @Override
+  public ControlLink connect(final String host, final int port, final Duration limit) {
+    final String peer = host + ":" + port;
+    if (closed.get()) {
+      throw ControlConnector.closed(peer, null);
+    }
+    final TransportClient client = connector.connect(host, port, limit);
+    return new SparkControlLink(client, peer, limits, answerLimit);
+  }
+
+  /**
+   * As the interface says. Waits a few seconds at most for what runs on the channel's threads, so
+   * it should not be called by one of them.
+   */
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    connector.close();
+    server.close();
+    outgoing.close();
+    incoming.close();
+    clients.close();
+    asking.close();
+    answering.close();
+  }
+}
