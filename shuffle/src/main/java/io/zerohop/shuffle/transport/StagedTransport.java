@@ -33,7 +33,7 @@ public interface StagedTransport {
     /** Bytes that were transferred. */
     long bytes();
 
-    /** Opens the bytes, at most once. */
+    /** Opens the bytes; each stream has a position of its own and ends with the payload. */
     InputStream open() throws IOException;
 
     /** Gives the memory back; called exactly once, by any thread. */
