@@ -7,6 +7,7 @@ import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.spark.staged.MapOutputFiles;
 import java.util.EnumMap;
 import java.util.Map;
@@ -54,6 +55,12 @@ final class ExecutorMetrics implements Source {
   void watch(final MapOutputFiles files) {
     final Gauge<Long> gauge = files::bytes;
     registry.gauge("files.bytes", () -> gauge);
+  }
+
+  /** Adds the gauge of the blocks that readers did not have to ask for themselves. */
+  void watch(final SharedTransfers transfers) {
+    final Gauge<Long> gauge = transfers::joined;
+    registry.gauge("staged.shared.blocks", () -> gauge);
   }
 
   private void pool(

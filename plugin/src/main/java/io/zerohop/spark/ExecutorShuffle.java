@@ -10,6 +10,8 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.SharedTransfers;
+import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.spark.rapids.RapidsLatch;
 import io.zerohop.spark.rapids.RapidsMode;
 import io.zerohop.spark.rapids.RapidsShuffle;
@@ -41,13 +43,16 @@ import scala.Option;
 final class ExecutorShuffle implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorShuffle.class);
 
+  /** Threads that may wait for connections at the same time, where there are few cores. */
+  private static final int MIN_ASKING = 8;
+
   private final SparkEnv env;
   private final SparkConf conf;
   private final ShuffleNode node;
   private final PagePool pages;
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
-  private final BlockTransferTransport transport;
+  private final SharedTransfers transport;
   private final Map<TaskContext, RetainedLeases> retained = new ConcurrentHashMap<>();
   private final Thread atExit = new Thread(this::closeQuietly, "zerohop-exit");
 
@@ -62,17 +67,26 @@ final class ExecutorShuffle implements AutoCloseable {
     this.node = node;
     this.pages = new PagePool(writeBufferBytes() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);
-    this.transport =
+    this.transport = newTransport(env, conf, resolver);
+    if (node != null) {
+      metrics.watch(node);
+    }
+    metrics.watch(transport);
+    metrics.watch(files);
+    env.metricsSystem().registerSource(metrics);
+    Runtime.getRuntime().addShutdownHook(atExit);
+  }
+
+  private static SharedTransfers newTransport(
+      final SparkEnv env, final SparkConf conf, final ZerohopBlockResolver resolver) {
+    final BlockTransferTransport blocks =
         new BlockTransferTransport(
             env,
             resolver,
             conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m"));
-    if (node != null) {
-      metrics.watch(node);
-    }
-    metrics.watch(files);
-    env.metricsSystem().registerSource(metrics);
-    Runtime.getRuntime().addShutdownHook(atExit);
+    final int threads = Math.max(MIN_ASKING, Runtime.getRuntime().availableProcessors());
+    return new SharedTransfers(
+        blocks, source -> !blocks.isOwn(source), threads, stagedLimit(conf).dividedBy(2));
   }
 
   /**
@@ -238,7 +252,7 @@ final class ExecutorShuffle implements AutoCloseable {
     return metrics;
   }
 
-  BlockTransferTransport transport() {
+  StagedTransport transport() {
     return transport;
   }
 
@@ -283,6 +297,7 @@ final class ExecutorShuffle implements AutoCloseable {
 
   private void closeQuietly() {
     try {
+      transport.close();
       if (node != null) {
         node.close();
       }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.device.posix.Deadline;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -74,16 +75,14 @@ final class Maintenance implements AutoCloseable {
       notifyAll();
     }
     // Also for a caller that was interrupted: what the chore uses is freed behind this.
-    final long deadline = System.nanoTime() + STOP_LIMIT.toNanos();
+    final Deadline deadline = Deadline.in(STOP_LIMIT);
     boolean interrupted = false;
-    long left = STOP_LIMIT.toMillis();
-    while (thread.isAlive() && left > 0) {
+    while (thread.isAlive() && !deadline.isOver()) {
       try {
-        thread.join(left);
+        thread.join(Math.max(1, deadline.remainingMillis())); // 0 would be no limit.
       } catch (final InterruptedException e) {
         interrupted = true;
       }
-      left = (deadline - System.nanoTime()) / 1_000_000;
     }
     if (interrupted) {
       Thread.currentThread().interrupt();

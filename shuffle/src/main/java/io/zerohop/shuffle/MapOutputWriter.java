@@ -131,7 +131,8 @@ public final class MapOutputWriter implements AutoCloseable {
       try {
         return place(source, image, Tier.DEVICE);
       } catch (final PoolFullException e) {
-        final BatchImage deflected = deflect(source, image);
+        final BatchImage deflected = place(source, image, Tier.HOST);
+        deflectedBytes += image.bytes();
         tiers.overflow().say(shuffleId, Tier.DEVICE, e);
         tiers.overflow().deflected(image.bytes());
         return deflected;
@@ -145,8 +146,7 @@ public final class MapOutputWriter implements AutoCloseable {
     boolean packed = false;
     try {
       if (source.onDevice()) {
-        deviceCopies()
-            .submit(copies(deviceCopies, source, region.address(), (address, length) -> address));
+        packFromDevice(source, region, image.bytes());
       } else {
         packFromHost(source, region, to);
       }
@@ -185,30 +185,13 @@ public final class MapOutputWriter implements AutoCloseable {
     }
   }
 
-  /** Brings a batch of the GPU's to the host, since the GPU's pool is full. */
-  private BatchImage deflect(final PackSource source, final BatchImage image) {
-    final Region region = tiers.of(Tier.HOST).allocate(image.bytes());
-    boolean packed = false;
-    try {
-      if (region.memory().pin(devices.of(Tier.DEVICE))) {
-        deviceCopies()
-            .submit(copies(deviceCopies, source, region.address(), (address, length) -> address));
-      } else {
-        deflectThroughStaging(source, region, image.bytes());
-      }
-      packed = true;
-    } finally {
-      if (!packed) {
-        abandon(region);
-      }
+  /** Packs straight into GPU memory, or into a host segment that the GPU reaches. */
+  private void packFromDevice(final PackSource source, final Region region, final int bytes) {
+    if (region.tier() == Tier.DEVICE || region.memory().pin(devices.of(Tier.DEVICE))) {
+      deviceCopies()
+          .submit(copies(deviceCopies, source, region.address(), (address, length) -> address));
+      return;
     }
-    image.place(region);
-    deflectedBytes += image.bytes();
-    return image;
-  }
-
-  private void deflectThroughStaging(
-      final PackSource source, final Region region, final int bytes) {
     try (HostBuffer staging = pinned(bytes)) {
       synchronize(
           deviceCopies(),

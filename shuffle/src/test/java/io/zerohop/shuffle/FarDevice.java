@@ -35,6 +35,8 @@ final class FarDevice implements Device {
 
   private final AtomicInteger pins = new AtomicInteger();
   private volatile boolean refusesPins;
+  private volatile String failing = "";
+  private volatile Failure failure = Failure.NONE;
   private volatile boolean interruptNext;
   private volatile boolean closed;
 
@@ -96,6 +98,23 @@ final class FarDevice implements Device {
         buffer.close();
       }
     };
+  }
+
+  /** What becomes of a thread's copies. */
+  enum Failure {
+    NONE,
+    REFUSED,
+    TIMED_OUT
+  }
+
+  /** Fails all copies of a thread from now on. */
+  void fail(final String thread, final Failure how) {
+    failing = thread;
+    failure = how;
+  }
+
+  private boolean fails(final Failure how) {
+    return failure == how && Thread.currentThread().getName().equals(failing);
   }
 
   /** Refuses to pin from now on. */
@@ -295,6 +314,9 @@ final class FarDevice implements Device {
 
     @Override
     public void submit(final CopyBatch batch) {
+      if (fails(Failure.REFUSED)) {
+        throw new ZerohopException(ZerohopException.Category.RETRY, "it does not copy");
+      }
       busy.add(this);
       stream.submit(((FarBatch) batch).batch);
     }
@@ -335,6 +357,9 @@ final class FarDevice implements Device {
       if (interruptNext) {
         interruptNext = false;
         throw new WaitException(WaitException.Reason.CANCELLED, "interrupted");
+      }
+      if (fails(Failure.TIMED_OUT)) {
+        throw new WaitException(WaitException.Reason.TIMEOUT, "the copies are not done yet");
       }
       stream.synchronize(limit);
       busy.remove(this);

@@ -22,6 +22,8 @@ import org.agrona.UnsafeAccess;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Map outputs that make room: what moves, what stays, and that readers never see a wrong byte. */
 class SpillTest {
@@ -32,6 +34,9 @@ class SpillTest {
   private static final int OTHER_SHUFFLE = 2;
   private static final long HOST_POOL = 4 << 20;
   private static final long DEVICE_POOL = 1 << 20;
+
+  /** So that what is written does not move before all of it is, and no more is needed for that. */
+  private static final Duration AFTERWARDS = Duration.ofMillis(500);
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
@@ -115,7 +120,7 @@ class SpillTest {
 
   @Test
   void coldOutputsLeaveTheGpuAndArePartOfTheNodeStill() {
-    final ShuffleNode owner = node("owner", true, Duration.ZERO);
+    final ShuffleNode owner = node("owner", true, AFTERWARDS);
     final ShuffleNode reader = node("reader", true, Duration.ofHours(1));
     final int maps = write(owner, SHUFFLE, 0, 0.7);
     eventually("the pool is relieved", () -> used(owner.stats().device()) <= 0.5);
@@ -131,11 +136,28 @@ class SpillTest {
   void whereTheGpuDoesNotReachHostSegmentsTheyGoByCopies() {
     final FarDevice gpu = new FarDevice();
     gpu.refusePins();
-    final ShuffleNode owner = node("owner", gpu, Duration.ZERO);
+    final ShuffleNode owner = node("owner", gpu, AFTERWARDS);
     final int maps = write(owner, SHUFFLE, 0, 0.7);
     eventually("the pool is relieved", () -> used(owner.stats().device()) <= 0.5);
     assertThat(owner.stats().toHost().outputs()).isPositive();
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"REFUSED", "TIMED_OUT"})
+  void whatTheGpuCannotCopyStaysWhereItIs(final FarDevice.Failure how) {
+    final FarDevice gpu = new FarDevice();
+    gpu.fail("zerohop-spiller", how);
+    final ShuffleNode owner = node("owner", gpu, Duration.ZERO);
+    final int maps = write(owner, SHUFFLE, 0, 0.7);
+    eventually("all were tried", () -> owner.stats().toHost().failures() == maps);
+    assertThat(owner.stats().toHost().outputs()).isZero();
+    assertThat(used(owner.stats().device())).isGreaterThanOrEqualTo(0.7);
+    gpu.fail("zerohop-spiller", FarDevice.Failure.NONE);
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+    final int fresh = write(owner, OTHER_SHUFFLE, 0, 0.7);
+    eventually("others go", () -> owner.stats().toHost().outputs() == fresh);
+    assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(Path.LOCAL);
   }
 
   @Test

@@ -44,8 +44,7 @@ public final class BlockTransferTransport implements StagedTransport {
 
   @Override
   public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
-    final BlockManagerId owner = (BlockManagerId) source.address();
-    if (owner.executorId().equals(env.executorId())) {
+    if (isOwn(source)) {
       blocks.forEach(block -> readOwn(source, block, sink));
       return;
     }
@@ -60,6 +59,11 @@ public final class BlockTransferTransport implements StagedTransport {
     if (!small.isEmpty()) {
       request(source, small, null, sink);
     }
+  }
+
+  /** Whether the blocks are this very executor's. */
+  public boolean isOwn(final BlockSource source) {
+    return ((BlockManagerId) source.address()).executorId().equals(env.executorId());
   }
 
   private void readOwn(final BlockSource source, final Block block, final Sink sink) {
@@ -113,9 +117,7 @@ public final class BlockTransferTransport implements StagedTransport {
       @Override
       public InputStream open() throws IOException {
         return new CheckedBlockStream(
-            env.serializerManager().wrapStream(id(block), buffer.createInputStream()),
-            block,
-            source);
+            env.serializerManager().wrapStream(id(block), BufferStream.of(buffer)), block, source);
       }
 
       @Override

@@ -5,7 +5,6 @@ import io.zerohop.shuffle.spill.ColdStorage;
 import io.zerohop.spark.NativeBytes;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -15,8 +14,6 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
-import java.util.zip.CRC32C;
-import java.util.zip.CheckedInputStream;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.serializer.SerializerManager;
@@ -76,19 +73,8 @@ public final class MapOutputFiles implements ColdStorage {
    */
   public void verify(final ShuffleBlockId id, final ManagedBuffer stored) throws IOException {
     final OutputFile file = find(id.shuffleId(), id.mapId());
-    if (file == null) {
-      return;
-    }
-    final int expected = file.checksums()[id.reduceId()];
-    final CRC32C actual = new CRC32C();
-    try (InputStream in = new CheckedInputStream(stored.createInputStream(), actual)) {
-      in.transferTo(OutputStream.nullOutputStream());
-    }
-    if ((int) actual.getValue() != expected) {
-      throw new IOException(
-          String.format(
-              "%s is damaged in its file %s: CRC32C is %08x instead of %08x",
-              id, stored, (int) actual.getValue(), expected));
+    if (file != null) {
+      file.verify(id, stored);
     }
   }
 
@@ -152,7 +138,8 @@ public final class MapOutputFiles implements ColdStorage {
     boolean done = false;
     try {
       final long[] lengths = new long[partitions];
-      final int[] checksums = fill(temporary, shuffleId, mapId, lengths, source);
+      final int[] checksums = new int[partitions];
+      fill(temporary, shuffleId, mapId, source, lengths, checksums);
       index.writeMetadataFileAndCommit(shuffleId, mapId, lengths, new long[0], temporary);
       keep(shuffleId, mapId, new OutputFile(checksums, null));
       done = true;
@@ -177,8 +164,7 @@ public final class MapOutputFiles implements ColdStorage {
     final OutputFile file = new OutputFile(new int[partitions], dir);
     boolean done = false;
     try {
-      final int[] checksums = fill(file.data(shuffleId, mapId), shuffleId, mapId, lengths, source);
-      System.arraycopy(checksums, 0, file.checksums(), 0, partitions);
+      fill(file.data(shuffleId, mapId), shuffleId, mapId, source, lengths, file.checksums());
       file.writeIndex(shuffleId, mapId, lengths);
       keep(shuffleId, mapId, file);
       done = true;
@@ -190,16 +176,16 @@ public final class MapOutputFiles implements ColdStorage {
     }
   }
 
-  /** Writes the data file; returns the partitions' checksums. */
-  private int[] fill(
+  /** Writes the data file, and each partition's length and checksum into the arrays. */
+  private void fill(
       final File file,
       final int shuffleId,
       final long mapId,
+      final PartitionBytes source,
       final long[] lengths,
-      final PartitionBytes source)
+      final int[] checksums)
       throws IOException {
     final SerializerManager serializers = SparkEnv.get().serializerManager();
-    final int[] checksums = new int[lengths.length];
     try (CountingFile out = new CountingFile(file)) {
       for (int partition = 0; partition < lengths.length; partition++) {
         final ShuffleBlockId id = new ShuffleBlockId(shuffleId, mapId, partition);
@@ -213,7 +199,6 @@ public final class MapOutputFiles implements ColdStorage {
       }
       bytes.add(out.bytes());
     }
-    return checksums;
   }
 
   private void keep(final int shuffleId, final long mapId, final OutputFile file) {
@@ -265,10 +250,15 @@ public final class MapOutputFiles implements ColdStorage {
 
   @Override
   public void drop(final int shuffleId, final long mapId) {
-    final Map<Long, OutputFile> known = written.get(shuffleId);
-    final OutputFile file = known == null ? null : known.remove(mapId);
-    if (file != null) {
-      delete(shuffleId, mapId, file);
+    final OutputFile[] dropped = {null};
+    written.computeIfPresent(
+        shuffleId,
+        (id, known) -> {
+          dropped[0] = known.remove(mapId);
+          return known.isEmpty() ? null : known;
+        });
+    if (dropped[0] != null) {
+      delete(shuffleId, mapId, dropped[0]);
     }
   }
 

@@ -5,7 +5,13 @@ import java.io.DataOutputStream;
 import java.io.File;
 import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.nio.file.Files;
+import java.util.zip.CRC32C;
+import java.util.zip.CheckedInputStream;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleDataBlockId;
 import org.apache.spark.storage.ShuffleIndexBlockId;
 
@@ -36,6 +42,27 @@ record OutputFile(int[] checksums, String dir) {
         offset += length;
         out.writeLong(offset);
       }
+    }
+  }
+
+  /**
+   * Makes sure that a block is what was written.
+   *
+   * @param stored the block, as it was found in the data file
+   * @throws IOException if it is not, or cannot be read
+   */
+  void verify(final ShuffleBlockId id, final ManagedBuffer stored) throws IOException {
+    final CRC32C sum = new CRC32C();
+    try (InputStream in = new CheckedInputStream(stored.createInputStream(), sum)) {
+      in.transferTo(OutputStream.nullOutputStream());
+    }
+    final int actual = (int) sum.getValue();
+    final int expected = checksums[id.reduceId()];
+    if (actual != expected) {
+      throw new IOException(
+          String.format(
+              "%s is damaged in its file %s: CRC32C is %08x instead of %08x",
+              id, stored, actual, expected));
     }
   }
 

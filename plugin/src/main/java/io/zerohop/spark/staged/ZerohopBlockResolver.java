@@ -73,7 +73,8 @@ public final class ZerohopBlockResolver
       ensureFile(id.shuffleId(), id.mapId());
       final Option<String[]> where = files.dirs(id.shuffleId(), id.mapId(), dirs);
       return new VerifiedFileBuffer(
-          index.getBlockData(id, where), () -> files.verify(id, single -> find(single, where)));
+          index.getBlockData(id, where),
+          () -> files.verify(id, single -> index.getBlockData(single, where)));
     }
     return index.getBlockData(blockId, dirs);
   }
@@ -81,12 +82,9 @@ public final class ZerohopBlockResolver
   /** A block of a map output's file, which is written first if need be. */
   private ManagedBuffer inFile(final ShuffleBlockId id, final Option<String[]> dirs) {
     ensureFile(id.shuffleId(), id.mapId());
-    final ManagedBuffer stored = find(id, files.dirs(id.shuffleId(), id.mapId(), dirs));
+    final ManagedBuffer stored =
+        index.getBlockData(id, files.dirs(id.shuffleId(), id.mapId(), dirs));
     return new VerifiedFileBuffer(stored, () -> files.verify(id, stored));
-  }
-
-  private ManagedBuffer find(final ShuffleBlockId id, final Option<String[]> dirs) {
-    return index.getBlockData(id, dirs);
   }
 
   /** A block of a map output in memory, if it is not so large that it had better be a file. */

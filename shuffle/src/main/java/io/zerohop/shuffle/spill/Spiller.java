@@ -277,12 +277,12 @@ public final class Spiller implements AutoCloseable {
   }
 
   /** What went from GPU memory to host memory. */
-  public NodeStats.Spilled toHost() {
+  public NodeStats.Spilled movedToHost() {
     return hostCounters.sum();
   }
 
   /** What went from host memory to files. */
-  public NodeStats.Spilled toFiles() {
+  public NodeStats.Spilled movedToFiles() {
     return fileCounters.sum();
   }
 

@@ -40,7 +40,7 @@ public interface StagedTransport {
     /** Bytes that were transferred. */
     long bytes();
 
-    /** Opens the bytes, at most once. */
+    /** Opens the bytes; each stream has a position of its own and ends with the payload. */
     InputStream open() throws IOException;
 
     /**

@@ -1,0 +1,117 @@
+package io.zerohop.spark.faults
+
+import java.util.concurrent.{BrokenBarrierException, CyclicBarrier, TimeUnit, TimeoutException}
+
+import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.Cluster
+import org.apache.spark.{HashPartitioner, SparkContext, TaskContext}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Two tasks of each executor read the same staged blocks at the same time. */
+class SharedReadSuite extends AnyFunSuite {
+  import SharedReadSuite._
+
+  test("compressed") {
+    check()()
+  }
+
+  test("as they are, in Netty's buffers") {
+    check("spark.shuffle.compress" -> "false")()
+  }
+
+  test("encrypted, and over encrypted connections") {
+    check(
+      "spark.io.encryption.enabled" -> "true",
+      "spark.authenticate" -> "true",
+      "spark.authenticate.secret" -> "a secret of this test",
+      "spark.network.crypto.enabled" -> "true")()
+  }
+
+  test("blocks so large that they land in files") {
+    check("spark.network.maxRemoteBlockSizeFetchToMem" -> "200k")()
+  }
+
+  test("one of the two fails in the middle of what both read") {
+    check("spark.shuffle.compress" -> "false")(failing = true)
+  }
+
+  private def check(settings: (String, String)*)(failing: Boolean = false): Unit = {
+    val staged = settings.toMap + ("spark.zerohop.paths" -> "staged")
+    val cluster = new Cluster(2, staged, Some("local-cluster[2,2,1024]"))
+    try {
+      for (run <- 1 to Runs) {
+        val (answer, bytes) =
+          cluster.counted(s"shared reads, run $run")(readTogether(cluster.sc, failing))
+        assert(answer === Map.from((0 until Readers).map(_ -> expected)))
+        assert(failing === (bytes.failedTasks > 0))
+        if (ManagerUnderTest.isZerohop) assert(bytes.bytes("staged") > 0)
+      }
+      if (ManagerUnderTest.isZerohop) {
+        val shared = cluster.gauges("staged.shared.blocks")
+        info(s"$shared blocks were shared in $Runs runs")
+        assert(shared.values.sum > 0)
+        cluster.assertNothingHeld()
+      }
+    } finally cluster.close()
+  }
+}
+
+private object SharedReadSuite {
+  private val Runs = 3
+  private val Readers = 4
+  private val Maps = 8
+  private val RecordsPerMap = 60
+  private val RecordBytes = 20000
+  private val barrier = new CyclicBarrier(2)
+
+  /** Records and what their bytes add up to. */
+  private val expected: (Int, Long) =
+    (Maps * RecordsPerMap, (0 until Maps * RecordsPerMap).map(id => sum(record(id))).sum)
+
+  /** What each of the readers sees of the one partition of a shuffle. */
+  private def readTogether(sc: SparkContext, failing: Boolean): Map[Int, (Int, Long)] = {
+    val shuffled = sc
+      .parallelize(0 until Maps * RecordsPerMap, Maps)
+      .map(id => (id, record(id)))
+      .partitionBy(new HashPartitioner(1))
+    val readers = sc.parallelize(0 until Readers, Readers).mapPartitions { reader =>
+      meet()
+      reader
+    }
+    readers
+      .cartesian(shuffled)
+      .mapPartitions { pairs =>
+        var reader = -1
+        var records = 0
+        var sums = 0L
+        pairs.foreach { case (by, (_, bytes)) =>
+          reader = by
+          records += 1
+          sums += sum(bytes)
+          val context = TaskContext.get()
+          if (failing && by < Readers / 2 && records == 50 && context.attemptNumber() == 0) {
+            throw new IllegalStateException("wanted by the test")
+          }
+        }
+        Iterator(reader -> ((records, sums)))
+      }
+      .collect()
+      .toMap
+  }
+
+  /** Waits for the other task of this executor, if there is one, and not for long. */
+  private def meet(): Unit =
+    try barrier.await(10, TimeUnit.SECONDS): Unit
+    catch { case _: TimeoutException | _: BrokenBarrierException => barrier.reset() }
+
+  /** Half of it looks random, so that it can be compressed, but not to nothing. */
+  private def record(id: Int): Array[Byte] = {
+    val bytes = new Array[Byte](RecordBytes)
+    val random = new Array[Byte](RecordBytes / 2)
+    new scala.util.Random(id).nextBytes(random)
+    random.copyToArray(bytes)
+    bytes
+  }
+
+  private def sum(bytes: Array[Byte]): Long = bytes.foldLeft(7L)((sum, b) => sum * 31 + b)
+}

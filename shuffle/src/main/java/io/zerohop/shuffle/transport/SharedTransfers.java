@@ -1,0 +1,285 @@
+package io.zerohop.shuffle.transport;
+
+import io.zerohop.device.posix.Deadline;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.fetch.BlockSource;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Readers of one executor that want the same block at the same time share one transfer, as those do
+ * who read one side of a skewed join once for each part of the other. Who asks while a block is on
+ * its way joins; who asks after it has arrived starts anew.
+ *
+ * <p>No reader asks in its own thread, so one that is interrupted or killed neither fails the
+ * others nor is waited for. No lock is held while the transport or a sink is called. Thread safe.
+ *
+ * <p>Each reader keeps the landing memory that it reserved, although the bytes are there once: so
+ * the budget holds whoever goes first, at the price of some that is reserved and not used.
+ */
+public final class SharedTransfers implements StagedTransport, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(SharedTransfers.class);
+  private static final Duration IDLE = Duration.ofSeconds(30);
+  private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
+
+  private final StagedTransport transport;
+  private final Predicate<BlockSource> isShared;
+  private final long patienceNanos;
+  private final ThreadPoolExecutor asking;
+  private final LongAdder joined = new LongAdder();
+
+  /** Guards what is below, and of each transfer its sinks. */
+  private final Object lock = new Object();
+
+  /** Those that newcomers may join. */
+  private final Map<Key, Transfer> joinable = new HashMap<>();
+
+  /** Those that nobody has reported yet, overdue ones included. */
+  private final Set<Transfer> underWay = new HashSet<>();
+
+  private boolean closed;
+
+  /**
+   * Sharing transfers of another transport, which the caller keeps.
+   *
+   * @param transport its payloads' streams are independent of one another
+   * @param isShared which owners' blocks are worth it; others' are asked for by the reader itself
+   * @param threads the most that ask at the same time, which may take as long as a connection does;
+   *     more requests wait, and there are no more than readers have landing memory for
+   * @param patience after which nobody joins a transfer any more, so that one lost answer does not
+   *     keep all who come later from the block
+   */
+  public SharedTransfers(
+      final StagedTransport transport,
+      final Predicate<BlockSource> isShared,
+      final int threads,
+      final Duration patience) {
+    this.transport = transport;
+    this.isShared = isShared;
+    this.patienceNanos = patience.toNanos();
+    asking =
+        new ThreadPoolExecutor(
+            threads,
+            threads,
+            IDLE.toNanos(),
+            TimeUnit.NANOSECONDS,
+            new LinkedBlockingQueue<>(),
+            SharedTransfers::thread);
+    asking.allowCoreThreadTimeOut(true);
+  }
+
+  private static Thread thread(final Runnable work) {
+    final Thread thread = new Thread(work, "zerohop-asks");
+    thread.setDaemon(true);
+    // It is made in some task's thread, whose class loader must not live as long.
+    thread.setContextClassLoader(SharedTransfers.class.getClassLoader());
+    return thread;
+  }
+
+  private record Key(Object owner, Block block) {}
+
+  /** One block on its way, and who waits for it. */
+  private static final class Transfer {
+    private final Key key;
+    private final long askedAt = System.nanoTime();
+    private final List<Sink> sinks = new ArrayList<>();
+
+    Transfer(final Key key) {
+      this.key = key;
+    }
+  }
+
+  @Override
+  public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
+    if (!isShared.test(source)) {
+      transport.fetch(source, blocks, sink);
+      return;
+    }
+    final Map<Block, Transfer> begun = new HashMap<>();
+    synchronized (lock) {
+      if (closed) {
+        throw new IllegalStateException("staged blocks are asked for while the executor ends");
+      }
+      for (final Block block : blocks) {
+        join(new Key(source.address(), block), sink, begun);
+      }
+    }
+    joined.add(blocks.size() - begun.size());
+    if (!begun.isEmpty()) {
+      try {
+        asking.execute(() -> ask(source, begun));
+      } catch (final RejectedExecutionException | OutOfMemoryError e) {
+        // The executor ends, or there is no memory for one more thread.
+        begun.values().forEach(transfer -> fail(transfer, e));
+      }
+    }
+  }
+
+  /** Adds a sink to a block's transfer; to a new one, put into {@code begun}, if there is none. */
+  private void join(final Key key, final Sink sink, final Map<Block, Transfer> begun) {
+    Transfer transfer = joinable.get(key);
+    if (transfer == null || System.nanoTime() - transfer.askedAt > patienceNanos) {
+      transfer = new Transfer(key);
+      joinable.put(key, transfer);
+      underWay.add(transfer);
+      begun.put(key.block(), transfer);
+    }
+    transfer.sinks.add(sink);
+  }
+
+  /** Asks until that works or nobody waits: each time it fails, who came first is told. */
+  private void ask(final BlockSource source, final Map<Block, Transfer> begun) {
+    final Map<Block, Transfer> wanted = new HashMap<>(begun);
+    while (!wanted.isEmpty()) {
+      try {
+        transport.fetch(source, List.copyOf(wanted.keySet()), new Arrivals(wanted));
+        return;
+      } catch (final Throwable e) {
+        // Whatever it is, undeclared exceptions of Scala's included: readers would wait for long.
+        for (final Transfer transfer : List.copyOf(wanted.values())) {
+          if (!failFirst(transfer, e)) {
+            wanted.remove(transfer.key.block());
+          }
+        }
+      }
+    }
+  }
+
+  /** Tells the first who waits; returns whether others do. */
+  private boolean failFirst(final Transfer transfer, final Throwable cause) {
+    final Sink first;
+    final boolean others;
+    synchronized (lock) {
+      if (!underWay.contains(transfer)) {
+        return false;
+      }
+      first = transfer.sinks.remove(0);
+      others = !transfer.sinks.isEmpty();
+      if (!others) {
+        end(transfer);
+      }
+    }
+    tell(transfer, first, sink -> sink.failed(transfer.key.block(), cause));
+    return others;
+  }
+
+  /** Takes a transfer off; returns who is to be told, nobody if that was done before. */
+  private List<Sink> end(final Transfer transfer) {
+    synchronized (lock) {
+      joinable.remove(transfer.key, transfer);
+      return underWay.remove(transfer) ? transfer.sinks : List.of();
+    }
+  }
+
+  /**
+   * A sink that fails must not keep others from their blocks.
+   *
+   * @return whether it was told
+   */
+  private static boolean tell(final Transfer transfer, final Sink sink, final Consumer<Sink> news) {
+    try {
+      news.accept(sink);
+      return true;
+    } catch (final Throwable e) {
+      LOG.warn("a reader did not take what became of {}", transfer.key.block(), e);
+      return false;
+    }
+  }
+
+  private void fail(final Transfer transfer, final Throwable cause) {
+    for (final Sink sink : end(transfer)) {
+      tell(transfer, sink, reader -> reader.failed(transfer.key.block(), cause));
+    }
+  }
+
+  /** Hands on what becomes of the blocks of one request. */
+  private final class Arrivals implements Sink {
+    private final Map<Block, Transfer> requested;
+
+    Arrivals(final Map<Block, Transfer> requested) {
+      this.requested = Map.copyOf(requested);
+    }
+
+    @Override
+    public void arrived(final Block block, final StagedPayload payload) {
+      final Transfer transfer = requested.get(block);
+      final List<Sink> sinks = end(transfer);
+      if (sinks.isEmpty()) {
+        payload.release(); // Too late, or once more: nobody will read it.
+        return;
+      }
+      final SharedPayload shared = new SharedPayload(payload, sinks.size());
+      for (final Sink sink : sinks) {
+        final StagedPayload share = shared.share();
+        if (!tell(transfer, sink, reader -> reader.arrived(block, share))) {
+          share.release();
+        }
+      }
+    }
+
+    @Override
+    public void failed(final Block block, final Throwable cause) {
+      fail(requested.get(block), cause);
+    }
+  }
+
+  /** Blocks that readers did not ask for themselves, since they were on their way. */
+  public long joined() {
+    return joined.sum();
+  }
+
+  /** Blocks that are on their way. */
+  public int open() {
+    synchronized (lock) {
+      return underWay.size();
+    }
+  }
+
+  /**
+   * Fails what is under way and ends the threads that ask, for which it waits a limited time. What
+   * arrives later is released. Idempotent.
+   */
+  @Override
+  public void close() {
+    final List<Transfer> left;
+    synchronized (lock) {
+      closed = true;
+      left = List.copyOf(underWay);
+    }
+    asking.shutdownNow();
+    final CancellationException cause = new CancellationException("the executor ends");
+    left.forEach(transfer -> fail(transfer, cause));
+    awaitThreads();
+  }
+
+  private void awaitThreads() {
+    final Deadline deadline = Deadline.in(STOP_LIMIT);
+    boolean interrupted = false;
+    boolean ended = false;
+    while (!ended && !deadline.isOver()) {
+      try {
+        ended = asking.awaitTermination(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+      } catch (final InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
