@@ -45,6 +45,7 @@ final class ExecutorShuffle implements AutoCloseable {
   private final SparkConf conf;
   private final ShuffleNode node;
   private final PagePool pages;
+  private final Runnable unshareMemory;
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
   private final BlockTransferTransport transport;
@@ -70,6 +71,10 @@ final class ExecutorShuffle implements AutoCloseable {
     if (node != null) {
       metrics.watch(node);
     }
+    this.unshareMemory =
+        node != null && node.hasGpu() && RapidsMode.isActive(conf)
+            ? RapidsShuffle.shareMemory(conf, node)
+            : () -> {};
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
     Runtime.getRuntime().addShutdownHook(atExit);
@@ -283,6 +288,7 @@ final class ExecutorShuffle implements AutoCloseable {
 
   private void closeQuietly() {
     try {
+      unshareMemory.run();
       if (node != null) {
         node.close();
       }
