@@ -13,6 +13,9 @@
 #                                  GPUs), and what they cost
 #   rapids.sh memory DIR KIT OUT   exchanges that GPU memory has no room for, beside files; no task may
 #                                  fail
+#   rapids.sh pressure DIR KIT OUT
+#                                  RAPIDS out of GPU memory while our pool has some, on one GPU: the
+#                                  pool gives it back
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
 #   rapids.sh faults DIR KIT OUT   the suites of io.zerohop.spark.gpu: faults, odd queries and settings;
 #                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1
@@ -55,7 +58,7 @@ case "$command" in
   pack)
     [ $# -eq 2 ] || usage
     pack "$2" ;;
-  check | paths | bench | demo | proof | checksums | memory | rows | faults | tpch)
+  check | paths | bench | demo | proof | checksums | memory | pressure | rows | faults | tpch)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command" ;;

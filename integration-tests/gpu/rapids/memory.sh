@@ -27,3 +27,24 @@ memory() {
   python3 "$dir/rapids/results.py" memory "$dir/commit" "$out/gpu_memory.json" "$out/memory.jsonl" || status=1
   return "$status"
 }
+
+# One run of GpuPressureApp: a pool of 5 GiB that a shuffle fills, on one GPU.
+press() { # way, settings
+  submit "pressure-$1" zerohop "$whole_exchanges --conf spark.zerohop.device.pool.size=5g
+    --conf spark.rapids.sql.concurrentGpuTasks=2 $2" io.zerohop.gpu.GpuPressureApp "$out/pressure.jsonl" "$1" \
+    "${MILLIONS:-64}" "${QUERY_MILLIONS:-40}"
+}
+
+# RAPIDS runs out of GPU memory while our pool has some: with what it is given, without, and where
+# that would not help.
+pressure() {
+  local status=0 none="--conf spark.rapids.memory.gpu.pool=NONE"
+  gpus=1
+  cores="${CORES:-8}"
+  rm -f "$out/pressure.jsonl"
+  press gives "$none" || status=1
+  press off "$none --conf spark.zerohop.internal.shrink=false" || status=1
+  press limit "" || status=1
+  python3 "$dir/rapids/results.py" pressure "$dir/commit" "$out/gpu_pressure.json" "$out/pressure.jsonl" || status=1
+  return "$status"
+}

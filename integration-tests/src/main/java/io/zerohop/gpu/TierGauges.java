@@ -14,6 +14,7 @@ record TierGauges(Map<String, Long> sums) {
   private static final List<String> NAMES =
       List.of(
           "pool.device.peak.bytes",
+          "pool.device.shrunk.bytes",
           "spill.host.bytes",
           "spill.host.nanos",
           "spill.files.bytes",

@@ -42,6 +42,7 @@ final class ExecutorMetrics implements Source {
       spilled("spill.host", node, NodeStats::toHost);
       pool("pool.device", node, NodeStats::device);
       gauge("pool.device.overflow.bytes", node, NodeStats::deflectedBytes);
+      gauge("pool.device.shrunk.bytes", node, NodeStats::shrunkBytes);
     }
     gauge("pool.limit.bytes", node, NodeStats::poolLimitBytes);
     gauge("pool.reserved.bytes", node, NodeStats::poolReservedBytes);

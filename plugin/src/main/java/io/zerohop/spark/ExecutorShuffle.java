@@ -10,8 +10,12 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.spark.control.ControlSecurity;
+import io.zerohop.spark.control.SparkControlChannel;
 import io.zerohop.spark.rapids.RapidsLatch;
 import io.zerohop.spark.rapids.RapidsMode;
 import io.zerohop.spark.rapids.RapidsShuffle;
@@ -22,7 +26,9 @@ import io.zerohop.spark.staged.ZerohopBlockResolver;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -50,6 +56,7 @@ final class ExecutorShuffle implements AutoCloseable {
   private final SparkConf conf;
   private final ShuffleNode node;
   private final PagePool pages;
+  private final Runnable unshareMemory;
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
   private final SharedTransfers transport;
@@ -72,6 +79,10 @@ final class ExecutorShuffle implements AutoCloseable {
       metrics.watch(node);
     }
     metrics.watch(transport);
+    this.unshareMemory =
+        node != null && node.hasGpu() && RapidsMode.isActive(conf)
+            ? RapidsShuffle.shareMemory(conf, node)
+            : () -> {};
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
     Runtime.getRuntime().addShutdownHook(atExit);
@@ -130,7 +141,11 @@ final class ExecutorShuffle implements AutoCloseable {
             .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
             .spillStart(ZerohopConf.SPILL_START.get(conf))
             .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
-            .coldStorage(files);
+            .coldStorage(files)
+            .nodeId(ZerohopConf.NODE_ID.get(conf).trim())
+            .jucx(jucx(conf))
+            .ucxMode(ZerohopConf.UCX_MODE.get(conf))
+            .controlChannels(controlChannels(env, conf, secret));
     CudaDevice device = null;
     boolean handedOver = false;
     try {
@@ -162,6 +177,29 @@ final class ExecutorShuffle implements AutoCloseable {
         device.close();
       }
     }
+  }
+
+  private static Path jucx(final SparkConf conf) {
+    final String jar = ZerohopConf.UCX_JUCX.get(conf).trim();
+    return jar.isEmpty() ? null : Path.of(jar);
+  }
+
+  /** What other nodes ask; null if the user demands what a network adapter does not do. */
+  private static Function<ControlService, ControlChannel> controlChannels(
+      final SparkEnv env, final SparkConf conf, final byte[] secret) {
+    final Optional<String> demandedBy = ControlSecurity.encryptionDemandedBy(conf);
+    if (demandedBy.isPresent()) {
+      LOG.info(
+          "Zerohop: blocks of other nodes go by Spark's block transfer (path 'staged'), since {}"
+              + " demands encryption, and what goes by UCX is not encrypted",
+          demandedBy.get());
+      return null;
+    }
+    final Duration limit = Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf));
+    // As Spark's block transfer does: at this address alone, which map statuses carry.
+    final String host = env.blockManager().blockManagerId().host();
+    return service ->
+        new SparkControlChannel(conf, env.securityManager(), host, secret, service, limit);
   }
 
   /** The GPU that RAPIDS uses here, or one for tests; null if blocks are not to lie on any. */
@@ -298,6 +336,7 @@ final class ExecutorShuffle implements AutoCloseable {
   private void closeQuietly() {
     try {
       transport.close();
+      unshareMemory.run();
       if (node != null) {
         node.close();
       }

@@ -42,7 +42,7 @@ public final class ReadMetrics {
       final Path path,
       final long blocks,
       final long bytes) {
-    if (path == Path.STAGED) {
+    if (path == Path.STAGED || path == Path.UCX) {
       reporter.incRemoteBlocksFetched(blocks);
       reporter.incRemoteBytesRead(bytes);
     } else {

@@ -30,7 +30,9 @@ public final class TrackedBlocks {
       final BlockManagerId address = owner._1();
       final Option<String> topology = address.topologyInfo();
       final Location location = topology.isDefined() ? Location.parse(topology.get()) : null;
-      sources.add(new BlockSource(address.executorId(), location, address, blocksOf(owner._2())));
+      sources.add(
+          new BlockSource(
+              address.executorId(), location, address.host(), address, blocksOf(owner._2())));
     }
     return sources;
   }

@@ -1,6 +1,7 @@
 package io.zerohop.spark;
 
 import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.transport.ucx.UcxMode;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
@@ -90,8 +91,8 @@ public final class ZerohopConf {
   public static final ConfEntry<Set<Path>> PATHS =
       new ConfEntry<>(
           PREFIX + "paths",
-          "comma-separated list of local, peer, staged",
-          "local,peer,staged",
+          "comma-separated list of local, peer, ucx, staged",
+          "local,peer,ucx,staged",
           "Paths that readers may take; leave one out to forbid it, for tests and to narrow down a"
               + " fault.",
           ZerohopConf::paths);
@@ -246,6 +247,33 @@ public final class ZerohopConf {
               + " queries keep theirs.",
           text -> (int) within(1, 1_000, Long.parseLong(text)));
 
+  public static final ConfEntry<String> NODE_ID =
+      new ConfEntry<>(
+          PREFIX + "node.id",
+          "text",
+          "",
+          "What to call the node that an executor runs on, where one kernel is not one node:"
+              + " executors that call it differently read each other as if they were on two.",
+          Function.identity());
+
+  public static final ConfEntry<String> UCX_JUCX =
+      new ConfEntry<>(
+          PREFIX + "ucx.jucx",
+          "path",
+          "",
+          "A jucx jar to use instead of the one in Zerohop's jar, where the installed libucx is of"
+              + " another kind, such as jucx 1.12.1 for Debian 12; on every executor's host.",
+          Function.identity());
+
+  public static final ConfEntry<UcxMode> UCX_MODE =
+      new ConfEntry<>(
+          PREFIX + "ucx.mode",
+          "auto, get or message",
+          "auto",
+          "How bytes come from another node: by one-sided gets from its memory, by messages that it"
+              + " sends, or by what a test read finds to be faster at first contact.",
+          text -> UcxMode.valueOf(text.toUpperCase(Locale.ROOT)));
+
   private static final List<ConfEntry<?>> ENTRIES =
       List.of(
           ENABLED,
@@ -259,6 +287,9 @@ public final class ZerohopConf {
           CHECKSUM,
           SOCKET_DIR,
           PORT,
+          NODE_ID,
+          UCX_JUCX,
+          UCX_MODE,
           CONNECT_TIMEOUT,
           REQUEST_TIMEOUT,
           WINDOW_BLOCKS,

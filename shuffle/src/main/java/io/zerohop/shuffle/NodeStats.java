@@ -10,6 +10,8 @@ import java.util.function.ToLongFunction;
  * @param device the pool in GPU memory; null if there is none
  * @param deflectedBytes bytes that found no room in GPU memory and went to host memory, since the
  *     start
+ * @param shrunkBytes bytes of GPU memory that were given back since others had run out of it, since
+ *     the start
  * @param toHost what was moved from GPU memory to host memory
  * @param toFiles what was moved from host memory to files
  * @param retiredRegions regions that only wait for readers
@@ -31,6 +33,7 @@ public record NodeStats(
     PoolStats host,
     PoolStats device,
     long deflectedBytes,
+    long shrunkBytes,
     Spilled toHost,
     Spilled toFiles,
     int retiredRegions,

@@ -18,9 +18,12 @@ import io.zerohop.shuffle.fetch.LandingBudget;
 import io.zerohop.shuffle.fetch.ReadSide;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.spill.PoolShrinker;
+import io.zerohop.shuffle.spill.Reach;
 import io.zerohop.shuffle.spill.Spiller;
 import io.zerohop.shuffle.spill.Warmth;
 import io.zerohop.shuffle.transport.LocalMemory;
@@ -72,6 +75,10 @@ public final class ShuffleNode implements AutoCloseable {
   private final Spiller spiller;
   private final Maintenance maintenance;
   private final Maintenance spilling;
+
+  /** Null without a GPU. */
+  private final PoolShrinker shrinker;
+
   private final Maintenance neighbours;
   private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
@@ -132,6 +139,11 @@ public final class ShuffleNode implements AutoCloseable {
       maintenance = new Maintenance("maintenance", CHORES, this::maintain);
       spilling =
           config.spillStart() < 1 ? new Maintenance("spiller", CHORES, spiller::round) : null;
+      shrinker =
+          devices.hasGpu()
+              ? spiller.shrinker(
+                  spilling == null ? null : spilling::hurry, () -> root.lanes().connected() > 0)
+              : null;
       for (final Pool pool : tiers.all()) {
         pool.onShortage(() -> shortage(pool.tier()));
       }
@@ -370,6 +382,37 @@ public final class ShuffleNode implements AutoCloseable {
     return peers.problems();
   }
 
+  /**
+   * Gives memory of the pool in GPU memory back to the driver, since somebody else has run out of
+   * it: segments that hold nothing, and then what is left empty by map outputs that move to host
+   * memory, the coldest first. For some seconds the pool takes nothing new in. Waits for copies and
+   * for readers, neither for tasks nor for GPU memory; callers may hold leases, but no lock that a
+   * reader, a writer or a copy needs.
+   *
+   * @param bytes that are wanted; whole segments go, so it may be more, or less
+   * @param reach which map outputs may move
+   * @param limit how long to wait; zero if only what is empty is to go. Where peers may have
+   *     segments mapped, a moment is added for them to let go
+   * @return bytes that were given back during this call; 0 without a GPU
+   */
+  public long shrinkDevicePool(final long bytes, final Reach reach, final Duration limit) {
+    return shrinker == null || notServing ? 0 : shrinker.shrink(bytes, reach, limit);
+  }
+
+  /** An upper bound of what {@link #shrinkDevicePool} could give back now, in bytes. */
+  public long shrinkableDeviceBytes(final Reach reach) {
+    if (shrinker == null || notServing) {
+      return 0;
+    }
+    final PoolStats stats = tiers.of(Tier.DEVICE).stats();
+    if (spilling == null) {
+      return stats.emptyBytes();
+    }
+    return reach == Reach.ALL
+        ? stats.reservedBytes()
+        : stats.emptyBytes() + spiller.coldDeviceBytes();
+  }
+
   /** What this node holds now. */
   public NodeStats stats() {
     final Pool gpu = tiers.of(Tier.DEVICE);
@@ -377,6 +420,7 @@ public final class ShuffleNode implements AutoCloseable {
         tiers.of(Tier.HOST).stats(),
         gpu == null ? null : gpu.stats(),
         tiers.overflow().deflectedBytes(),
+        shrinker == null ? 0 : shrinker.givenBytes(),
         spiller.movedToHost(),
         spiller.movedToFiles(),
         reclaimer.waitingRegions(),
@@ -473,6 +517,9 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   private void stop() {
+    if (shrinker != null) {
+      shrinker.stop();
+    }
     spiller.close();
     // First of all no byte may change any more: peers may go on reading what they have mapped.
     tiers.all().forEach(Pool::freeze);

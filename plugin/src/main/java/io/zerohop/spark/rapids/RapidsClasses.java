@@ -19,7 +19,8 @@ import scala.runtime.AbstractFunction0;
 /**
  * What is used of the RAPIDS Accelerator beyond its plain classes. They lie in one folder of its
  * jar for each Spark version and are seen only by its own class loader, so they are bound by method
- * handle, here and nowhere else. Loaded only where RAPIDS is there. Thread safe.
+ * handle, here and in {@link SpillStore}, which can be done without. Loaded only where RAPIDS is
+ * there. Thread safe.
  */
 final class RapidsClasses {
   private static final String DEPENDENCY = "org.apache.spark.sql.rapids.GpuShuffleDependency";

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids;
 
+import io.zerohop.shuffle.ShuffleNode;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 
@@ -28,5 +29,15 @@ public final class RapidsShuffle {
   /** The GPU that RAPIDS uses in this executor, by its number among those that are seen here. */
   public static int deviceId() {
     return RapidsClasses.get().deviceId();
+  }
+
+  /**
+   * Lets RAPIDS ask a node's pool for GPU memory when it runs out of it; for an executor in which
+   * RAPIDS has started.
+   *
+   * @return ends that, to be called before the node is closed
+   */
+  public static Runnable shareMemory(final SparkConf conf, final ShuffleNode node) {
+    return DevicePressure.answer(conf, node)::close;
   }
 }

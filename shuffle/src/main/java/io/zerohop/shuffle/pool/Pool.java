@@ -40,6 +40,9 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private long used;
   private long peak;
   private int regions;
+  private long returned;
+  private long pausedUntil;
+  private boolean paused;
   private boolean frozen;
   private boolean closed;
   private volatile Runnable reclaim = () -> {};
@@ -108,6 +111,17 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         throw new PoolFullException(
             "the pool is frozen, since this executor cannot share memory any more (see its log);"
                 + " restart it",
+            wanted,
+            null);
+      }
+      if (isPaused()) {
+        throw new PoolFullException(
+            "the "
+                + name()
+                + " pool takes nothing in for some seconds, since others have run out of this"
+                + " memory and were given part of the pool; lower "
+                + tier.sizeKey()
+                + ", or leave more free beside it",
             wanted,
             null);
       }
@@ -188,11 +202,35 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     synchronized (lock) {
       final long now = System.nanoTime();
       for (final PoolSegment segment : List.copyOf(segments)) {
-        if (segment.free().isEmpty() && now - segment.emptySince() > keepEmptyNanos) {
+        if (segment.free().isEmpty()
+            && (isPaused() || now - segment.emptySince() > keepEmptyNanos)) {
           close(segment);
         }
       }
     }
+  }
+
+  /** Closes all segments that are empty now, however long they have been so. */
+  public void closeEmpty() {
+    synchronized (lock) {
+      closeEmpty(Long.MAX_VALUE);
+    }
+  }
+
+  /**
+   * Refuses allocations for so long, as a full pool does, and keeps no segment that is empty:
+   * others need the memory. A later call counts, also if it ends sooner.
+   */
+  public void pause(final Duration length) {
+    synchronized (lock) {
+      paused = true;
+      pausedUntil = System.nanoTime() + length.toNanos();
+    }
+  }
+
+  private boolean isPaused() {
+    paused = paused && System.nanoTime() - pausedUntil < 0;
+    return paused;
   }
 
   private void closeEmpty(final long wanted) {
@@ -213,6 +251,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     bySlot.set(SegmentIds.slot(memory.id()), null);
     registry.retire(memory.id());
     reserved -= memory.segment().bytes();
+    returned += memory.segment().bytes();
     memory.close();
   }
 
@@ -253,7 +292,11 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   /** What it holds now. */
   public PoolStats stats() {
     synchronized (lock) {
-      return new PoolStats(limit, reserved, used, peak, segments.size(), regions);
+      long empty = 0;
+      for (final PoolSegment segment : segments) {
+        empty += segment.free().isEmpty() ? segment.memory().segment().bytes() : 0;
+      }
+      return new PoolStats(limit, reserved, used, peak, empty, returned, segments.size(), regions);
     }
   }
 
@@ -276,6 +319,10 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
+  private String name() {
+    return tier.name().toLowerCase(Locale.ROOT);
+  }
+
   private PoolFullException full(final long bytes, final DeviceMemoryException cause) {
     final String state;
     synchronized (lock) {
@@ -285,7 +332,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         "no room for "
             + bytes
             + " bytes in the "
-            + tier.name().toLowerCase(Locale.ROOT)
+            + name()
             + " pool: "
             + state
             + (cause == null ? "" : ", and the device is out of memory")

@@ -7,6 +7,8 @@ package io.zerohop.shuffle.pool;
  * @param reservedBytes bytes of its segments
  * @param usedBytes bytes of its regions, retired ones included
  * @param peakBytes most bytes of regions that it ever held
+ * @param emptyBytes bytes of segments that hold nothing
+ * @param returnedBytes bytes of segments that were closed, since the start
  * @param segments how many segments it has
  * @param regions how many regions are out
  */
@@ -15,5 +17,7 @@ public record PoolStats(
     long reservedBytes,
     long usedBytes,
     long peakBytes,
+    long emptyBytes,
+    long returnedBytes,
     int segments,
     int regions) {}

@@ -20,6 +20,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,6 +31,8 @@ import org.slf4j.LoggerFactory;
  * or the new one. A shuffle that is in use stays where it is: what finds no room then goes down as
  * it is written, which costs as much and takes nothing from those who read.
  *
+ * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker}.
+ *
  * <p>{@link #round} belongs to one thread; everything else may be called by any.
  */
 public final class Spiller implements AutoCloseable {
@@ -37,6 +40,9 @@ public final class Spiller implements AutoCloseable {
 
   /** A round goes on until so much less of a pool is used than made it begin. */
   private static final double RELIEF = 0.2;
+
+  /** How often to look whether readers have let go of something. */
+  private static final long LOOK_NANOS = Duration.ofMillis(5).toNanos();
 
   private static final Duration STORAGE_PAUSE = Duration.ofSeconds(10);
 
@@ -56,6 +62,11 @@ public final class Spiller implements AutoCloseable {
   private volatile boolean hostIsShort;
   private volatile boolean deviceIsShort;
   private volatile boolean stopped;
+
+  /** What somebody waits for; null if nobody does. */
+  private volatile Eviction asked;
+
+  private boolean evicting;
   private boolean storageFailed;
   private long storageFailedAt;
 
@@ -88,9 +99,43 @@ public final class Spiller implements AutoCloseable {
     }
   }
 
+  /**
+   * Gives GPU memory back that others have run out of.
+   *
+   * @param hurry has {@link #round} called soon; null if nothing is moved
+   * @param peers whether other processes may have segments mapped
+   */
+  public PoolShrinker shrinker(final Runnable hurry, final BooleanSupplier peers) {
+    final PoolShrinker.Mover mover =
+        eviction -> {
+          asked = eviction;
+          hurry.run();
+        };
+    return new PoolShrinker(tiers.of(Tier.DEVICE), reclaimer, hurry == null ? null : mover, peers);
+  }
+
+  /** Bytes in GPU memory of shuffles that nobody uses. */
+  public long coldDeviceBytes() {
+    return byIdleness(Reach.COLD).stream()
+        .flatMap(shuffleId -> catalog.outputs(shuffleId).stream())
+        .mapToLong(output -> bytes(output, Tier.DEVICE))
+        .sum();
+  }
+
   /** Makes room where it is needed; returns when there is enough or nothing cold is left. */
   public void round() {
     immovable.removeIf(output -> catalog.find(output.shuffleId(), output.mapId()) != output);
+    final Eviction eviction = asked;
+    if (eviction != null) {
+      evicting = true;
+      try {
+        evict(eviction);
+      } finally {
+        evicting = false;
+        asked = asked == eviction ? null : asked;
+        eviction.exhaust();
+      }
+    }
     if (tiers.of(Tier.DEVICE) != null) {
       final boolean wasShort = deviceIsShort;
       deviceIsShort = false;
@@ -99,6 +144,43 @@ public final class Spiller implements AutoCloseable {
     final boolean wasShort = hostIsShort;
     hostIsShort = false;
     relieve(Tier.HOST, wasShort);
+  }
+
+  /** Moves map outputs out of GPU memory until as much is free, or nobody waits for it. */
+  private void evict(final Eviction eviction) {
+    for (final int shuffleId : byIdleness(eviction.reach())) {
+      for (final OwnOutput output : catalog.outputs(shuffleId)) {
+        if (!isWanted(eviction)) {
+          return;
+        }
+        if (eviction.reach() == Reach.COLD && !isCold(shuffleId) || immovable.contains(output)) {
+          continue;
+        }
+        try {
+          moveDown(output, Tier.DEVICE);
+        } catch (final PoolFullException e) {
+          LOG.debug("{} stays in GPU memory: {}", name(output), e.getMessage());
+          return; // So will the others.
+        }
+        eviction.moved();
+      }
+    }
+  }
+
+  /** Whether more has to move; waits for readers first if they hold as much as is missing. */
+  private boolean isWanted(final Eviction eviction) {
+    try {
+      while (!stopped && !eviction.isOver()) {
+        final long missing = eviction.missing();
+        if (missing <= 0 || reclaimer.waitingBytes(Tier.DEVICE) < missing) {
+          return missing > 0;
+        }
+        eviction.await(LOOK_NANOS);
+      }
+    } catch (final InterruptedException e) {
+      LOG.debug("interrupted; whoever waits for GPU memory gets what there is", e);
+    }
+    return false;
   }
 
   private void relieve(final Tier tier, final boolean isShort) {
@@ -120,9 +202,10 @@ public final class Spiller implements AutoCloseable {
       return;
     }
     long freed = 0;
-    for (final int shuffleId : coldest()) {
+    for (final int shuffleId : byIdleness(Reach.COLD)) {
       for (final OwnOutput output : catalog.outputs(shuffleId)) {
-        if (freed >= wanted || stopped) {
+        // Who waits for GPU memory does not wait for files that are only to make room.
+        if (freed >= wanted || stopped || asked != null && !evicting) {
           return;
         }
         if (isCold(shuffleId) && !immovable.contains(output)) {
@@ -141,12 +224,13 @@ public final class Spiller implements AutoCloseable {
     return warmth.idleNanos(shuffleId) >= config.spillIdle().toNanos();
   }
 
-  /** Cold shuffles, the coldest first, as they are now: some may be used while they are sorted. */
-  private List<Integer> coldest() {
+  /** Shuffles, the coldest first, as they are now: some may be used while they are sorted. */
+  private List<Integer> byIdleness(final Reach reach) {
     final Map<Integer, Long> idle = new HashMap<>();
     catalog.shuffles().forEach(id -> idle.put(id, warmth.idleNanos(id)));
+    final long least = reach == Reach.COLD ? config.spillIdle().toNanos() : 0;
     return idle.entrySet().stream()
-        .filter(shuffle -> shuffle.getValue() >= config.spillIdle().toNanos())
+        .filter(shuffle -> shuffle.getValue() >= least)
         .sorted(Map.Entry.<Integer, Long>comparingByValue().reversed())
         .map(Map.Entry::getKey)
         .toList();

@@ -43,6 +43,26 @@ class PoolTest {
     assertThat(pool.stats().limitBytes()).isEqualTo(LIMIT);
   }
 
+  @Test
+  void aPausedPoolRefusesAndKeepsNothingEmpty() {
+    final Region region = pool.allocate(SEGMENT / 2);
+    pool.pause(Duration.ofHours(1));
+    assertThatThrownBy(() -> pool.allocate(1))
+        .isInstanceOf(PoolFullException.class)
+        .hasMessageContaining("spark.zerohop.pool.size");
+    pool.trim();
+    assertThat(pool.stats().reservedBytes()).as("it holds something").isEqualTo(SEGMENT);
+    region.release();
+    assertThat(pool.stats().emptyBytes()).isEqualTo(SEGMENT);
+    pool.trim();
+    assertThat(pool.stats().reservedBytes()).isZero();
+    assertThat(pool.stats().returnedBytes()).isEqualTo(SEGMENT);
+    pool.pause(Duration.ZERO);
+    pool.allocate(SEGMENT / 2).release();
+    pool.trim();
+    assertThat(pool.stats().reservedBytes()).as("it is kept again").isEqualTo(SEGMENT);
+  }
+
   /** Regions carry a pattern of their own; one that overlapped another would lose it. */
   @Test
   void regionsNeverOverlapWhateverTheOrder() {

@@ -1,0 +1,63 @@
+package io.zerohop.shuffle.spill;
+
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/**
+ * That somebody waits for bytes to leave GPU memory. One thread waits, the spiller's moves map
+ * outputs meanwhile; either may end it. Thread safe.
+ */
+final class Eviction {
+  private final Reach reach;
+  private final LongSupplier missing;
+  private boolean over;
+  private boolean exhausted;
+
+  /**
+   * @param missing bytes that are still to be given back; looks for what can be, and gives it back
+   */
+  Eviction(final Reach reach, final LongSupplier missing) {
+    this.reach = reach;
+    this.missing = missing;
+  }
+
+  Reach reach() {
+    return reach;
+  }
+
+  long missing() {
+    return missing.getAsLong();
+  }
+
+  /** Nobody waits for it any more. */
+  synchronized void end() {
+    over = true;
+    notifyAll();
+  }
+
+  /** Nothing is left that could be moved. */
+  synchronized void exhaust() {
+    exhausted = true;
+    notifyAll();
+  }
+
+  synchronized boolean isOver() {
+    return over;
+  }
+
+  synchronized boolean isExhausted() {
+    return exhausted;
+  }
+
+  /** Tells who waits that some bytes have moved. */
+  synchronized void moved() {
+    notifyAll();
+  }
+
+  /** Waits for news for at most so long. */
+  synchronized void await(final long nanos) throws InterruptedException {
+    if (!over && nanos > 0) {
+      TimeUnit.NANOSECONDS.timedWait(this, nanos);
+    }
+  }
+}

@@ -1,0 +1,159 @@
+package io.zerohop.shuffle.spill;
+
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.Reclaimer;
+import io.zerohop.shuffle.pool.Tier;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Gives GPU memory of the pool back to the driver when others have run out of it: segments that
+ * hold nothing at once, and then what the spiller empties. Whoever asks takes turns. Thread safe;
+ * holds no lock of the pool or the catalog while it waits, and takes no GPU memory itself.
+ */
+public final class PoolShrinker {
+  /** How long the pool takes nothing in afterwards, or it would take the same memory again. */
+  public static final Duration PAUSE = Duration.ofSeconds(5);
+
+  /** Peers look every 100 ms for segments that are gone; until then their mappings keep memory. */
+  private static final Duration PEERS_UNMAP = Duration.ofMillis(250);
+
+  /** How often to look whether readers have let go of something. */
+  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+  private final Pool pool;
+  private final Reclaimer reclaimer;
+  private final Mover mover;
+  private final BooleanSupplier peers;
+  private final ReentrantLock turn = new ReentrantLock(true);
+  private final LongAdder given = new LongAdder();
+
+  /** Until when waiting is no use, since all of a wait was in vain; of the one whose turn it is. */
+  private long vainUntil;
+
+  private boolean vain;
+  private volatile boolean stopped;
+
+  /** Moves map outputs out of GPU memory. */
+  interface Mover {
+    /** Begins; does not wait. */
+    void evict(Eviction eviction);
+  }
+
+  /**
+   * @param pool in GPU memory
+   * @param mover empties segments; null if nothing is to be moved
+   * @param peers whether other processes may have segments mapped
+   */
+  PoolShrinker(
+      final Pool pool, final Reclaimer reclaimer, final Mover mover, final BooleanSupplier peers) {
+    this.pool = pool;
+    this.reclaimer = reclaimer;
+    this.mover = mover;
+    this.peers = peers;
+  }
+
+  /**
+   * Gives memory back.
+   *
+   * @param bytes that are wanted; whole segments go, and all that are empty, so it may be more
+   * @param limit how long to wait for others' turns, for map outputs to move and for readers to let
+   *     go of them; zero if only what is empty is to go
+   * @return bytes that were given back during this call
+   */
+  public long shrink(final long bytes, final Reach reach, final Duration limit) {
+    final long deadline = System.nanoTime() + limit.toNanos();
+    try {
+      if (!turn.tryLock(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+        return 0;
+      }
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return 0;
+    }
+    try {
+      return stopped ? 0 : shrink(bytes, reach, limit, deadline);
+    } finally {
+      turn.unlock();
+    }
+  }
+
+  private long shrink(
+      final long bytes, final Reach reach, final Duration limit, final long deadline) {
+    final long before = pool.stats().returnedBytes();
+    pool.pause(limit.plus(PAUSE));
+    try {
+      final Eviction eviction = new Eviction(reach, () -> bytes - giveBack(before));
+      if (eviction.missing() > 0 && mover != null && !isVain()) {
+        mover.evict(eviction);
+        waitFor(eviction, deadline);
+      }
+      final long returned = giveBack(before);
+      if (returned > 0) {
+        vain = false;
+        given.add(returned);
+        letPeersUnmap();
+      }
+      return returned;
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      final long returned = giveBack(before);
+      given.add(returned);
+      return returned;
+    } finally {
+      pool.pause(PAUSE);
+    }
+  }
+
+  /** Gives back what is empty; returns how much has been since the pool had given so much. */
+  private long giveBack(final long before) {
+    reclaimer.poll();
+    pool.closeEmpty();
+    return pool.stats().returnedBytes() - before;
+  }
+
+  private void waitFor(final Eviction eviction, final long deadline) throws InterruptedException {
+    try {
+      while (!stopped && eviction.missing() > 0) {
+        // Uncommitted outputs and own leases may hold the rest, for who knows how long.
+        if (eviction.isExhausted() && reclaimer.waitingBytes(Tier.DEVICE) == 0) {
+          return;
+        }
+        final long left = deadline - System.nanoTime();
+        if (left <= 0) {
+          // Its readers may wait for the same memory as whoever asks.
+          vain = true;
+          vainUntil = System.nanoTime() + PAUSE.toNanos();
+          return;
+        }
+        eviction.await(Math.min(left, LOOK_NANOS));
+      }
+    } finally {
+      eviction.end();
+    }
+  }
+
+  private boolean isVain() {
+    vain = vain && System.nanoTime() - vainUntil < 0;
+    return vain;
+  }
+
+  private void letPeersUnmap() throws InterruptedException {
+    if (peers.getAsBoolean()) {
+      TimeUnit.NANOSECONDS.sleep(PEERS_UNMAP.toNanos());
+    }
+  }
+
+  /** Bytes that it gave back since the start. */
+  public long givenBytes() {
+    return given.sum();
+  }
+
+  /** Ends waits and gives nothing back any more. Idempotent. */
+  public void stop() {
+    stopped = true;
+  }
+}

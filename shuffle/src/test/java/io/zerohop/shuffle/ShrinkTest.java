@@ -1,0 +1,257 @@
+package io.zerohop.shuffle;
+
+import static io.zerohop.shuffle.TestNodes.eventually;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.spill.Reach;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * GPU memory that goes back to the driver when others need it: what goes, what stays, for how long.
+ */
+class ShrinkTest {
+  private static final int PARTITIONS = 16;
+  private static final int MOST = 3_000;
+  private static final int BATCHES = 2;
+  private static final int SHUFFLE = 1;
+  private static final int OTHER_SHUFFLE = 2;
+  private static final long SEGMENT = 256 << 10;
+  private static final long DEVICE_POOL = 4 * SEGMENT;
+
+  /** Long enough for all that can go to be gone, on a busy machine, too. */
+  private static final Duration PATIENT = Duration.ofSeconds(60);
+
+  private static final Duration BRIEF = Duration.ofMillis(200);
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final List<ShuffleNode> nodes = new ArrayList<>();
+
+  @AfterEach
+  void noLeaks() {
+    for (final ShuffleNode node : nodes) {
+      node.unregisterShuffle(SHUFFLE);
+      node.unregisterShuffle(OTHER_SHUFFLE);
+      TestNodes.assertNothingHeld(node);
+      node.close();
+    }
+    leaks.check();
+  }
+
+  /** A node that moves nothing and keeps what is empty unless it is asked to. */
+  private ShuffleNode node(final String executorId, final double spillStart) {
+    final ShuffleNode node =
+        ShuffleNode.start(
+            TestNodes.config(base.resolve("s"), executorId)
+                .devicePoolBytes(DEVICE_POOL)
+                .deviceSegmentBytes(SEGMENT)
+                .spillStart(spillStart)
+                .spillIdle(Duration.ofHours(1))
+                .keepEmpty(Duration.ofHours(1))
+                .build(),
+            new FarDevice());
+    nodes.add(node);
+    return node;
+  }
+
+  private ShuffleNode node(final String executorId) {
+    return node(executorId, 0.999);
+  }
+
+  /** Writes outputs until three of four segments are in use; returns how many. */
+  private static int fill(final ShuffleNode node) {
+    int maps = 0;
+    while (device(node).usedBytes() < 0.7 * DEVICE_POOL) {
+      TestBlocks.write(node, SHUFFLE, maps++, BATCHES, PARTITIONS, MOST);
+    }
+    assertThat(device(node).reservedBytes()).isEqualTo(3 * SEGMENT);
+    return maps;
+  }
+
+  private static PoolStats device(final ShuffleNode node) {
+    return node.stats().device();
+  }
+
+  private static BlockSource source(final ShuffleNode owner, final int maps) {
+    return TestBlocks.source(
+        "owner", owner.location(), SHUFFLE, 0, maps, BATCHES, PARTITIONS, MOST);
+  }
+
+  private static void check(final ShuffleNode reader, final ShuffleNode owner, final int maps) {
+    assertThat(
+            TestNodes.fetchAndCheck(
+                reader, TestNodes.noStaging(), BATCHES, MOST, source(owner, maps)))
+        .containsOnlyKeys(reader == owner ? Path.LOCAL : Path.PEER);
+  }
+
+  @Test
+  void whatIsEmptyGoesAtOnce() {
+    final ShuffleNode owner = node("owner");
+    fill(owner);
+    owner.unregisterShuffle(SHUFFLE);
+    eventually("it is empty", () -> device(owner).usedBytes() == 0);
+    assertThat(owner.shrinkableDeviceBytes(Reach.COLD)).isEqualTo(3 * SEGMENT);
+    assertThat(owner.shrinkDevicePool(1, Reach.COLD, Duration.ZERO)).isEqualTo(3 * SEGMENT);
+    assertThat(device(owner).reservedBytes()).isZero();
+    assertThat(owner.stats().shrunkBytes()).isEqualTo(3 * SEGMENT);
+    assertThat(owner.shrinkDevicePool(1, Reach.ALL, PATIENT)).as("there is no more").isZero();
+  }
+
+  @Test
+  void whatIsInUseMovesOnlyAsFarAsItHasToAndIsReadWhereItLies() {
+    final ShuffleNode owner = node("owner");
+    final ShuffleNode reader = node("reader");
+    final int maps = fill(owner);
+    final long asked = SEGMENT / 2;
+    assertThat(owner.shrinkDevicePool(asked, Reach.COLD, PATIENT)).as("it is not cold").isZero();
+    assertThat(owner.stats().toHost().outputs()).isZero();
+
+    assertThat(owner.shrinkDevicePool(asked, Reach.ALL, PATIENT)).isEqualTo(SEGMENT);
+    assertThat(device(owner).reservedBytes()).isEqualTo(2 * SEGMENT);
+    assertThat(device(owner).usedBytes()).isPositive();
+    assertThat(owner.stats().toHost().outputs()).isBetween(1L, maps - 1L);
+    check(reader, owner, maps);
+    check(owner, owner, maps);
+
+    assertThat(owner.shrinkDevicePool(DEVICE_POOL, Reach.ALL, PATIENT)).isEqualTo(2 * SEGMENT);
+    assertThat(device(owner).reservedBytes()).isZero();
+    assertThat(owner.stats().shrunkBytes()).isEqualTo(3 * SEGMENT);
+    check(reader, owner, maps);
+    check(owner, owner, maps);
+  }
+
+  @Test
+  void whereNothingMayMoveOnlyWhatIsEmptyGoes() {
+    final ShuffleNode owner = node("owner", 1);
+    final int maps = fill(owner);
+    assertThat(owner.shrinkableDeviceBytes(Reach.ALL)).isZero();
+    assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)).isZero();
+    assertThat(device(owner).reservedBytes()).isEqualTo(3 * SEGMENT);
+    check(owner, owner, maps);
+  }
+
+  @Test
+  void whatIsHeldStaysAndIsNotCounted() {
+    final ShuffleNode owner = node("owner");
+    final int maps = fill(owner);
+    try (MapOutputLease held = owner.lease(SHUFFLE, 0)) {
+      final long asked = DEVICE_POOL;
+      final long returned = owner.shrinkDevicePool(asked, Reach.ALL, PATIENT);
+      assertThat(returned).isBetween(SEGMENT, 2 * SEGMENT);
+      assertThat(device(owner).reservedBytes()).isEqualTo(3 * SEGMENT - returned);
+      assertThat(held.bytes(0)).isGreaterThanOrEqualTo(0);
+    }
+    eventually("it goes when nobody holds it", () -> device(owner).reservedBytes() == 0);
+    check(owner, owner, maps);
+  }
+
+  @Test
+  void readersLeasesAreWaitedForNoLongerThanTheLimit() {
+    final ShuffleNode owner = node("owner");
+    final ShuffleNode reader = node("reader");
+    final int maps = fill(owner);
+    try (BlockFetcher fetcher =
+        reader.fetch(
+            List.of(source(owner, maps)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+      assertThat(fetcher.next()).isTrue();
+      assertThat(reader.stats().openLeases()).isPositive();
+      assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, BRIEF)).isZero();
+      assertThat(device(owner).reservedBytes()).isEqualTo(3 * SEGMENT);
+      final long moved = owner.stats().toHost().bytes();
+      assertThat(moved).as("no more than will be enough").isBetween(SEGMENT, 2 * SEGMENT);
+      assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)).as("in vain").isZero();
+      assertThat(owner.stats().toHost().bytes()).isEqualTo(moved);
+    }
+    eventually(
+        "the segments go when the reader has passed",
+        () -> device(owner).reservedBytes() < 3 * SEGMENT);
+    check(reader, owner, maps);
+    check(owner, owner, maps);
+  }
+
+  @Test
+  void thePoolTakesNothingInForAWhileAndThenItDoes() {
+    final ShuffleNode owner = node("owner");
+    final int maps = fill(owner);
+    assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)).isEqualTo(SEGMENT);
+    assertThatThrownBy(() -> TestBlocks.write(owner, OTHER_SHUFFLE, 0, BATCHES, PARTITIONS, MOST))
+        .isInstanceOf(PoolFullException.class)
+        .hasMessageContaining("spark.zerohop.device.pool.size");
+    assertThat(device(owner).reservedBytes()).isEqualTo(2 * SEGMENT);
+    eventually("it grows again", () -> writes(owner));
+    assertThat(device(owner).usedBytes()).isPositive();
+    check(owner, owner, maps);
+  }
+
+  private static boolean writes(final ShuffleNode node) {
+    try {
+      TestBlocks.write(node, OTHER_SHUFFLE, 0, BATCHES, PARTITIONS, MOST);
+      return true;
+    } catch (final PoolFullException e) {
+      return false;
+    }
+  }
+
+  @Test
+  void manyMayAskWhileOthersRead() throws Exception {
+    final ShuffleNode owner = node("owner");
+    final ShuffleNode reader = node("reader");
+    final int maps = fill(owner);
+    final AtomicBoolean asked = new AtomicBoolean();
+    final ExecutorService threads = Executors.newFixedThreadPool(6);
+    long sum = 0;
+    try {
+      final List<Future<?>> reads = new ArrayList<>();
+      for (final ShuffleNode each : nodes) {
+        reads.add(
+            threads.submit(
+                () -> {
+                  do {
+                    check(each, owner, maps);
+                  } while (!asked.get());
+                }));
+      }
+      final List<Future<Long>> answers = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        answers.add(threads.submit(() -> owner.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)));
+      }
+      for (final Future<Long> answer : answers) {
+        sum += answer.get(90, TimeUnit.SECONDS);
+      }
+      asked.set(true);
+      for (final Future<?> read : reads) {
+        read.get(60, TimeUnit.SECONDS);
+      }
+    } finally {
+      threads.shutdownNow();
+      assertThat(threads.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
+    }
+    assertThat(sum).isEqualTo(owner.stats().shrunkBytes()).isGreaterThanOrEqualTo(SEGMENT);
+    assertThat(device(owner).returnedBytes()).isGreaterThanOrEqualTo(sum);
+    check(reader, owner, maps);
+  }
+
+  @Test
+  void withoutAGpuThereIsNothingToGive() {
+    final ShuffleNode owner = TestNodes.start(base.resolve("s"), "owner");
+    nodes.add(owner);
+    assertThat(owner.shrinkableDeviceBytes(Reach.ALL)).isZero();
+    assertThat(owner.shrinkDevicePool(1, Reach.ALL, PATIENT)).isZero();
+  }
+}
