@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.ZerohopException;
 import java.nio.ByteBuffer;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
@@ -69,6 +70,20 @@ class UcxEngineTest {
       assertThat(to.getByte(i)).isEqualTo(from.getByte(i + 8));
     }
     assertThat(reader.pending()).isZero();
+  }
+
+  /**
+   * The binding on the class path is newer than Debian's libucx, and fails at the first request.
+   */
+  @Test
+  void aBindingOfAnotherKindIsFoundOut() {
+    try (UcxEngine other = UcxLoader.start(null, () -> {})) {
+      LoopbackTest.run(other);
+      assertThat(other.describe()).contains("jucx");
+    } catch (final UcxException e) {
+      assertThat(e.category()).isEqualTo(ZerohopException.Category.FALLBACK);
+    }
+    LoopbackTest.run(reader);
   }
 
   @Test
