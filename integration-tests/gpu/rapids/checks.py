@@ -68,7 +68,8 @@ def proof(files):
 def pressure(file):
     rows = [json.loads(line) for line in pathlib.Path(file).read_text().splitlines()]
     for row in rows:
-        print("%-6s" % row["case"], f"one allocation: {row.get('allocation')}, given {mb(row.get('allocation_shrunk_bytes', 0))} MB;",
+        print("%-7s" % row["case"], f"pool {mb(row.get('pool_bytes', 0))} MB, given ahead {mb(row.get('ballast_shrunk_bytes', 0))} MB;",
+              f"one allocation: {row.get('allocation')}, given {mb(row.get('allocation_shrunk_bytes', 0))} MB;",
               f"query: {row.get('query')}, given {mb(row.get('query_shrunk_bytes', 0))} MB,",
               f"spilled {mb(row.get('query_spilled_bytes', 0))} MB, failed tasks {row.get('failed_tasks')}")
         for problem in row["problems"]:

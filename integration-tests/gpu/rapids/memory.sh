@@ -32,11 +32,11 @@ memory() {
 press() { # way, settings
   submit "pressure-$1" zerohop "$whole_exchanges --conf spark.zerohop.device.pool.size=5g
     --conf spark.rapids.sql.concurrentGpuTasks=2 $2" io.zerohop.gpu.GpuPressureApp "$out/pressure.jsonl" "$1" \
-    "${MILLIONS:-64}" "${QUERY_MILLIONS:-40}"
+    "${MILLIONS:-4}" "${QUERY_MILLIONS:-40}"
 }
 
 # RAPIDS runs out of GPU memory while our pool has some: with what it is given, without, and where
-# that would not help.
+# that would not help; then with less left free than our pool may take, to see whether they meet.
 pressure() {
   local status=0 none="--conf spark.rapids.memory.gpu.pool=NONE"
   gpus=1
@@ -45,6 +45,7 @@ pressure() {
   press gives "$none" || status=1
   press off "$none --conf spark.zerohop.internal.shrink=false" || status=1
   press limit "" || status=1
+  press reserve "--conf spark.rapids.memory.gpu.reserve=1g" || status=1
   python3 "$dir/rapids/results.py" pressure "$dir/commit" "$out/gpu_pressure.json" "$out/pressure.jsonl" || status=1
   return "$status"
 }

@@ -5,12 +5,12 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
-import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
  * Fills the pool in GPU memory with a shuffle, takes nearly all else, and then needs more than is
@@ -67,14 +67,18 @@ public final class GpuPressureApp {
   /**
    * @param args file to append to; {@code gives} where the pool is to give memory back, {@code off}
    *     where it is kept from that, {@code limit} where that would be of no use, since RAPIDS has
-   *     reached its own limit; millions of rows of the shuffle that fills the pool, and of the
-   *     query
+   *     reached its own limit, {@code reserve} where RAPIDS leaves less free than the pool may
+   *     take, to see whether they meet; millions of rows of the shuffle that fills the pool, and of
+   *     the query
    */
   public static void main(final String[] args) throws Exception {
     final SparkSession spark = SparkSession.builder().getOrCreate();
     final GpuPressureApp app = new GpuPressureApp(spark, args[1]);
     try {
       app.run(Long.parseLong(args[2]) * 1_000_000, Long.parseLong(args[3]) * 1_000_000);
+    } catch (final Exception e) {
+      app.problems.add(firstLine(e));
+      throw e;
     } finally {
       app.row.put("problems", app.problems);
       JsonLines.append(Path.of(args[0]), app.row);
@@ -91,14 +95,19 @@ public final class GpuPressureApp {
     final String expected = spark.sql(query).collectAsList().toString();
     System.gc(); // Lets Spark drop the shuffle's blocks.
     Thread.sleep(COLD_MS);
-    final Dataset<Row> kept = spark.sql(query(fill, PARTITIONS));
-    final String keptExpected = kept.collectAsList().toString();
+    final JavaRDD<InternalRow> kept = exchange(fill);
+    final long keptExpected = sum(kept);
     Thread.sleep(COLD_MS);
-    row.put("pool_bytes", gauge("pool.device.peak.bytes"));
-    check(gauge(SHRUNK) == 0, "the pool gave memory back before anybody needed it");
+    final long filled = gauge("pool.device.peak.bytes");
+    row.put("pool_bytes", filled);
+    check(filled > 0, "nothing lies in GPU memory");
+    check(way.equals("reserve") || filled > 2 * MORE_BYTES, "the pool has too little to give");
     try {
-      allocate();
-      if (!way.equals("limit")) {
+      takeNearlyAll();
+      if (!way.equals("reserve")) {
+        allocate();
+      }
+      if (way.equals("gives") || way.equals("off")) {
         runUnderPressure(query, expected);
       }
       onExecutor(
@@ -110,17 +119,45 @@ public final class GpuPressureApp {
       spark.sparkContext().listenerBus().waitUntilEmpty(LISTENER_LIMIT_MS);
       row.put("failed_tasks", failures.count());
     }
-    check(kept.collectAsList().toString().equals(keptExpected), "blocks that moved are wrong");
+    check(sum(kept) == keptExpected, "blocks that moved are wrong");
     check(way.equals("off") || failures.count() == 0, failures.count() + " tasks failed");
+  }
+
+  /** Rows of 0.9 kB behind an exchange, whose blocks stay as long as this is kept. */
+  private JavaRDD<InternalRow> exchange(final long rows) {
+    return spark
+        .sql(
+            "SELECT /*+ REPARTITION("
+                + PARTITIONS
+                + ", id) */ id, repeat(CAST(id AS STRING), 128) AS s FROM range(0, "
+                + rows
+                + ", 1, "
+                + PARTITIONS
+                + ")")
+        .queryExecution()
+        .toRdd()
+        .toJavaRDD();
+  }
+
+  /** Reads all rows again, from the same blocks. */
+  private static long sum(final JavaRDD<InternalRow> rows) {
+    return rows.map(row -> row.getLong(0) * 31 + row.getUTF8String(1).hashCode()).reduce(Long::sum);
   }
 
   private static String query(final long rows, final int maps) {
     return GpuExchanges.query("repartition", rows, maps, Integer.toString(PARTITIONS));
   }
 
+  /** Nobody is refused anything yet, unless the pool holds what RAPIDS counts on. */
+  private void takeNearlyAll() throws Exception {
+    row.put("ballast_bytes", onExecutor(() -> Ballast.allBut(LEFT_BYTES)));
+    final long shrunk = gauge(SHRUNK);
+    row.put("ballast_shrunk_bytes", shrunk);
+    check(way.equals("reserve") || shrunk == 0, "the pool gave memory back before it was needed");
+  }
+
   /** More than is left, and less than the pool could add to that. */
   private void allocate() throws Exception {
-    row.put("ballast_bytes", onExecutor(() -> Ballast.allBut(LEFT_BYTES)));
     final String failure = onExecutor(() -> Ballast.attempt(LEFT_BYTES + MORE_BYTES));
     final long shrunk = gauge(SHRUNK);
     row.put("allocation", failure.isEmpty() ? "done" : failure);
@@ -143,7 +180,7 @@ public final class GpuPressureApp {
     try {
       found = spark.sql(query).collectAsList().toString();
     } catch (final Exception e) {
-      found = e.toString().lines().findFirst().orElse("");
+      found = firstLine(e);
     }
     row.put("query_seconds", (System.nanoTime() - start) / 1e9);
     row.put("query", found.equals(expected) ? "equal" : found);
@@ -156,6 +193,10 @@ public final class GpuPressureApp {
     } else {
       check(gauge(SHRUNK) == 0, "the pool gave memory back although it must not");
     }
+  }
+
+  private static String firstLine(final Exception e) {
+    return e.toString().lines().findFirst().orElse("");
   }
 
   private void check(final boolean good, final String problem) {

@@ -13,8 +13,8 @@ final case class LinkError(from: String, problem: String) {
 
 /**
  * Links the classes of a jar against a class path, as the JVM would at run time but all of them at
- * once: every class, method and field that they use from Spark, Scala and Netty must be there with its
- * exact descriptor, and what they implement must be complete.
+ * once: every class, method and field that they use from Spark, Scala and Netty must be there with
+ * its exact descriptor, and what they implement must be complete.
  *
  * @param subject bytecode of the classes to check, by internal name
  * @param index these classes and those that they are linked against

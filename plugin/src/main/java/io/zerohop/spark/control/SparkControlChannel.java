@@ -71,20 +71,20 @@ public final class SparkControlChannel implements ControlChannel {
     this.answering =
         new TransportContext(transport, new ControlRpcHandler(service, limits, incoming));
     this.asking = new TransportContext(transport, new AskingRpcHandler(outgoing), false, true);
+    this.clients =
+        asking.createClientFactory(
+            List.of(new AuthClientBootstrap(transport, ControlSecurity.USER, keys)));
+    this.connector = new ControlConnector(clients);
     boolean listening = false;
     try {
       this.server = listen(bindHost, ZerohopConf.PORT.get(conf), transport, keys);
       listening = true;
     } finally {
       if (!listening) {
-        answering.close();
-        asking.close();
+        connector.close();
+        closeTransport();
       }
     }
-    this.clients =
-        asking.createClientFactory(
-            List.of(new AuthClientBootstrap(transport, ControlSecurity.USER, keys)));
-    this.connector = new ControlConnector(clients);
   }
 
   private TransportServer listen(
@@ -141,6 +141,10 @@ public final class SparkControlChannel implements ControlChannel {
     server.close();
     outgoing.close();
     incoming.close();
+    closeTransport();
+  }
+
+  private void closeTransport() {
     clients.close();
     asking.close();
     answering.close();

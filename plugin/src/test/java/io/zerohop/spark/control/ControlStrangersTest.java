@@ -9,13 +9,17 @@ import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.transport.ControlLink;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -80,7 +84,7 @@ class ControlStrangersTest {
   @Test
   void sparksClientWithoutAProofIsRefused() throws Exception {
     final TransportConf conf =
-        new TransportConf("zerohop-stranger", new MapConfigProvider(java.util.Map.of()));
+        new TransportConf("zerohop-stranger", new MapConfigProvider(Map.of()));
     try (TransportContext context = new TransportContext(conf, new NoOpRpcHandler());
         TransportClientFactory factory = context.createClientFactory();
         TransportClient client = factory.createUnmanagedClient(Channels.HOST, channel.port())) {
@@ -209,28 +213,53 @@ class ControlStrangersTest {
   }
 
   @Test
-  void theSilentAreSentAwayAndOnlySoManyAreHeard() throws Exception {
-    final ControlLimits limits =
-        new ControlLimits(
-            DEFAULT.strangerFrame(), 1 << 10, 1 << 10, 2, Duration.ofSeconds(2), DEFAULT.close());
-    final SparkControlChannel strict =
-        channels.open(Channels.conf(), 1, service, Channels.LIMIT, limits);
+  void theSilentAreSentAway() throws Exception {
+    final SparkControlChannel strict = strict(Duration.ofMillis(100), 10);
     try (Socket first = RawFrames.connect(strict.port());
-        Socket second = RawFrames.connect(strict.port());
-        Socket third = RawFrames.connect(strict.port())) {
-      assertThat(RawFrames.readToEnd(third)).isZero();
+        Socket second = RawFrames.connect(strict.port())) {
+      second.getOutputStream().write(recordProof(), 0, 20);
       assertThat(RawFrames.readToEnd(first)).isZero();
       assertThat(RawFrames.readToEnd(second)).isZero();
     }
   }
 
   @Test
-  void aMembersFrameHasItsLimitToo() throws Exception {
+  void onlySoManyStrangersAreHeard() throws Exception {
+    final SparkControlChannel strict = strict(Duration.ofHours(1), 2);
+    final List<CompletableFuture<Integer>> ends = new ArrayList<>();
+    try (Socket first = RawFrames.connect(strict.port());
+        Socket second = RawFrames.connect(strict.port());
+        Socket third = RawFrames.connect(strict.port())) {
+      for (final Socket socket : List.of(first, second, third)) {
+        ends.add(
+            CompletableFuture.supplyAsync(() -> end(socket), task -> new Thread(task).start()));
+      }
+      CompletableFuture.anyOf(ends.toArray(CompletableFuture[]::new))
+          .get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+      assertThat(ends.stream().filter(CompletableFuture::isDone)).hasSize(1);
+    }
+    CompletableFuture.allOf(ends.toArray(CompletableFuture[]::new))
+        .get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  private static int end(final Socket socket) {
+    try {
+      return RawFrames.readToEnd(socket);
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private SparkControlChannel strict(final Duration proof, final int unproven) {
     final ControlLimits limits =
         new ControlLimits(
-            DEFAULT.strangerFrame(), 1 << 10, 1 << 10, 2, DEFAULT.proof(), DEFAULT.close());
-    final SparkControlChannel strict =
-        channels.open(Channels.conf(), 1, service, Channels.LIMIT, limits);
+            DEFAULT.strangerFrame(), 1 << 10, 1 << 10, unproven, proof, DEFAULT.close());
+    return channels.open(Channels.conf(), 1, service, Channels.LIMIT, limits);
+  }
+
+  @Test
+  void aMembersFrameHasItsLimitToo() throws Exception {
+    final SparkControlChannel strict = strict(DEFAULT.proof(), 2);
     try (ControlLink link = channel.connect(Channels.HOST, strict.port(), Channels.LIMIT)) {
       final CompletableFuture<ByteBuffer> answer =
           link.ask(AskedService.question(AskedService.ECHO, "x".repeat(1 << 10)));

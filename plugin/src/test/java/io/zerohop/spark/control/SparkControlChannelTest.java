@@ -12,6 +12,7 @@ import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.transport.ControlLink;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -194,9 +195,11 @@ class SparkControlChannelTest {
                 flag.set(Thread.currentThread().isInterrupted());
               });
       thread.start();
-      silent.accept().close();
-      thread.interrupt();
-      thread.join(Channels.LIMIT.toMillis());
+      try (Socket accepted = silent.accept()) {
+        thread.interrupt();
+        thread.join(Channels.LIMIT.toMillis());
+        assertThat(accepted.isClosed()).isFalse();
+      }
       assertThat(thread.isAlive()).isFalse();
       assertThat(failure.get()).isNotNull();
       assertThat(flag).hasValue(true);
@@ -327,6 +330,20 @@ class SparkControlChannelTest {
     }
     final SparkControlChannel plain = channels.open(service);
     assertThat(reason(() -> connect(plain, channel))).isIn(Reason.CLOSED, Reason.AUTHENTICATION);
+  }
+
+  @Test
+  void theCipherIsTheOneThatSparkHas() throws Exception {
+    final SparkConf conf = Channels.conf().set("spark.network.crypto.cipher", "AES/GCM/NoPadding");
+    final SparkControlChannel gcm =
+        channels.open(conf, 1, service, Channels.LIMIT, ControlLimits.DEFAULT);
+    try (ControlLink link = connect(gcm, gcm)) {
+      for (int size = 1; size < 4 << 20; size *= 3) {
+        final ByteBuffer answer =
+            get(link.ask(AskedService.question(AskedService.LARGE, String.valueOf(size))));
+        assertThat(answer.remaining()).isEqualTo(size);
+      }
+    }
   }
 
   private static void makeKeys(final Path store) throws Exception {
