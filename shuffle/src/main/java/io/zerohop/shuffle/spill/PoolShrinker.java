@@ -91,21 +91,18 @@ public final class PoolShrinker {
         mover.evict(eviction);
         waitFor(eviction, deadline);
       }
-      final long returned = giveBack(before);
-      if (returned > 0) {
-        vain = false;
-        given.add(returned);
-        letPeersUnmap();
-      }
-      return returned;
     } catch (final InterruptedException e) {
-      Thread.currentThread().interrupt();
-      final long returned = giveBack(before);
-      given.add(returned);
-      return returned;
+      Thread.currentThread().interrupt(); // What there is by now has to do.
     } finally {
       pool.pause(PAUSE);
     }
+    final long returned = giveBack(before);
+    if (returned > 0) {
+      vain = false;
+      given.add(returned);
+      letPeersUnmap();
+    }
+    return returned;
   }
 
   /** Gives back what is empty; returns how much has been since the pool had given so much. */
@@ -141,9 +138,13 @@ public final class PoolShrinker {
     return vain;
   }
 
-  private void letPeersUnmap() throws InterruptedException {
+  private void letPeersUnmap() {
     if (peers.getAsBoolean()) {
-      TimeUnit.NANOSECONDS.sleep(PEERS_UNMAP.toNanos());
+      try {
+        TimeUnit.NANOSECONDS.sleep(PEERS_UNMAP.toNanos());
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 

@@ -20,6 +20,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.slf4j.Logger;
@@ -63,8 +64,8 @@ public final class Spiller implements AutoCloseable {
   private volatile boolean deviceIsShort;
   private volatile boolean stopped;
 
-  /** What somebody waits for; null if nobody does. */
-  private volatile Eviction asked;
+  /** What somebody waits for; holds null if nobody does. */
+  private final AtomicReference<Eviction> asked = new AtomicReference<>();
 
   private boolean evicting;
   private boolean storageFailed;
@@ -108,7 +109,7 @@ public final class Spiller implements AutoCloseable {
   public PoolShrinker shrinker(final Runnable hurry, final BooleanSupplier peers) {
     final PoolShrinker.Mover mover =
         eviction -> {
-          asked = eviction;
+          asked.set(eviction);
           hurry.run();
         };
     return new PoolShrinker(tiers.of(Tier.DEVICE), reclaimer, hurry == null ? null : mover, peers);
@@ -125,14 +126,14 @@ public final class Spiller implements AutoCloseable {
   /** Makes room where it is needed; returns when there is enough or nothing cold is left. */
   public void round() {
     immovable.removeIf(output -> catalog.find(output.shuffleId(), output.mapId()) != output);
-    final Eviction eviction = asked;
+    final Eviction eviction = asked.get();
     if (eviction != null) {
       evicting = true;
       try {
         evict(eviction);
       } finally {
         evicting = false;
-        asked = asked == eviction ? null : asked;
+        asked.compareAndSet(eviction, null);
         eviction.exhaust();
       }
     }
@@ -205,7 +206,7 @@ public final class Spiller implements AutoCloseable {
     for (final int shuffleId : byIdleness(Reach.COLD)) {
       for (final OwnOutput output : catalog.outputs(shuffleId)) {
         // Who waits for GPU memory does not wait for files that are only to make room.
-        if (freed >= wanted || stopped || asked != null && !evicting) {
+        if (freed >= wanted || stopped || asked.get() != null && !evicting) {
           return;
         }
         if (isCold(shuffleId) && !immovable.contains(output)) {
