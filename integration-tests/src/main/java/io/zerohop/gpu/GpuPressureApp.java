@@ -26,6 +26,10 @@ public final class GpuPressureApp {
 
   private static final long LISTENER_LIMIT_MS = 30_000;
   private static final int PARTITIONS = 16;
+
+  /** RAPIDS does not say how much it wants: what one request may cost where nothing can help. */
+  private static final long MOST_IN_VAIN_BYTES = 1L << 30;
+
   private static final String SHRUNK = "pool.device.shrunk.bytes";
 
   private final SparkSession spark;
@@ -167,7 +171,9 @@ public final class GpuPressureApp {
       check(shrunk > 0, "the pool gave nothing back");
     } else {
       check(!failure.isEmpty(), "there was memory enough: this shows nothing");
-      check(shrunk == 0, "the pool gave " + shrunk + " bytes back for nothing");
+      check(
+          shrunk <= (way.equals("off") ? 0 : MOST_IN_VAIN_BYTES),
+          "the pool gave " + shrunk + " bytes back for nothing");
     }
   }
 

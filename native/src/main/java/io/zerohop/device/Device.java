@@ -79,6 +79,12 @@ public interface Device extends AutoCloseable {
   int openResources();
 
   /**
+   * Prepares the calling thread for a library that is to use this device from it, for as long as
+   * the thread lives; on CUDA the device's context becomes current.
+   */
+  default void enter() {}
+
+  /**
    * Closes the device.
    *
    * @throws IllegalStateException if segments or streams are still open; they are named

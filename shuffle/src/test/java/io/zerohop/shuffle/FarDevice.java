@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * A device whose memory the host cannot reach: whoever touches one of its addresses dies of it. Its
  * copies reach its own memory and its host buffers, nothing else.
  */
-final class FarDevice implements Device {
+public final class FarDevice implements Device {
   /** Beyond what a process can address. */
   private static final long FAR = 1L << 56;
 

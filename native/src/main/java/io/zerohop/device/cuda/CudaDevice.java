@@ -67,6 +67,11 @@ public final class CudaDevice implements Device {
   }
 
   @Override
+  public void enter() {
+    context.enter();
+  }
+
+  @Override
   public String name() {
     return "cuda:" + context.ordinal();
   }

@@ -32,14 +32,13 @@ final class RegisteredSegments {
 
   /** The key by which peers read a segment; null if it has none. The caller holds a lease on it. */
   byte[] key(final SegmentMemory memory) {
-    final boolean gpu = SegmentIds.tier(memory.id()) == Tier.DEVICE;
-    if (gpu && !engine.reachesGpuMemory()) {
-      return null;
+    if (SegmentIds.tier(memory.id()) != Tier.HOST) {
+      return null; // Blocks in GPU memory are copied to the host to be sent, see ServedLease.
     }
     try {
       final UcxMemory registered =
           memory.attach(
-              UcxMemory.class, () -> engine.register(memory.address(), memory.bytes(), gpu));
+              UcxMemory.class, () -> engine.register(memory.address(), memory.bytes(), false));
       return registered.key();
     } catch (final UcxException e) {
       LOG.warn("segment {} can be read by messages only: {}", memory.id(), e.getMessage());

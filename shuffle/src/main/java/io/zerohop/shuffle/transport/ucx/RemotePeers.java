@@ -164,7 +164,7 @@ final class RemotePeers implements AutoCloseable {
           host,
           location.port(),
           mode == UcxMode.AUTO ? "" : " (spark.zerohop.ucx.mode=" + mode.label() + ")",
-          test.describe(gpu, engine.reachesGpuMemory()));
+          test.describe(gpu));
       done = true;
       return peer;
     } finally {

@@ -121,8 +121,7 @@ final class RemoteService implements ControlService {
 
   private ByteBuffer open(final ServedReader reader, final ByteBuffer question) {
     final ServedLease lease =
-        ServedLease.of(
-            holder, question.getInt(), question, devices, engine.reachesGpuMemory(), deviceLimit);
+        ServedLease.of(holder, question.getInt(), question, devices, deviceLimit);
     final long id = nextLease.incrementAndGet();
     final ByteBuffer answer = granted(8 + 1 + lease.extents().encodedBytes());
     answer.putLong(id).put((byte) (lease.byMessage() ? 1 : 0));

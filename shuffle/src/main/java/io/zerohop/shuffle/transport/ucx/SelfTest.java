@@ -22,7 +22,6 @@ import java.util.stream.Stream;
  */
 record SelfTest(double getRate, double sendRate) {
   private static final Path RDMA_DEVICES = Path.of("/sys/class/infiniband");
-  private static final Path PEER_MEMORY = Path.of("/sys/module/nvidia_peermem");
   private static final long FIRST_BYTES = 4 << 10;
 
   /** Whether messages are faster. */
@@ -111,26 +110,24 @@ record SelfTest(double getRate, double sendRate) {
   }
 
   /** One line for the log: which way, how fast, and what is missing if it is not the best. */
-  String describe(final boolean gpu, final boolean ucxKnowsGpu) {
+  String describe(final boolean gpu) {
     final String rates =
         byMessage()
             ? String.format(
                 "messages, %.1f GB/s (gets are emulated: %.1f GB/s)", sendRate / 1e9, getRate / 1e9)
             : String.format(
                 "one-sided gets, %.1f GB/s (messages: %.1f GB/s)", getRate / 1e9, sendRate / 1e9);
-    final List<String> missing = missing(gpu, ucxKnowsGpu);
+    final List<String> missing = missing(gpu);
     return missing.isEmpty() ? rates : rates + "; not zero-copy: " + String.join(", ", missing);
   }
 
-  private static List<String> missing(final boolean gpu, final boolean ucxKnowsGpu) {
+  private static List<String> missing(final boolean gpu) {
     final List<String> missing = new ArrayList<>();
     if (!hasRdmaDevice()) {
       missing.add("this node has no RDMA device (" + RDMA_DEVICES + " is empty)");
     }
-    if (gpu && !ucxKnowsGpu) {
-      missing.add("libucx was built without CUDA, so blocks land in host memory");
-    } else if (gpu && !Files.exists(PEER_MEMORY)) {
-      missing.add("nvidia_peermem is not loaded (fine if the driver offers dma-buf)");
+    if (gpu) {
+      missing.add("blocks in GPU memory go over pinned host memory at both ends");
     }
     return missing;
   }

@@ -23,7 +23,7 @@ final class ServedLease {
   private final List<OwnOutput> outputs = new ArrayList<>();
   private final RemoteExtents extents = new RemoteExtents();
 
-  /** Where each extent lies here; those in GPU memory that was copied, in the copy. */
+  /** Where each extent lies here; those in GPU memory were copied, and lie in the copy. */
   private final ExtentList places = new ExtentList();
 
   private final AtomicInteger references = new AtomicInteger(1);
@@ -37,19 +37,17 @@ final class ServedLease {
    * Looks blocks up and holds them.
    *
    * @param wanted number, then map id and partition of each
-   * @param gpuByGet whether readers can get GPU memory; if not it is copied to the host here
    */
   static ServedLease of(
       final BlockHolder holder,
       final int shuffleId,
       final ByteBuffer wanted,
       final Devices devices,
-      final boolean gpuByGet,
       final Duration limit) {
     final ServedLease lease = new ServedLease();
     boolean done = false;
     try {
-      lease.hold(holder, shuffleId, wanted, gpuByGet);
+      lease.hold(holder, shuffleId, wanted);
       if (lease.places.hasFar()) {
         lease.copy = HostLanding.gather(devices, lease.places, limit, () -> {});
         lease.byMessage = true;
@@ -63,11 +61,7 @@ final class ServedLease {
     }
   }
 
-  private void hold(
-      final BlockHolder holder,
-      final int shuffleId,
-      final ByteBuffer wanted,
-      final boolean gpuByGet) {
+  private void hold(final BlockHolder holder, final int shuffleId, final ByteBuffer wanted) {
     final int count = wanted.getInt();
     long mapId = -1;
     OwnOutput output = null;
@@ -82,10 +76,7 @@ final class ServedLease {
         }
       }
       if (output != null && partition >= 0 && partition < output.partitions()) {
-        output.forEachPlace(
-            partition,
-            (memory, offset, length, checked, checksum) ->
-                add(memory, offset, length, checked, checksum, gpuByGet));
+        output.forEachPlace(partition, this::add);
       }
       extents.endBlock();
     }
@@ -96,11 +87,10 @@ final class ServedLease {
       final long offset,
       final int length,
       final boolean checked,
-      final int checksum,
-      final boolean gpuByGet) {
+      final int checksum) {
     final boolean far = SegmentIds.tier(memory.id()) == Tier.DEVICE;
-    extents.add(far && !gpuByGet ? 0 : memory.id(), offset, length, checked, checksum);
-    places.add(memory.address() + offset, length, far && !gpuByGet);
+    extents.add(far ? 0 : memory.id(), offset, length, checked, checksum);
+    places.add(memory.address() + offset, length, far);
   }
 
   /** What the reader is told. */

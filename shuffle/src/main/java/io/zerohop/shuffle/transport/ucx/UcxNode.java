@@ -1,6 +1,8 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.NodeConfig;
@@ -108,7 +110,8 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
     UcxEngine engine = null;
     boolean done = false;
     try {
-      engine = UcxLoader.start(config.jucx(), () -> {});
+      final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
+      engine = UcxLoader.start(config.jucx(), device::enter);
       LoopbackTest.run(engine);
       final UcxNode node = new UcxNode(config, engine, devices, segments, holder);
       done = true;
@@ -118,10 +121,11 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
           node.port(),
           engine.describe());
       return node;
-    } catch (final io.zerohop.device.ZerohopException e) {
-      LOG.warn(
+    } catch (final ZerohopException e) {
+      LOG.info(
           "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'): {}."
-              + " UCX needs libucx, and a jucx of its kind (spark.zerohop.ucx.jucx)",
+              + " For more speed between nodes install libucx; if it is there, the jucx of its kind"
+              + " has to be named by spark.zerohop.ucx.jucx",
           config.executorId(),
           e.getMessage());
       LOG.debug("why there is no UCX", e);
@@ -163,8 +167,8 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
   public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
     final RemotePeer peer = peers.connected(source.location());
     if (peer == null) {
-      throw new io.zerohop.device.ZerohopException(
-          io.zerohop.device.ZerohopException.Category.RETRY,
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY,
           "the connection to executor " + source.executorId() + " was lost");
     }
     for (int from = 0; from < blocks.size(); ) {

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.FarDevice;
+import io.zerohop.shuffle.MapOutputLease;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.ShuffleNode;
@@ -23,6 +25,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -111,6 +114,38 @@ abstract class UcxReads {
     final BlockSource source = write(2, 3, most);
     assertThat(TestNodes.fetchAndCheck(reader, staging, BATCHES, most, source))
         .containsOnlyKeys(Path.UCX);
+  }
+
+  @Test
+  void blocksInGpuMemoryComeOverTheHost() {
+    try (ShuffleNode gpu = ShuffleNode.start(config("3").build(), new FarDevice())) {
+      TestBlocks.write(gpu, SHUFFLE, 0, BATCHES, PARTITIONS, MOST);
+      final BlockSource source =
+          TestBlocks.source("3", gpu.location(), SHUFFLE, 0, 1, BATCHES, PARTITIONS, MOST);
+      assertThat(read(source)).containsOnlyKeys(Path.UCX);
+      final BlockSource back = write(2);
+      assertThat(TestNodes.fetchAndCheck(gpu, staging, BATCHES, MOST, back))
+          .containsOnlyKeys(Path.UCX);
+      gpu.unregisterShuffle(SHUFFLE);
+      TestNodes.assertNothingHeld(gpu);
+    }
+  }
+
+  @Test
+  void damagedBytesAreFoundOut() {
+    final BlockSource source = write(1);
+    final int partition = source.blocks().get(0).partition();
+    try (MapOutputLease lease = owner.lease(SHUFFLE, 0)) {
+      lease.forEachExtent(
+          partition,
+          (address, length) -> {
+            final UnsafeBuffer bytes = new UnsafeBuffer(address, length);
+            bytes.putByte(length - 1, (byte) ~bytes.getByte(length - 1));
+          });
+    }
+    assertThatThrownBy(() -> read(source))
+        .isInstanceOf(BlockFetchException.class)
+        .hasMessageContaining("damaged");
   }
 
   @Test
