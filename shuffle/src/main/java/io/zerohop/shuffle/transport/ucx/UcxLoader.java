@@ -7,6 +7,7 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 
 /**
  * Loads the binding of UCX: the jucx that is on the class path, or one from a jar that the user
@@ -18,6 +19,9 @@ public final class UcxLoader {
   private static final String BINDING = "io.zerohop.shuffle.transport.ucx.jucx.";
   private static final String JUCX = "org.openucx.jucx.";
 
+  /** A wake-up costs about as much, and a small get not more. */
+  private static final Duration SPIN = Duration.ofNanos(20_000);
+
   private UcxLoader() {}
 
   /**
@@ -28,12 +32,17 @@ public final class UcxLoader {
    * @throws UcxException if there is no jucx or no libucx, or they do not fit
    */
   public static UcxEngine start(final Path jar, final Runnable onStart) {
+    return start(jar, onStart, SPIN);
+  }
+
+  /** The same with another patience of the engine's thread, which benchmarks compare. */
+  static UcxEngine start(final Path jar, final Runnable onStart, final Duration spin) {
     try {
       return (UcxEngine)
           loader(jar)
               .loadClass(BINDING + "JucxEngine")
-              .getMethod("start", Runnable.class)
-              .invoke(null, onStart);
+              .getMethod("start", Runnable.class, Duration.class)
+              .invoke(null, onStart, spin);
     } catch (final InvocationTargetException e) {
       if (e.getCause() instanceof UcxException known) {
         throw known;

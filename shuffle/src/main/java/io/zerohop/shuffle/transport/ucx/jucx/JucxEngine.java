@@ -6,6 +6,7 @@ import io.zerohop.shuffle.transport.ucx.UcxException;
 import io.zerohop.shuffle.transport.ucx.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.UcxReceiver;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -34,10 +35,14 @@ public final class JucxEngine implements UcxEngine {
 
   private boolean closed;
 
-  private JucxEngine(final UcpContext context, final UcpWorker worker, final Runnable onStart) {
+  private JucxEngine(
+      final UcpContext context,
+      final UcpWorker worker,
+      final Runnable onStart,
+      final Duration spin) {
     this.context = context;
     this.memoryTypes = context.getMemoryTypesMask();
-    this.worker = new JucxWorker(worker, onStart);
+    this.worker = new JucxWorker(worker, onStart, spin);
     byte[] own = null;
     try {
       own = this.worker.call("name its address", () -> bytes(worker.getAddress()));
@@ -54,9 +59,11 @@ public final class JucxEngine implements UcxEngine {
    *
    * @param onStart run by its thread first of all; enters the GPU's context where there is one,
    *     without which UCX takes slow ways to GPU memory and says nothing
+   * @param spin how long its thread looks for progress before it sleeps, while requests are under
+   *     way
    * @throws UcxException if it cannot be: libucx is not there, or of another kind than jucx
    */
-  public static UcxEngine start(final Runnable onStart) {
+  public static UcxEngine start(final Runnable onStart, final Duration spin) {
     UcpContext context = null;
     UcpWorker worker = null;
     boolean done = false;
@@ -79,7 +86,7 @@ public final class JucxEngine implements UcxEngine {
                   .requestWakeupRMA()
                   .requestWakeupRX()
                   .requestWakeupTX());
-      final JucxEngine engine = new JucxEngine(context, worker, onStart);
+      final JucxEngine engine = new JucxEngine(context, worker, onStart, spin);
       done = true;
       return engine;
     } catch (final RuntimeException | LinkageError e) {

@@ -21,12 +21,12 @@ import org.slf4j.LoggerFactory;
  */
 final class JucxWorker implements Executor, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(JucxWorker.class);
-  private static final long SPIN_NANOS = TimeUnit.MICROSECONDS.toNanos(20);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
   private static final Duration CALL_LIMIT = Duration.ofSeconds(10);
 
   private final UcpWorker worker;
   private final Runnable onStart;
+  private final long spinNanos;
   private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final AtomicInteger pending = new AtomicInteger();
   private final Thread thread;
@@ -37,8 +37,10 @@ final class JucxWorker implements Executor, AutoCloseable {
    * Takes the worker over, which must have no thread yet.
    *
    * @param onStart run by the thread before it touches the worker, such as to enter a GPU's context
+   * @param spin how long to look for progress before sleeping
    */
-  JucxWorker(final UcpWorker worker, final Runnable onStart) {
+  JucxWorker(final UcpWorker worker, final Runnable onStart, final Duration spin) {
+    this.spinNanos = spin.toNanos();
     this.worker = worker;
     this.onStart = onStart;
     thread = new Thread(this::run, "zerohop-ucx");
@@ -125,8 +127,8 @@ final class JucxWorker implements Executor, AutoCloseable {
     }
   }
 
-  private static boolean spins(final long since) {
-    return since == 0 || System.nanoTime() - since < SPIN_NANOS;
+  private boolean spins(final long since) {
+    return since == 0 || System.nanoTime() - since < spinNanos;
   }
 
   private boolean runTasks() {
