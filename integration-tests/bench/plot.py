@@ -280,6 +280,24 @@ def host_fifth(run, folder):
     return markdown(heading, body)
 
 
+def spill(run, folder):
+    """Map outputs from memory to files, beside plain writes; ratios of each round, then their median."""
+    shape = ("output_bytes", "block_bytes", "batches")
+    body = []
+    for wanted in in_order(tuple(row[key] for key in shape) for row in run["rows"]):
+        rows = timed(run["rows"], **dict(zip(shape, wanted)))
+        ours, plain = ({row["iteration"]: row for row in rows if row["case"] == case}
+                       for case in ("zerohop", "plain_write"))
+        ratios, cpu_ratios = ([plain[i][field] / ours[i][field] for i in ours] for field in ("seconds", "cpu_seconds"))
+        low, _, high = quantiles(ratios, n=4, method="inclusive")
+        rates = (median(row["gbps"] for row in case.values()) for case in (ours, plain))
+        body.append([f"{wanted[0] >> 20}", f"{wanted[1] >> 10}", f"{wanted[2]}", *(f"{rate:.2f}" for rate in rates),
+                     f"{median(ratios):.2f} ({low:.2f} to {high:.2f})", f"{median(cpu_ratios):.2f}"])
+    heading = ["map output, MiB", "block in a batch, KiB", "batches", "zerohop, GB/s", "plain write, GB/s",
+               "ratio (middle half)", "ratio of processor time"]
+    return markdown(heading, body)
+
+
 def gpu_memory(run, folder):
     """Exchanges with more and with less room in GPU memory."""
     rows = [row for row in run["rows"] if row["iteration"] > 0]
@@ -530,6 +548,7 @@ def main():
     page = page_file.read_text()
     for bench, draw in (
         ("host_job", host_job), ("host_memory", host_memory), ("host_fifth", host_fifth), ("growth", growth),
+        ("spill", spill),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
         ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),
         ("gpu_tpch", queries), ("gpu_memory", gpu_memory), ("host_link", host_link),

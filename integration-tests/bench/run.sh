@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Measures whole Spark jobs: run.sh host_job|growth [options]; --help after either lists them.
+# Measures whole Spark jobs: run.sh host_job|growth [options], and how fast map outputs go to
+# files: run.sh spill [options]; --help after any of them lists those.
 # Needs a built tree (mvn -B -q -DskipTests package) and memory for all clusters at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-bench="${1:?host_job or growth}"
+bench="${1:?host_job, growth or spill}"
 shift
 run_dir="$(mktemp -d "${TMPDIR:-/tmp}/zerohop-bench-XXXXXX")"
 child=
@@ -25,8 +26,11 @@ trap 'exit 143' TERM HUP
 commit="$(git rev-parse HEAD)"
 [ -z "$(git status --porcelain --untracked-files=no)" ] || commit="$commit-dirty"
 it=integration-tests/target
-"${JAVA_HOME:+$JAVA_HOME/bin/}java" -Xmx256m \
-  -cp "$(echo $it/zerohop-integration-tests-*.jar):$it/application-jars/*:$it/spark-home/conf:$it/spark-home/jars/*" \
+java_options=(-Xmx256m)
+# It runs Spark in its own process, where the others start clusters.
+[ "$bench" != spill ] || java_options=(-Xmx1g --add-opens=java.base/{java.lang,java.lang.invoke,java.io,java.net,java.nio,java.util,java.util.concurrent,sun.nio.ch,sun.util.calendar}=ALL-UNNAMED)
+"${JAVA_HOME:+$JAVA_HOME/bin/}java" "${java_options[@]}" \
+  -cp "$(echo $it/zerohop-integration-tests-*.jar):$(echo plugin/target/zerohop-spark-*.jar):$it/application-jars/*:$it/spark-home/conf:$it/spark-home/jars/*" \
   io.zerohop.bench.Bench "$bench" --commit "$commit" --project "$PWD" --run-dir "$run_dir" "$@" &
 child=$!
 wait "$child"

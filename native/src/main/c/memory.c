@@ -106,6 +106,11 @@ ZH_JNI(jint, Memory, populate)(JNIEnv *env, jclass type, jlong address, jlong by
   return result == 0 ? 0 : errno;
 }
 
+ZH_JNI(jobject, Memory, view)(JNIEnv *env, jclass type, jlong address, jint bytes) {
+  (void)type;
+  return (*env)->NewDirectByteBuffer(env, zh_pointer(address), bytes);
+}
+
 struct zh_copy {
   uint64_t source;
   uint64_t destination;

@@ -4,11 +4,11 @@ import io.zerohop.cluster.ClusterException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 
-/** The job benchmarks: whole Spark jobs on real clusters, contenders in turns. */
+/** The benchmarks: whole Spark jobs on real clusters, contenders in turns, and what spills. */
 @Command(
     name = "run.sh",
-    subcommands = {HostJob.class, Growth.class},
-    description = "Measures whole Spark jobs and writes JSON; plot.py draws it.")
+    subcommands = {HostJob.class, Growth.class, Spill.class},
+    description = "Measures and writes JSON; plot.py draws it.")
 public final class Bench {
   private Bench() {}
 

@@ -5,6 +5,8 @@ import io.zerohop.shuffle.fetch.ExtentInputStream;
 import io.zerohop.shuffle.fetch.ExtentList;
 import io.zerohop.shuffle.fetch.HostLanding;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.Queue;
@@ -43,17 +45,33 @@ public final class MapOutputLease implements AutoCloseable {
     return output.partitions();
   }
 
-  /** What of it is not as it was written, as far as checksums say; null if all is well. */
-  public String damage() {
+  /**
+   * Makes sure that it is as it was written, as far as checksums say.
+   *
+   * @throws DamagedOutputException if it is not
+   */
+  public void checkIntact() {
     checkOpen();
-    return output.damage();
+    refuse(output.damage());
+  }
+
+  /** The same for its entry alone, for those who let the blocks' checksums go along. */
+  public void checkEntry() {
+    checkOpen();
+    refuse(output.entryDamage());
+  }
+
+  private void refuse(final String damage) {
+    if (damage != null) {
+      throw new DamagedOutputException(output.shuffleId(), output.mapId(), damage);
+    }
   }
 
   /** Bytes of a block; 0 if it is empty. */
   public long bytes(final int partition) {
     checkOpen();
     final long[] bytes = {0};
-    output.forEachExtent(partition, (address, length, tier) -> bytes[0] += length);
+    output.forEachExtent(partition, (extent, memory) -> bytes[0] += extent.length());
     return bytes[0];
   }
 
@@ -80,8 +98,35 @@ public final class MapOutputLease implements AutoCloseable {
     final ExtentList extents = new ExtentList();
     output.forEachExtent(
         partition,
-        (address, length, tier) -> extents.add(address, length, !devices.hostAccessible(tier)));
+        (extent, memory) ->
+            extents.add(extent.address(memory), extent.length(), !isReachable(memory)));
     return extents;
+  }
+
+  private boolean isReachable(final SegmentMemory memory) {
+    return devices.hostAccessible(SegmentIds.tier(memory.id()));
+  }
+
+  /** Whether the host reads all of it where it lies. */
+  public boolean isInHostMemory() {
+    checkOpen();
+    return output.regions().stream().allMatch(region -> isReachable(region.memory()));
+  }
+
+  /** Takes one extent and the checksum that it was written with, if it has one. */
+  @FunctionalInterface
+  public interface SummedConsumer {
+    void extent(long address, int length, boolean summed, int crc32c);
+  }
+
+  /** Gives the extents of a block, in order; only if the output {@link #isInHostMemory}. */
+  public void forEachSummedExtent(final int partition, final SummedConsumer consumer) {
+    checkOpen();
+    output.forEachExtent(
+        partition,
+        (extent, memory) ->
+            consumer.extent(
+                extent.address(memory), extent.length(), extent.checked(), extent.checksum()));
   }
 
   /** A stream over a block that reads straight from memory; fails once the lease is closed. */

@@ -28,6 +28,7 @@ final class StoredBlocks implements ColdStorage, StagedTransport {
       throw new IOException("No space left on device");
     }
     storing.incrementAndGet();
+    output.checkIntact();
     final byte[][] blocks = new byte[output.partitions()][];
     for (int partition = 0; partition < blocks.length; partition++) {
       try (InputStream in = output.stream(partition)) {

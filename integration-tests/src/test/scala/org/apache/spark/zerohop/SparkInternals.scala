@@ -4,10 +4,14 @@ import scala.annotation.tailrec
 import scala.concurrent.Await
 import scala.concurrent.duration._
 
+import io.zerohop.spark.staged.MapOutputFiles
 import org.apache.spark.{MapOutputTrackerMaster, ShuffleDependency, SparkContext, SparkEnv}
+import org.apache.spark.network.buffer.ManagedBuffer
 import org.apache.spark.rdd.RDD
 import org.apache.spark.scheduler.ExecutorDecommissionInfo
 import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
+import org.apache.spark.shuffle.IndexShuffleBlockResolver
+import org.apache.spark.storage.ShuffleBlockId
 
 /** The only place where the tests reach into what Spark keeps to itself. */
 object SparkInternals {
@@ -64,6 +68,22 @@ object SparkInternals {
 
   /** Waits until listeners have seen every event so far. */
   def awaitListeners(sc: SparkContext): Unit = sc.listenerBus.waitUntilEmpty(30000)
+
+  /** Files of map outputs in this process's local directories. */
+  def mapOutputFiles: MapOutputFiles = new MapOutputFiles(resolver)
+
+  /** A block as it is in such a file. */
+  def storedBlock(id: ShuffleBlockId): ManagedBuffer = resolver.getBlockData(id)
+
+  /** What a block was before it was compressed and encrypted. */
+  def plainBytes(id: ShuffleBlockId, stored: ManagedBuffer): Array[Byte] = {
+    val in = SparkEnv.get.serializerManager.wrapStream(id, stored.createInputStream())
+    try in.readAllBytes()
+    finally in.close()
+  }
+
+  private def resolver: IndexShuffleBlockResolver =
+    SparkEnv.get.shuffleManager.shuffleBlockResolver.asInstanceOf[IndexShuffleBlockResolver]
 
   private def backend(sc: SparkContext): CoarseGrainedSchedulerBackend =
     sc.schedulerBackend.asInstanceOf[CoarseGrainedSchedulerBackend]

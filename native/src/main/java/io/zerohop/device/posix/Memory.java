@@ -1,5 +1,7 @@
 package io.zerohop.device.posix;
 
+import java.nio.ByteBuffer;
+
 /**
  * Shared memory that lives as long as a descriptor or a mapping of it does ({@code memfd}).
  *
@@ -37,6 +39,12 @@ public final class Memory {
 
   /** Takes all write faults of a mapped range at once; 0, or the errno if the kernel will not. */
   public static native int populate(long address, long bytes);
+
+  /**
+   * The bytes at an address as a buffer, for calls that take no address. It holds nothing: who uses
+   * it sees to it that they stay mapped.
+   */
+  public static native ByteBuffer view(long address, int bytes);
 
   /**
    * Makes {@code count} copies one after another. {@code list} is the address of as many (source,

@@ -1,5 +1,6 @@
 package io.zerohop.spark.staged;
 
+import io.zerohop.device.ZerohopException;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -37,12 +38,15 @@ final class LocalDirs {
    *
    * @param what is written, for messages
    * @throws IOException if none does; it says why, for each
+   * @throws ZerohopException if what is written cannot be read
    */
   static <T> T firstThatWorks(final String what, final Usual<T> usual, final Other<T> other)
       throws IOException {
     final IOException failure;
     try {
       return usual.write();
+    } catch (final ZerohopException e) {
+      throw e; // Of what is to be written, so no other directory would do.
     } catch (final Exception e) {
       // Scala throws what it does not declare.
       failure =
@@ -57,6 +61,8 @@ final class LocalDirs {
         final T written = other.write(dir);
         say(what, dir, failure);
         return written;
+      } catch (final ZerohopException e) {
+        throw e;
       } catch (final Exception e) {
         failure.addSuppressed(new IOException(dir + ": " + e, e));
       }

@@ -125,21 +125,37 @@ public final class MapOutputFiles implements ColdStorage {
   public long[] write(
       final int shuffleId, final long mapId, final int partitions, final PartitionBytes source)
       throws IOException {
+    return write(
+        shuffleId,
+        mapId,
+        partitions,
+        (file, lengths, checksums) -> fill(file, shuffleId, mapId, source, lengths, checksums));
+  }
+
+  /** Writes a data file, and each partition's length and checksum into the arrays of zeros. */
+  @FunctionalInterface
+  private interface DataFile {
+    void write(File file, long[] lengths, int[] checksums) throws IOException;
+  }
+
+  private long[] write(
+      final int shuffleId, final long mapId, final int partitions, final DataFile data)
+      throws IOException {
     return LocalDirs.firstThatWorks(
         "map output " + mapId + " of shuffle " + shuffleId,
-        () -> writeWhereSparkLooks(shuffleId, mapId, partitions, source),
-        dir -> writeElsewhere(dir, shuffleId, mapId, partitions, source));
+        () -> writeWhereSparkLooks(shuffleId, mapId, partitions, data),
+        dir -> writeElsewhere(dir, shuffleId, mapId, partitions, data));
   }
 
   private long[] writeWhereSparkLooks(
-      final int shuffleId, final long mapId, final int partitions, final PartitionBytes source)
+      final int shuffleId, final long mapId, final int partitions, final DataFile data)
       throws IOException {
     final File temporary = index.createTempFile(index.getDataFile(shuffleId, mapId));
     boolean done = false;
     try {
       final long[] lengths = new long[partitions];
       final int[] checksums = new int[partitions];
-      fill(temporary, shuffleId, mapId, source, lengths, checksums);
+      data.write(temporary, lengths, checksums);
       index.writeMetadataFileAndCommit(shuffleId, mapId, lengths, new long[0], temporary);
       keep(shuffleId, mapId, new OutputFile(checksums, null));
       done = true;
@@ -158,13 +174,13 @@ public final class MapOutputFiles implements ColdStorage {
       final int shuffleId,
       final long mapId,
       final int partitions,
-      final PartitionBytes source)
+      final DataFile data)
       throws IOException {
     final long[] lengths = new long[partitions];
     final OutputFile file = new OutputFile(new int[partitions], dir);
     boolean done = false;
     try {
-      fill(file.data(shuffleId, mapId), shuffleId, mapId, source, lengths, file.checksums());
+      data.write(file.data(shuffleId, mapId), lengths, file.checksums());
       file.writeIndex(shuffleId, mapId, lengths);
       keep(shuffleId, mapId, file);
       done = true;
@@ -176,7 +192,6 @@ public final class MapOutputFiles implements ColdStorage {
     }
   }
 
-  /** Writes the data file, and each partition's length and checksum into the arrays. */
   private void fill(
       final File file,
       final int shuffleId,
@@ -217,15 +232,31 @@ public final class MapOutputFiles implements ColdStorage {
       throws IOException {
     synchronized (writing[Math.floorMod(31 * shuffleId + Long.hashCode(mapId), WRITERS)]) {
       if (!holds(shuffleId, mapId)) {
-        final NativeBytes bytes = new NativeBytes();
-        write(
-            shuffleId,
-            mapId,
-            output.partitions(),
-            (partition, out) ->
-                copyExtents(consumer -> output.forEachExtent(partition, consumer), bytes, out));
+        if (output.isInHostMemory() && isPlain()) {
+          write(
+              shuffleId,
+              mapId,
+              output.partitions(),
+              (file, lengths, sums) -> bytes.add(ExtentFile.write(file, output, lengths, sums)));
+        } else {
+          output.checkIntact(); // Its checksums are not those of what goes into the file.
+          final NativeBytes copier = new NativeBytes();
+          write(
+              shuffleId,
+              mapId,
+              output.partitions(),
+              (partition, out) ->
+                  copyExtents(consumer -> output.forEachExtent(partition, consumer), copier, out));
+        }
       }
     }
+  }
+
+  /** Whether files hold blocks as they are, by Spark's settings. */
+  private static boolean isPlain() {
+    final SparkEnv env = SparkEnv.get();
+    return !env.conf().getBoolean("spark.shuffle.compress", true)
+        && !env.serializerManager().encryptionEnabled();
   }
 
   /** Copies every extent that {@code extents} names to a stream. */

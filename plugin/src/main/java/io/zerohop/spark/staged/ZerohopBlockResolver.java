@@ -1,5 +1,6 @@
 package io.zerohop.spark.staged;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.MapOutputLease;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StoredOutput;
@@ -108,7 +109,6 @@ public final class ZerohopBlockResolver
     final int registration = memory.registration(shuffleId);
     try (MapOutputLease output = memory.lease(shuffleId, mapId)) {
       if (output != null) {
-        checkIntact(shuffleId, mapId, output);
         files.store(shuffleId, mapId, output);
         if (memory.registration(shuffleId) != registration) {
           files.drop(shuffleId, mapId); // The shuffle ended meanwhile.
@@ -122,16 +122,6 @@ public final class ZerohopBlockResolver
               + shuffleId
               + " to Spark's local directories (spark.local.dir)",
           e);
-    }
-  }
-
-  /** A file's checksums are those of what goes into it, so damage must not. */
-  private static void checkIntact(
-      final int shuffleId, final long mapId, final MapOutputLease output) throws IOException {
-    final String damage = output.damage();
-    if (damage != null) {
-      throw new IOException(
-          "map output " + mapId + " of shuffle " + shuffleId + " is damaged in memory: " + damage);
     }
   }
 
@@ -162,7 +152,7 @@ public final class ZerohopBlockResolver
   public List<Tuple2<BlockId, ManagedBuffer>> getMigrationBlocks(final ShuffleBlockInfo info) {
     try {
       ensureFile(info.shuffleId(), info.mapId());
-    } catch (final UncheckedIOException e) {
+    } catch (final UncheckedIOException | ZerohopException e) {
       // Spark takes an empty list for "nothing to migrate"; an exception would end its thread.
       LOG.warn("Map output {} of shuffle {} stays here", info.mapId(), info.shuffleId(), e);
       return List$.MODULE$.empty();

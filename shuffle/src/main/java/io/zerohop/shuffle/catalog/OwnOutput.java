@@ -1,9 +1,7 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.shuffle.pool.Region;
-import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
-import io.zerohop.shuffle.pool.Tier;
 import java.util.List;
 
 /**
@@ -50,36 +48,28 @@ public final class OwnOutput {
     return partitions;
   }
 
-  /** Takes one extent and where it lies. */
+  /** Takes one extent: what its entry says of it, and the segment that it lies in. */
   @FunctionalInterface
-  public interface TieredConsumer {
-    void extent(long address, int length, Tier tier);
+  public interface ExtentVisitor {
+    void extent(EntryCursor extent, SegmentMemory memory);
   }
 
   /** Gives the extents of a block, in order. Callers hold the output, see {@link #retain}. */
-  public void forEachExtent(final int partition, final TieredConsumer consumer) {
+  public void forEachExtent(final int partition, final ExtentVisitor visitor) {
     final EntryCursor cursor = new EntryCursor();
     chunk.open(entryOffset, entryBytes, cursor);
     for (int batch = 0; batch < regions.size(); batch++) {
       if (cursor.extent(batch, partition)) {
-        final SegmentMemory memory = regions.get(batch).memory();
-        consumer.extent(cursor.address(memory), cursor.length(), SegmentIds.tier(memory.id()));
+        visitor.extent(cursor, regions.get(batch).memory());
       }
     }
   }
 
-  /** The same with where each lies and its checksum. Callers hold the output. */
-  public void forEachPlace(final int partition, final PlacedExtent consumer) {
-    final EntryCursor cursor = new EntryCursor();
-    chunk.open(entryOffset, entryBytes, cursor);
-    for (int batch = 0; batch < regions.size(); batch++) {
-      if (cursor.extent(batch, partition)) {
-        final SegmentMemory memory = regions.get(batch).memory();
-        cursor.address(memory); // Checks that it lies within.
-        consumer.extent(
-            memory, cursor.offset(), cursor.length(), cursor.checked(), cursor.checksum());
-      }
-    }
+  /** What is damaged if its entry is; null if that is well. Callers hold the output. */
+  public String entryDamage() {
+    return chunk.isIntact(entryOffset, entryBytes)
+        ? null
+        : "its entry in segment " + chunk.region().memory().id();
   }
 
   /**
@@ -87,8 +77,9 @@ public final class OwnOutput {
    * all is well. Blocks of GPU memory have none. Callers hold the output.
    */
   public String damage() {
-    if (!chunk.isIntact(entryOffset, entryBytes)) {
-      return "its entry in segment " + chunk.region().memory().id();
+    final String ofEntry = entryDamage();
+    if (ofEntry != null) {
+      return ofEntry;
     }
     final EntryCursor cursor = new EntryCursor();
     chunk.open(entryOffset, entryBytes, cursor);

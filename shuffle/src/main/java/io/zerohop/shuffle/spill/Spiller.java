@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.DamagedOutputException;
 import io.zerohop.shuffle.MapOutputLease;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.NodeStats;
@@ -303,11 +304,15 @@ public final class Spiller implements AutoCloseable {
     final ColdStorage storage = config.coldStorage();
     final long start = System.nanoTime();
     try (MapOutputLease lease = leases.apply(output)) {
-      if (lease == null || isDamaged(output, lease)) {
+      if (lease == null) {
         return false;
       }
       storage.store(output.shuffleId(), output.mapId(), lease);
       storageFailed = false;
+    } catch (final DamagedOutputException e) {
+      immovable.add(output);
+      LOG.error("It is not moved to a file: {}", e.getMessage());
+      return false;
     } catch (final ZerohopException e) {
       throw e; // Of this output's memory, not of the storage.
     } catch (final Exception e) {
@@ -322,16 +327,6 @@ public final class Spiller implements AutoCloseable {
     fileCounters.add(bytes, System.nanoTime() - start);
     say(output, Tier.HOST);
     return true;
-  }
-
-  /** Damage must not get a new checksum, by which it would look right. */
-  private boolean isDamaged(final OwnOutput output, final MapOutputLease lease) {
-    final String damage = lease.damage();
-    if (damage != null) {
-      immovable.add(output);
-      LOG.error("{} is damaged in memory and is not moved to a file: {}", name(output), damage);
-    }
-    return damage != null;
   }
 
   private boolean canStore() {

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.fetch.ExtentList;
 import io.zerohop.shuffle.fetch.HostLanding;
@@ -76,21 +77,21 @@ final class ServedLease {
         }
       }
       if (output != null && partition >= 0 && partition < output.partitions()) {
-        output.forEachPlace(partition, this::add);
+        output.forEachExtent(partition, this::add);
       }
       extents.endBlock();
     }
   }
 
-  private void add(
-      final SegmentMemory memory,
-      final long offset,
-      final int length,
-      final boolean checked,
-      final int checksum) {
+  private void add(final EntryCursor extent, final SegmentMemory memory) {
     final boolean far = SegmentIds.tier(memory.id()) == Tier.DEVICE;
-    extents.add(far ? 0 : memory.id(), offset, length, checked, checksum);
-    places.add(memory.address() + offset, length, far);
+    extents.add(
+        far ? 0 : memory.id(),
+        extent.offset(),
+        extent.length(),
+        extent.checked(),
+        extent.checksum());
+    places.add(extent.address(memory), extent.length(), far);
   }
 
   /** What the reader is told. */
