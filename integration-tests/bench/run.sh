@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Measures whole Spark jobs: run.sh host_job|growth [options]; --help after either lists them.
+# Measures whole Spark jobs, and what UCX has between two nodes of one machine:
+# run.sh host_job|growth|ucx_get [options]; --help after any lists them.
 # Needs a built tree (mvn -B -q -DskipTests package) and memory for all clusters at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-bench="${1:?host_job or growth}"
+bench="${1:?host_job, growth or ucx_get}"
 shift
 run_dir="$(mktemp -d "${TMPDIR:-/tmp}/zerohop-bench-XXXXXX")"
 child=

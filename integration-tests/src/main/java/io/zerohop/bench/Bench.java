@@ -7,7 +7,7 @@ import picocli.CommandLine.Command;
 /** The job benchmarks: whole Spark jobs on real clusters, contenders in turns. */
 @Command(
     name = "run.sh",
-    subcommands = {HostJob.class, Growth.class},
+    subcommands = {HostJob.class, Growth.class, UcxGet.class},
     description = "Measures whole Spark jobs and writes JSON; plot.py draws it.")
 public final class Bench {
   private Bench() {}
