@@ -10,7 +10,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -67,6 +69,32 @@ public final class SparkApplication implements AutoCloseable {
       throws IOException {
     final ProcessBuilder builder = new ProcessBuilder(home.command(submission));
     builder.environment().putAll(home.environment());
+    return start(name, home, builder, log);
+  }
+
+  /** Submits an application on one of two nodes, at whose address its executors find it. */
+  public static SparkApplication start(
+      final String name,
+      final SparkHome home,
+      final Node node,
+      final Submission submission,
+      final Path log)
+      throws IOException {
+    final Map<String, String> conf = new HashMap<>(submission.conf());
+    conf.put("spark.driver.host", node.address());
+    conf.put("spark.driver.bindAddress", node.address());
+    final ProcessBuilder builder =
+        new ProcessBuilder(node.command(home.command(submission.with(conf))));
+    // What this process was started with is about a driver of its own, if about anything.
+    builder.environment().keySet().removeIf(key -> key.startsWith("SPARK_"));
+    builder.environment().putAll(home.environment());
+    builder.environment().put("SPARK_LOCAL_IP", node.address());
+    return start(name, home, builder, log);
+  }
+
+  private static SparkApplication start(
+      final String name, final SparkHome home, final ProcessBuilder builder, final Path log)
+      throws IOException {
     builder.directory(home.root().toFile());
     builder.redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
     return new SparkApplication(name, home.root(), log, builder.start());

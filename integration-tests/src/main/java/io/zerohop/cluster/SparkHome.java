@@ -65,26 +65,42 @@ public final class SparkHome {
 
   /** The command line that submits an application and stays for as long as its driver runs. */
   public List<String> command(final Submission submission) {
-    final List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of(JavaModuleOptions.defaultModuleOptionArray()));
-    command.add("-Xmx" + submission.driverMemory());
-    command.add("-cp");
-    command.add(driverClassPath(submission.classPath()));
-    command.add(SUBMIT_CLASS);
-    command.addAll(List.of("--master", submission.master(), "--class", submission.mainClass()));
+    final List<String> words =
+        new ArrayList<>(
+            List.of("--master", submission.master(), "--class", submission.mainClass()));
     final Map<String, String> conf = new TreeMap<>(submission.conf());
     if (!submission.classPath().isEmpty()) {
       final String extra = joined(submission.classPath(), File.pathSeparator);
       conf.put("spark.driver.extraClassPath", extra);
       conf.put("spark.executor.extraClassPath", extra);
     }
-    conf.forEach((key, value) -> command.addAll(List.of("--conf", key + "=" + value)));
+    conf.forEach((key, value) -> words.addAll(List.of("--conf", key + "=" + value)));
     if (!submission.jars().isEmpty()) {
-      command.addAll(List.of("--jars", joined(submission.jars(), ",")));
+      words.addAll(List.of("--jars", joined(submission.jars(), ",")));
     }
-    command.add(submission.applicationJar().toAbsolutePath().toString());
-    command.addAll(submission.arguments());
+    words.add(submission.applicationJar().toAbsolutePath().toString());
+    words.addAll(submission.arguments());
+    return javaCommand(
+        List.of("-Xmx" + submission.driverMemory()), submission.classPath(), SUBMIT_CLASS, words);
+  }
+
+  /**
+   * The command line that starts a program with Spark's jars and what they need of Java.
+   *
+   * @param options of the JVM
+   * @param classPath what comes before Spark's jars
+   */
+  public List<String> javaCommand(
+      final List<String> options,
+      final List<Path> classPath,
+      final String mainClass,
+      final List<String> arguments) {
+    final List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of(JavaModuleOptions.defaultModuleOptionArray()));
+    command.addAll(options);
+    command.addAll(List.of("-cp", driverClassPath(classPath), mainClass));
+    command.addAll(arguments);
     return command;
   }
 

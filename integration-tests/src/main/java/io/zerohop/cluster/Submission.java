@@ -34,4 +34,10 @@ public record Submission(
     conf = Map.copyOf(conf);
     arguments = List.copyOf(arguments);
   }
+
+  /** The same with another configuration. */
+  Submission with(final Map<String, String> other) {
+    return new Submission(
+        master, mainClass, applicationJar, jars, classPath, driverMemory, other, arguments);
+  }
 }

@@ -25,7 +25,7 @@ public final class ResultFile {
   private ResultFile() {}
 
   /** Writes the rows. */
-  static void write(final Path file, final List<Row> rows) throws IOException {
+  public static void write(final Path file, final List<Row> rows) throws IOException {
     Files.write(file, rows.stream().map(ResultFile::line).sorted().toList());
   }
 

@@ -50,6 +50,8 @@ final class ExecutorMetrics implements Source {
     gauge("pool.segments", node, NodeStats::segments);
     gauge("leases.open", node, NodeStats::openLeases);
     gauge("peers", node, NodeStats::peers);
+    final Gauge<Integer> port = () -> node.location().port();
+    registry.gauge("control.port", () -> port);
   }
 
   /** Adds the gauge of the executor's blocks in files. */

@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 import java.time.Duration
 
 import io.zerohop.cluster.{SparkApplication, SparkHome}
+import io.zerohop.spark.support.{Facts, ScenarioServer}
 
 /** A submitted [[GpuTestApp]], which is asked for scenarios by name. */
 final class GpuApplication private (application: SparkApplication, val log: Path)
@@ -19,7 +20,7 @@ final class GpuApplication private (application: SparkApplication, val log: Path
   /** What it has logged so far. */
   def logged: String = Files.readString(log)
 
-  private def awaitReady(): Unit = assert(application.answer(StartLimit) == GpuTestApp.Ready)
+  private def awaitReady(): Unit = assert(application.answer(StartLimit) == ScenarioServer.Ready)
 
   override def close(): Unit = application.close()
 }

@@ -1,5 +1,7 @@
 package io.zerohop.spark.gpu
 
+import io.zerohop.spark.support.Facts
+
 /** Whatever happens in the middle of a shuffle on the GPU, the answer stays that of the CPU. */
 class GpuFaultSuite extends GpuSuite {
   // Small, so that a map task packs often and a reduce task reads window by window.

@@ -1,5 +1,7 @@
 package io.zerohop.spark.gpu
 
+import io.zerohop.spark.support.Facts
+
 /** What Spark SQL asks of exchanges on the GPU, with adaptive execution and without. */
 class GpuQuerySuite extends GpuSuite {
 

@@ -1,5 +1,7 @@
 package io.zerohop.spark.gpu
 
+import io.zerohop.spark.support.Facts
+
 /** Settings that change the way of a shuffle, and no answer; an application each. */
 class GpuSettingsSuite extends GpuSuite {
   private var chosen = Map.empty[String, String]

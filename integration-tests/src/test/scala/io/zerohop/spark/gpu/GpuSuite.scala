@@ -1,5 +1,6 @@
 package io.zerohop.spark.gpu
 
+import io.zerohop.spark.support.Facts
 import org.scalatest.{BeforeAndAfterAll, Canceled, Outcome}
 import org.scalatest.funsuite.AnyFunSuite
 

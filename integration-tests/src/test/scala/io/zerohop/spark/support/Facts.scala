@@ -1,4 +1,4 @@
-package io.zerohop.spark.gpu
+package io.zerohop.spark.support
 
 import scala.jdk.CollectionConverters._
 
@@ -6,6 +6,8 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 /** What a scenario has seen, by name, as one line of JSON between application and suite. */
 final class Facts private (json: JsonNode) {
+  def has(name: String): Boolean = json.has(name)
+
   def flag(name: String): Boolean = value(name).booleanValue
 
   def number(name: String): Long = value(name).longValue

@@ -1,0 +1,62 @@
+package io.zerohop.spark.nodes
+
+import java.nio.file.{Path, Paths}
+
+import scala.jdk.CollectionConverters._
+
+import io.zerohop.spark.support.{Cluster, PathBytes, ScenarioServer}
+import io.zerohop.workload.{ResultFile, TpchData, Workload}
+import org.apache.spark.{SparkConf, SparkException}
+
+/** The driver program of the tests on two nodes; a question is a scenario and its arguments. */
+object NodesTestApp {
+
+  /** @param args folder for what a hung wait leaves behind, and the number of executors */
+  def main(args: Array[String]): Unit = {
+    System.setProperty("zerohop.test.target", args(0))
+    val conf = new SparkConf
+    val app = new NodesTestApp(
+      new Cluster(args(1).toInt, conf.getAll.toMap, Some(conf.get("spark.master"))))
+    ScenarioServer.serve(question => app.answer(question.split(' ').toSeq))
+  }
+}
+
+final class NodesTestApp(cluster: Cluster) {
+
+  def answer(question: Seq[String]): Map[String, Any] = question match {
+    case Seq("application") => Map("id" -> cluster.sc.applicationId)
+    case Seq("transfer", middle) => transfer(Paths.get(middle))
+    case Seq("settle") => settle()
+    case Seq("tables", folder) =>
+      TpchData.register(cluster.spark, folder)
+      Map.empty
+    case Seq("query", name, file) => query(name, Paths.get(file))
+    case Seq("gauge", name) => cluster.gauges(name)
+  }
+
+  /** Right, wrong or failed, which for a fault is allowed if Spark says why. */
+  private def transfer(middle: Path): Map[String, Any] =
+    try {
+      val (rows, seen) = cluster.counted("transfer")(Transfer.rows(cluster.sc, middle))
+      val outcome = if (rows == Transfer.expected) "right" else "wrong"
+      Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ bytes(seen)
+    } catch { case e: SparkException => Map("outcome" -> "failed", "message" -> e.getMessage) }
+
+  /** As if nothing had happened: all executors work, and none holds anything. */
+  private def settle(): Map[String, Any] = {
+    cluster.awaitExecutors()
+    cluster.assertNothingHeld()
+    Map.empty
+  }
+
+  private def query(name: String, file: Path): Map[String, Any] = {
+    val workload = Workload.named(name)
+    workload.settings.asScala.foreach(cluster.spark.sql(_))
+    val (rows, seen) = cluster.counted(name)(cluster.spark.sql(workload.query).collectAsList())
+    ResultFile.write(file, rows)
+    bytes(seen) + ("rows" -> rows.size)
+  }
+
+  private def bytes(seen: PathBytes): Map[String, Any] =
+    NodePaths.All.map(path => s"${path}_bytes" -> seen.bytes(path)).toMap
+}

@@ -1,0 +1,58 @@
+package io.zerohop.spark.nodes
+
+import io.zerohop.spark.faults.Soak
+
+/**
+ * Somebody connects to the port at which executors of other nodes ask, who does not belong to the
+ * application: he gets nothing, and breaks nothing.
+ */
+class StrangerSuite extends NodesSuite {
+  private val ControlPort = "control.port"
+  private val Secret = "the secret of this test"
+
+  override protected def settings: Map[String, String] = Map(
+    "spark.authenticate" -> "true",
+    "spark.authenticate.secret" -> Secret)
+
+  test("another secret") {
+    withControlPort("another secret at the control port") { (app, port) =>
+      val at = Seq(app.nodes.first.address, port.toString)
+      def introduced(secret: String*) =
+        app.stranger(app.nodes.second, (at :+ Stranger.Secret) ++ secret: _*)
+      // Or else nobody could be refused for his secret.
+      assert(introduced(Secret) === Stranger.Admitted)
+      assert(introduced("another one").startsWith(Stranger.Refused))
+      assert(introduced().startsWith(Stranger.Refused))
+    }
+  }
+
+  test("garbage") {
+    withControlPort("garbage at the control port") { (app, port) =>
+      app.stranger(app.nodes.second, app.nodes.first.address, port.toString, Stranger.Garbage)
+    }
+  }
+
+  /** An executor's port, as its metrics have it; none until they do. */
+  private def controlPort(app: NodesApplication, executor: String): Option[Int] = {
+    val ports = app.ask(s"gauge $ControlPort")
+    if (ports.has(executor)) Some(ports.number(executor).toInt) else None
+  }
+
+  /** In the middle of a transfer; the same executors go on, and so does the transfer. */
+  private def withControlPort(fault: String)(visit: (NodesApplication, Int) => Unit): Unit =
+    Soak.repeat(fault) { run =>
+      onNodes { app =>
+        app.transfer() // Executors that never shuffled have no port.
+        val before = app.executors(app.nodes.first)
+        val executor = before.keys.toSeq.sorted.apply(run % before.size)
+        val port = controlPort(app, executor)
+        assert(port.exists(_ > 0), "executors serve other nodes")
+        val facts = app.transferStruck(visit(app, port.get))
+        assertRight(facts)
+        assert(facts.number("failed_tasks") === 0, facts)
+        assert(app.executors(app.nodes.first) === before)
+        assertGoodAsNew(app)
+        failedTasks(facts)
+      }
+    }
+}

@@ -1,0 +1,57 @@
+package io.zerohop.spark.nodes
+
+import java.nio.file.Path
+import java.util.Random
+import java.util.zip.CRC32
+
+import io.zerohop.spark.faults.Fault
+import org.apache.spark.{HashPartitioner, SparkContext}
+
+/**
+ * A shuffle of 64 MiB that no compression makes smaller, in blocks of 1 MiB, whose rows are known
+ * beforehand.
+ */
+object Transfer {
+  private val Maps = 8
+  private val Reducers = 8
+  private val Records = 2048
+  private val PayloadBytes = 32 << 10
+
+  /** After so many records a reduce task says that it is in the middle. */
+  private val Middle = Records / Reducers / 4
+
+  /** Id and checksum of a record. */
+  type Row = (Int, Long)
+
+  /** Every row, by id. */
+  lazy val expected: Seq[Row] = (0 until Records).map(id => (id, checksum(payload(id))))
+
+  /** @param middle a file that the first reduce task makes which is in the middle of its records */
+  def rows(sc: SparkContext, middle: Path): Seq[Row] = {
+    val fault = Fault(middle.toString)
+    sc.parallelize(0 until Records, Maps)
+      .map(id => (id, payload(id)))
+      .partitionBy(new HashPartitioner(Reducers))
+      .mapPartitions { records =>
+        records.zipWithIndex.map { case ((id, bytes), index) =>
+          if (index == Middle) fault.once("")(())
+          (id, checksum(bytes))
+        }
+      }
+      .collect()
+      .sorted
+      .toSeq
+  }
+
+  private def payload(id: Int): Array[Byte] = {
+    val bytes = new Array[Byte](PayloadBytes)
+    new Random(id).nextBytes(bytes)
+    bytes
+  }
+
+  private def checksum(bytes: Array[Byte]): Long = {
+    val sum = new CRC32
+    sum.update(bytes)
+    sum.getValue
+  }
+}
