@@ -15,11 +15,11 @@ import scala.util.Using
 
 import io.zerohop.device.exchange.ExchangeException
 import io.zerohop.shuffle.transport.ControlService
-import io.zerohop.spark.control.SparkControlChannel
-import org.apache.spark.{SecurityManager, SparkConf}
+import org.apache.spark.SparkConf
 import org.apache.spark.network.TransportContext
 import org.apache.spark.network.netty.SparkTransportConf
 import org.apache.spark.network.server.NoOpRpcHandler
+import org.apache.spark.zerohop.SparkInternals
 
 /**
  * A program that connects to a port of an executor and does not belong to its application.
@@ -65,9 +65,7 @@ object Stranger {
     val mac = Mac.getInstance("HmacSHA256")
     mac.init(new SecretKeySpec(secret.getBytes(UTF_8), "HmacSHA256"))
     val key = mac.doFinal("zerohop segment exchange".getBytes(UTF_8))
-    val conf = new SparkConf
-    val own = new SparkControlChannel(
-      conf, new SecurityManager(conf), null, key, Silent, Duration.ofMillis(Limit))
+    val own = SparkInternals.controlChannel(key, Silent, Duration.ofMillis(Limit))
     try {
       own.connect(host, port, Duration.ofMillis(Limit)).close()
       Admitted

@@ -1,11 +1,16 @@
 package org.apache.spark.zerohop
 
+import java.time.Duration
+
 import scala.annotation.tailrec
 import scala.concurrent.Await
 import scala.concurrent.duration._
 
+import io.zerohop.shuffle.transport.ControlService
+import io.zerohop.spark.control.SparkControlChannel
 import io.zerohop.spark.staged.MapOutputFiles
-import org.apache.spark.{MapOutputTrackerMaster, ShuffleDependency, SparkContext, SparkEnv}
+import org.apache.spark.{MapOutputTrackerMaster, SecurityManager, ShuffleDependency}
+import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 import org.apache.spark.network.buffer.ManagedBuffer
 import org.apache.spark.rdd.RDD
 import org.apache.spark.scheduler.ExecutorDecommissionInfo
@@ -15,6 +20,15 @@ import org.apache.spark.storage.ShuffleBlockId
 
 /** The only place where the tests reach into what Spark keeps to itself. */
 object SparkInternals {
+
+  /** A control channel of a process that is no executor. */
+  def controlChannel(
+      secret: Array[Byte],
+      service: ControlService,
+      limit: Duration): SparkControlChannel = {
+    val conf = new SparkConf
+    new SparkControlChannel(conf, new SecurityManager(conf), null, secret, service, limit)
+  }
 
   /** Ids of the executors that are registered now. */
   def executorIds(sc: SparkContext): Seq[String] = backend(sc).getExecutorIds()
