@@ -50,7 +50,7 @@ final class ExecutorMetrics implements Source {
     gauge("pool.segments", node, NodeStats::segments);
     gauge("leases.open", node, NodeStats::openLeases);
     gauge("peers", node, NodeStats::peers);
-    final Gauge<Integer> port = () -> node.location().port();
+    final Gauge<Long> port = () -> (long) node.location().port();
     registry.gauge("control.port", () -> port);
   }
 
