@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** What all job benchmarks can be told. */
@@ -68,23 +69,16 @@ final class BenchOptions {
       description = "the JSON to write (default: docs/measurements/BENCH.json)")
   private Path out;
 
-  @Option(names = "--commit", hidden = true, required = true)
-  private String commit;
-
-  @Option(names = "--project", hidden = true, required = true)
-  private Path project;
-
-  @Option(names = "--run-dir", hidden = true, required = true)
-  private Path run;
+  @Mixin private RunOptions run;
 
   /** A testbed with folders of its own; {@code part} names them apart. */
   Testbed testbed(final String part) throws IOException {
-    final Path local = localDir.resolve(run.getFileName()).resolve(part);
-    final Path files = run.resolve(part);
+    final Path local = localDir.resolve(run.folder().getFileName()).resolve(part);
+    final Path files = run.folder().resolve(part);
     Files.createDirectories(local);
     Files.createDirectories(files);
     return new Testbed(
-        Installation.in(project),
+        Installation.in(run.project()),
         new ClusterShape(executors, executorCores, executorMemoryMib, partitions, local, conf),
         files);
   }
@@ -103,10 +97,10 @@ final class BenchOptions {
     setting.put("shuffle_partitions", partitions);
     setting.put("local_dir", localDir.toString());
     setting.put("conf", conf);
-    return new Measurement(bench, commit, setting);
+    return new Measurement(bench, run.commit(), setting);
   }
 
   Path out(final String bench) {
-    return out != null ? out : project.resolve("docs/measurements/" + bench + ".json");
+    return out != null ? out : run.project().resolve("docs/measurements/" + bench + ".json");
   }
 }
