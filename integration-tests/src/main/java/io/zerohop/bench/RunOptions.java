@@ -21,6 +21,11 @@ final class RunOptions {
   @Option(names = "--run-dir", hidden = true, required = true)
   private Path run;
 
+  /** What is measured. */
+  String commit() {
+    return commit;
+  }
+
   /** The folder of the built project. */
   Path project() {
     return project;

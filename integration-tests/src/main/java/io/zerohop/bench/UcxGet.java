@@ -4,13 +4,13 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.zerohop.cluster.ClusterException;
 import io.zerohop.cluster.TwoNodes;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /**
@@ -49,14 +49,7 @@ final class UcxGet implements Callable<Integer> {
       description = "what is moved each time (default: ${DEFAULT-VALUE})")
   private long mib;
 
-  @Option(names = "--commit", hidden = true, required = true)
-  private String commit;
-
-  @Option(names = "--project", hidden = true, required = true)
-  private Path project;
-
-  @Option(names = "--run-dir", hidden = true, required = true)
-  private Path run;
+  @Mixin private RunOptions run;
 
   private UcxGet() {}
 
@@ -71,7 +64,7 @@ final class UcxGet implements Callable<Integer> {
           row.put("test", test);
           row.put("message_bytes", size);
           row.put("gb_per_s", gigabytesPerSecond(nodes, test, size));
-          row.put("commit", commit);
+          row.put("commit", run.commit());
           System.out.println(json.writeValueAsString(row));
         }
       }
@@ -84,7 +77,7 @@ final class UcxGet implements Callable<Integer> {
     final Process server =
         new ProcessBuilder(nodes.first().command(tcp()))
             .redirectErrorStream(true)
-            .redirectOutput(run.resolve("server.log").toFile())
+            .redirectOutput(run.folder().resolve("server.log").toFile())
             .start();
     try {
       pause();
