@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.shuffle.Block;
@@ -185,6 +186,72 @@ abstract class UcxReads {
         };
     assertThat(read(source)).containsOnlyKeys(Path.UCX);
     assertThat(dropped.get()).isGreaterThan(1);
+  }
+
+  @Test
+  void blocksThatFailedTogetherAreAskedForTogether() {
+    final BlockSource source = write(8);
+    final AtomicInteger opens = new AtomicInteger();
+    channels.onQuestion =
+        question -> {
+          if (question.get() == Wire.OPEN && opens.incrementAndGet() == 1) {
+            throw new IllegalStateException("not now");
+          }
+        };
+    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(opens.get()).isLessThan(10);
+  }
+
+  @Test
+  void aReaderThatIsInterruptedDoesNotMakeTheOwnerDeadForOthers() throws Exception {
+    final BlockSource source = write(4);
+    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    channels.breakLinks();
+    channels.onQuestion =
+        question -> {
+          if (question.get() == Wire.HELLO) {
+            channels.silent = true;
+            Thread.currentThread().interrupt();
+          }
+        };
+    final List<Throwable> failure = new ArrayList<>();
+    final Thread killed = new Thread(() -> failure.add(catchThrowable(() -> read(source))));
+    killed.start();
+    killed.join();
+    channels.onQuestion = question -> {};
+    channels.silent = false;
+    assertThat(failure.get(0)).isNotInstanceOf(BlockFetchException.class);
+    assertThat(read(source).values().stream().mapToInt(count -> count).sum())
+        .isEqualTo(source.blocks().size());
+  }
+
+  @Test
+  void anOwnerThatRefusesIsNotDead() {
+    final BlockSource source = write(4);
+    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    channels.breakLinks();
+    channels.onQuestion =
+        question -> {
+          if (question.get() == Wire.HELLO) {
+            throw new IllegalStateException("no memory just now");
+          }
+        };
+    assertThat(read(source).values().stream().mapToInt(count -> count).sum())
+        .isEqualTo(source.blocks().size());
+  }
+
+  @Test
+  void aNodeWithoutAPortGoesOnWithoutUcx() {
+    final NodeConfig noPort =
+        config("3")
+            .controlChannels(
+                service -> {
+                  throw new IllegalStateException("Cannot listen for control connections");
+                })
+            .build();
+    try (ShuffleNode node = ShuffleNode.start(noPort)) {
+      assertThat(node.location().port()).isZero();
+    }
   }
 
   @Test
