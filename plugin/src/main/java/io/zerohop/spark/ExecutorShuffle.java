@@ -23,6 +23,9 @@ import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.staged.BlockTransferTransport;
 import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -195,11 +198,21 @@ final class ExecutorShuffle implements AutoCloseable {
           demandedBy.get());
       return null;
     }
-    final Duration limit = Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf));
-    // As Spark's block transfer does: at this address alone, which map statuses carry.
-    final String host = env.blockManager().blockManagerId().host();
+    // Copies on the owner's GPU may be among what an answer waits for.
+    final Duration limit = Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
+    final String host = ownAddress(env.blockManager().blockManagerId().host());
     return service ->
         new SparkControlChannel(conf, env.securityManager(), host, secret, service, limit);
+  }
+
+  /** The host that map statuses carry, if it is this one's own address; else null, for all. */
+  private static String ownAddress(final String host) {
+    try {
+      final InetAddress address = InetAddress.getByName(host);
+      return NetworkInterface.getByInetAddress(address) == null ? null : host;
+    } catch (final IOException e) {
+      return null; // Behind an address translation, or known by that name elsewhere only.
+    }
   }
 
   /** The GPU that RAPIDS uses here, or one for tests; null if blocks are not to lie on any. */

@@ -496,6 +496,12 @@ public final class ShuffleNode implements AutoCloseable {
                 + " is still at work; its memory stays mapped");
       }
     }
+    if (ucx != null && ucx.isAlive()) {
+      throw new IllegalStateException(
+          "executor "
+              + config.executorId()
+              + " ends while UCX is still at work; its memory stays mapped");
+    }
     peers.sweep();
     final int windows = local.lanes().openLeases() + peers.openLeases();
     final int slabs = ucx == null ? 0 : ucx.slabsTaken();

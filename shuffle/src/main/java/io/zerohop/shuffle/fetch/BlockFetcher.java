@@ -38,6 +38,9 @@ public final class BlockFetcher implements AutoCloseable {
   /** How often a block of another node is asked for there before it is staged. */
   private static final int MOST_ATTEMPTS = 2;
 
+  /** After so many blocks that have landed a reader on the GPU looks whether it has enough. */
+  private static final int LANDED_WINDOW = 64;
+
   private final FetchContext context;
   private final List<BlockSource> sources;
   private final FetchListener listener;
@@ -52,6 +55,7 @@ public final class BlockFetcher implements AutoCloseable {
   /** Windows whose blocks a reader on the GPU may still gather. */
   private final List<InPlaceWindow> kept = new ArrayList<>();
 
+  private int landedInWindow;
   private InPlaceWindow previous;
   private InPlaceWindow window;
   private boolean planned;
@@ -154,7 +158,7 @@ public final class BlockFetcher implements AutoCloseable {
   public boolean endsWindow() {
     return switch (block().path()) {
       case STAGED -> true;
-      case UCX -> !staged.hasArrived();
+      case UCX -> ++landedInWindow % LANDED_WINDOW == 0 || !staged.hasArrived();
       default -> window == null || !window.hasNext();
     };
   }

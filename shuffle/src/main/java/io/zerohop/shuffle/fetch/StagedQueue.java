@@ -7,6 +7,7 @@ import io.zerohop.shuffle.transport.StagedTransport;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
@@ -22,7 +23,8 @@ import java.util.function.BooleanSupplier;
  *
  * <p>What landed as extents stays readable until the second block behind it is asked for, since
  * rows may point into it, or for a reader on the GPU until it says so. Only the reservation ends
- * with the next block: one block a fetcher, or a batch on the GPU, is not counted.
+ * with the next block. The memory that it lies in is shared by what landed with it, and is freed
+ * with the last of that: a window for each fetcher, or a batch on the GPU, is not counted.
  */
 final class StagedQueue implements AutoCloseable {
   private static final long SLICE_MILLIS = 10;
@@ -165,20 +167,17 @@ final class StagedQueue implements AutoCloseable {
   /**
    * Makes the next arrived block the current one, if there is any.
    *
-   * @return null if none has arrived, or one that is asked for again
+   * @return null if none has arrived, but such as are asked for again
    * @throws BlockFetchException if a block failed
    */
   FetchedBlock poll() {
-    final Arrival arrival;
-    synchronized (this) {
-      arrival = arrivals.poll();
-    }
-    if (arrival == null) {
-      return null;
-    }
-    if (arrival.payload == null) {
+    Arrival arrival = next();
+    while (arrival != null && arrival.payload == null) {
       release(arrival.block);
       askAgain(arrival);
+      arrival = next();
+    }
+    if (arrival == null) {
       return null;
     }
     current = arrival;
@@ -194,6 +193,10 @@ final class StagedQueue implements AutoCloseable {
             arrival.payload,
             context.devices().hasGpu());
     return context.config().checksum() ? landed.verified() : landed;
+  }
+
+  private synchronized Arrival next() {
+    return arrivals.poll();
   }
 
   private void askAgain(final Arrival failed) {
@@ -371,6 +374,13 @@ final class StagedQueue implements AutoCloseable {
     @Override
     public void failed(final Block block, final Throwable cause) {
       land(block, null, cause);
+    }
+
+    @Override
+    public void failed(final Collection<Block> blocks, final Throwable cause) {
+      synchronized (StagedQueue.this) { // So that the reader finds all of them.
+        blocks.forEach(block -> failed(block, cause));
+      }
     }
   }
 }

@@ -137,16 +137,19 @@ public final class PathChooser {
           e);
       return Route.staged("it failed authentication, see spark.authenticate.secret");
     }
-    if (ucx.hasMet(source.location())) {
+    final boolean silent =
+        e.reason() == ExchangeException.Reason.REFUSED
+            || e.reason() == ExchangeException.Reason.TIMEOUT;
+    if (silent && ucx.hasMet(source.location())) {
       throw new OwnerGoneException(
           "executor " + executorId + " does not answer any more: " + e.getMessage(), e);
     }
     report(
         executorId,
-        "executor {} does not answer on its control port; its blocks are staged. If a firewall is"
+        "executor {} cannot be asked at its control port; its blocks are staged. If a firewall is"
             + " between, set spark.zerohop.port to a port that it lets through",
         e);
-    return Route.staged("its control port does not answer: " + e.getMessage());
+    return Route.staged("it cannot be asked at its control port: " + e.getMessage());
   }
 
   private Route peer(final Location owner, final String executorId) {

@@ -5,6 +5,7 @@ import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.ExtentList;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.Collection;
 import java.util.List;
 
 /**
@@ -32,6 +33,11 @@ public interface StagedTransport {
      * (FALLBACK) it may be had another way, (RETRY) the same way later.
      */
     void failed(Block block, Throwable cause);
+
+    /** The same for several that failed together, and are best asked for together again. */
+    default void failed(final Collection<Block> blocks, final Throwable cause) {
+      blocks.forEach(block -> failed(block, cause));
+    }
   }
 
   /** The bytes of one block, landed somewhere. */

@@ -18,11 +18,12 @@ final class Arrivals implements UcxReceiver {
   /**
    * Expects the messages of one transfer.
    *
-   * @param slab where they go; a reference is held while a message lands
+   * @param slab where they go; held until the transfer was ended and nothing lands any more
    * @param bytes how many bytes of it they may fill
    * @param progress run at each message that has landed
    */
   Waiting expect(final Slabs.Slab slab, final long bytes, final Runnable progress) {
+    slab.retain();
     final Waiting transfer = new Waiting(next.incrementAndGet(), slab, bytes, progress);
     waiting.put(transfer.id, transfer);
     return transfer;
@@ -58,6 +59,7 @@ final class Arrivals implements UcxReceiver {
     private long arrived;
     private int landing;
     private boolean ended;
+    private String failure;
 
     private Waiting(
         final long id, final Slabs.Slab slab, final long bytes, final Runnable progress) {
@@ -90,45 +92,59 @@ final class Arrivals implements UcxReceiver {
         return 0;
       }
       landing++;
-      slab.retain();
       return slab.address() + offset;
     }
 
-    private void landed(final long length, final String failure) {
+    private void landed(final long length, final String failed) {
+      final boolean last;
       synchronized (this) {
         landing--;
-        arrived += length;
-        if (ended && landing == 0) {
-          waiting.remove(id);
+        if (failed == null) {
+          arrived += length;
+        } else if (failure == null) {
+          failure = failed;
         }
+        last = ended && landing == 0;
       }
-      slab.release();
       progress.run();
-      if (failure != null) {
-        complete.completeExceptionally(
-            new ZerohopException(ZerohopException.Category.RETRY, "a message failed: " + failure));
-      }
       check();
+      if (last) {
+        letGo();
+      }
     }
 
     private void check() {
+      final String failed;
       final boolean all;
       synchronized (this) {
-        all = total >= 0 && arrived >= total && landing == 0;
+        failed = failure;
+        all = failure == null && total >= 0 && arrived >= total && landing == 0;
       }
-      if (all) {
+      if (failed != null) {
+        complete.completeExceptionally(
+            new ZerohopException(ZerohopException.Category.RETRY, "a message failed: " + failed));
+      } else if (all) {
         complete.complete(null);
       }
     }
 
-    /** Nothing more is taken; what is landing lands in memory that is kept for it. */
+    /** Nothing more is taken; what is landing lands in memory that is kept for it. Idempotent. */
     void end() {
       synchronized (this) {
+        if (ended) {
+          return;
+        }
         ended = true;
-        if (landing == 0) {
-          waiting.remove(id);
+        if (landing > 0) {
+          return;
         }
       }
+      letGo();
+    }
+
+    private void letGo() {
+      waiting.remove(id);
+      slab.release();
     }
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.function.BooleanSupplier;
 
 /** Gets from one peer, so many at a time. Any thread may be the one that starts the next. */
 final class Gets {
@@ -15,6 +16,7 @@ final class Gets {
    * One of them.
    *
    * @param slab held until the get has ended
+   * @param wanted asked before it is started; if not it ends with a failure
    */
   record Get(
       byte[] key,
@@ -22,6 +24,7 @@ final class Gets {
       Slabs.Slab slab,
       long offset,
       long bytes,
+      BooleanSupplier wanted,
       UcxCompletion done) {}
 
   Gets(final UcxEndpoint endpoint) {
@@ -39,6 +42,10 @@ final class Gets {
   private void startMore() {
     for (Get get = next(); get != null; get = next()) {
       final Get started = get;
+      if (!started.wanted().getAsBoolean()) {
+        finish(started, "it is not wanted any more");
+        continue;
+      }
       endpoint.get(
           get.key(),
           get.remoteAddress(),
@@ -57,11 +64,15 @@ final class Gets {
   }
 
   private void ended(final Get get, final String failure) {
+    finish(get, failure);
+    startMore();
+  }
+
+  private void finish(final Get get, final String failure) {
     synchronized (this) {
       underWay--;
     }
     get.slab().release();
     get.done().done(failure);
-    startMore();
   }
 }

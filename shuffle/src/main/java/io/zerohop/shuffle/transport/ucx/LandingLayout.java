@@ -12,8 +12,8 @@ final class LandingLayout {
   /** Codecs align blocks to this much at most. */
   private static final int ALIGNMENT = 256;
 
-  /** Longest run, so that several of a large request can be under way at once. */
-  private static final int RUN_BYTES = 4 << 20;
+  /** Neighbours are joined up to this; what moves is cut to it, too, so that progress shows. */
+  static final int RUN_BYTES = 4 << 20;
 
   private final int[] places;
   private final int[] runOf;

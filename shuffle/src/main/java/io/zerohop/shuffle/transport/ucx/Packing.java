@@ -36,7 +36,7 @@ final class Packing implements AutoCloseable {
         first = run;
       }
       if (isLong) {
-        messages.add(new Sending.Message(begin(run), lease.address(layout.first(run)), bytes(run)));
+        cut(begin(run), lease.address(layout.first(run)), bytes(run));
         first = run + 1;
       }
     }
@@ -62,6 +62,14 @@ final class Packing implements AutoCloseable {
     return begin(run) + bytes(run);
   }
 
+  /** Bytes that lie together, as messages that are not too long. */
+  private void cut(final long offset, final long address, final long bytes) {
+    for (long done = 0; done < bytes; done += LandingLayout.RUN_BYTES) {
+      final long piece = Math.min(LandingLayout.RUN_BYTES, bytes - done);
+      messages.add(new Sending.Message(offset + done, address + done, piece));
+    }
+  }
+
   private void pack(final int firstRun, final int endRun) {
     if (firstRun == endRun) {
       return;
@@ -74,7 +82,7 @@ final class Packing implements AutoCloseable {
       UnsafeAccess.UNSAFE.copyMemory(
           lease.address(i), copy.address() + layout.place(i) - begin, lease.extents().length(i));
     }
-    messages.add(new Sending.Message(begin, copy.address(), bytes));
+    cut(begin, copy.address(), bytes);
   }
 
   /** Frees the copies; no message may be under way. */

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -22,8 +23,9 @@ final class RemotePeer implements AutoCloseable {
   private final ControlLink link;
   private final Map<Long, SegmentKey> keys = new ConcurrentHashMap<>();
   private final Set<RemoteTransfer> transfers = ConcurrentHashMap.newKeySet();
-  private UcxEndpoint endpoint;
-  private Gets gets;
+  private final AtomicBoolean pinging = new AtomicBoolean();
+  private volatile UcxEndpoint endpoint;
+  private volatile Gets gets;
   private boolean byMessage;
   private volatile long lastProgress = System.nanoTime();
   private volatile String broken;
@@ -113,11 +115,28 @@ final class RemotePeer implements AutoCloseable {
     transfers.remove(transfer);
   }
 
-  /** Breaks it off if transfers are under way and nothing has come for so long. */
-  void checkStalled(final long nanos) {
-    if (!transfers.isEmpty() && System.nanoTime() - lastProgress > nanos) {
-      breakOff("nothing came from it for " + nanos / 1_000_000 + " ms");
+  /**
+   * Breaks it off if transfers are under way and it does not even answer a ping, and gives up
+   * single transfers that get nowhere although it does.
+   *
+   * @param nanos how long it may say nothing at all
+   * @param transferNanos how long a transfer may wait for its next byte
+   */
+  void checkStalled(final long nanos, final long transferNanos) {
+    if (transfers.isEmpty()) {
+      return;
     }
+    final long quiet = System.nanoTime() - lastProgress;
+    if (quiet > nanos) {
+      breakOff(
+          "nothing came from it for "
+              + nanos / 1_000_000
+              + " ms (half of spark.zerohop.request.timeout)");
+    } else if (quiet > nanos / 2 && pinging.compareAndSet(false, true)) {
+      ask(ByteBuffer.allocate(1).put(Wire.PING).flip())
+          .whenComplete((answer, failure) -> pinging.set(false));
+    }
+    transfers.forEach(transfer -> transfer.checkStalled(transferNanos));
   }
 
   /** Ends everything that is under way; readers connect anew, or find that the owner is dead. */
@@ -129,10 +148,11 @@ final class RemotePeer implements AutoCloseable {
       broken = why;
     }
     LOG.info("executor {} is no longer read by UCX: {}", name, why);
-    link.close();
+    // In this order: with the link the owner's leases end, and what is still asked for needs them.
     if (endpoint != null) {
       endpoint.close();
     }
+    link.close();
     transfers.forEach(transfer -> transfer.fail(lost(why)));
   }
 

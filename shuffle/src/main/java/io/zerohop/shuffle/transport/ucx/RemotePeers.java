@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.device.WaitException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.Location;
@@ -33,6 +34,7 @@ final class RemotePeers implements AutoCloseable {
   private final boolean gpu;
   private final Duration connectLimit;
   private final Duration requestLimit;
+  private final Duration deviceLimit;
   private final UcxMode mode;
   private final Map<Long, Contact> contacts = new ConcurrentHashMap<>();
   private volatile boolean closed;
@@ -61,6 +63,7 @@ final class RemotePeers implements AutoCloseable {
     this.gpu = gpu;
     this.connectLimit = config.connectLimit();
     this.requestLimit = config.requestLimit();
+    this.deviceLimit = config.deviceLimit();
     this.mode = config.ucxMode();
   }
 
@@ -82,6 +85,7 @@ final class RemotePeers implements AutoCloseable {
    *
    * @throws ExchangeException as {@link ControlChannel#connect} does
    * @throws UcxException if UCX cannot read its memory
+   * @throws WaitException (RETRY) if interrupted
    */
   RemotePeer connect(final Location location, final String host, final String executorId) {
     final Contact contact =
@@ -103,9 +107,18 @@ final class RemotePeers implements AutoCloseable {
       contact.failures = 0;
       contact.failure = null;
       return contact.peer;
-    } catch (final ExchangeException | UcxException e) {
-      remember(contact, e);
+    } catch (final WaitException e) {
       throw e;
+    } catch (final RuntimeException e) {
+      if (Thread.currentThread().isInterrupted()) {
+        throw cancelled(executorId); // That says nothing of the owner.
+      }
+      final RuntimeException why =
+          e instanceof ExchangeException || e instanceof UcxException
+              ? e
+              : new UcxException("executor " + executorId + " cannot be read: " + e, e);
+      remember(contact, why);
+      throw why;
     } finally {
       contact.lock.unlock();
     }
@@ -129,9 +142,15 @@ final class RemotePeers implements AutoCloseable {
       }
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
+      throw cancelled(executorId);
     }
     throw new ExchangeException(
-        Reason.TIMEOUT, "another thread is still connecting to executor " + executorId);
+        Reason.BUSY, "another thread is still connecting to executor " + executorId);
+  }
+
+  private static WaitException cancelled(final String executorId) {
+    return new WaitException(
+        WaitException.Reason.CANCELLED, "interrupted while connecting to executor " + executorId);
   }
 
   private RemotePeer open(final Location location, final String host, final String executorId) {
@@ -153,9 +172,10 @@ final class RemotePeers implements AutoCloseable {
                 + ":"
                 + location.port());
       }
+      final boolean rdma = answer.get() != 0;
       peer.endpoint(engine.connect(Wire.bytes(answer), peer::breakOff));
       final SelfTest.TestTarget target =
-          new SelfTest.TestTarget(answer.getLong(), answer.getLong(), Wire.bytes(answer));
+          new SelfTest.TestTarget(rdma, answer.getLong(), answer.getLong(), Wire.bytes(answer));
       final SelfTest test = SelfTest.run(peer, target, slabs, arrivals, requestLimit);
       peer.byMessage(mode == UcxMode.MESSAGE || (mode == UcxMode.AUTO && test.byMessage()));
       LOG.info(
@@ -164,7 +184,7 @@ final class RemotePeers implements AutoCloseable {
           host,
           location.port(),
           mode == UcxMode.AUTO ? "" : " (spark.zerohop.ucx.mode=" + mode.label() + ")",
-          test.describe(gpu));
+          test.describe(peer.byMessage(), gpu));
       done = true;
       return peer;
     } finally {
@@ -198,10 +218,11 @@ final class RemotePeers implements AutoCloseable {
   /** Gives up peers from which nothing comes although something should. */
   void checkStalled() {
     final long nanos = requestLimit.toNanos() / 2;
+    final long ofTransfer = Math.max(nanos, deviceLimit.toNanos());
     for (final Contact contact : contacts.values()) {
       final RemotePeer peer = contact.peer;
       if (peer != null) {
-        peer.checkStalled(nanos);
+        peer.checkStalled(nanos, ofTransfer);
       }
     }
   }

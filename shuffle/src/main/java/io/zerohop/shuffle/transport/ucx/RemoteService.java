@@ -8,8 +8,11 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
@@ -25,6 +28,11 @@ final class RemoteService implements ControlService {
   /** A reader that has not passed by then is taken for one that never will. */
   private static final Duration LEASE_LIMIT = Duration.ofMinutes(5);
 
+  /**
+   * How long memory stays for a reader that is gone: what it had asked UCX for may still be read.
+   */
+  private static final Duration GRACE = Duration.ofSeconds(10);
+
   private final UcxEngine engine;
   private final RegisteredSegments segments;
   private final BlockHolder holder;
@@ -32,13 +40,17 @@ final class RemoteService implements ControlService {
   private final Slabs slabs;
   private final TestRange testRange;
   private final Duration deviceLimit;
-  private final Executor executor;
+  private final Executor quick;
+  private final Executor slow;
+  private final SendQueue sends;
   private final Map<Long, ServedReader> readers = new ConcurrentHashMap<>();
+  private final Queue<ServedLease> left = new ConcurrentLinkedQueue<>();
   private final AtomicLong nextLease = new AtomicLong();
   private volatile long incarnation;
 
   /**
-   * @param executor runs what takes longer than a channel's thread should
+   * @param quick answers, which takes no time but more than a channel's thread should
+   * @param slow makes copies, and waits for the GPU
    */
   RemoteService(
       final UcxEngine engine,
@@ -48,7 +60,8 @@ final class RemoteService implements ControlService {
       final Slabs slabs,
       final TestRange testRange,
       final Duration deviceLimit,
-      final Executor executor) {
+      final Executor quick,
+      final Executor slow) {
     this.engine = engine;
     this.segments = segments;
     this.holder = holder;
@@ -56,7 +69,9 @@ final class RemoteService implements ControlService {
     this.slabs = slabs;
     this.testRange = testRange;
     this.deviceLimit = deviceLimit;
-    this.executor = executor;
+    this.quick = quick;
+    this.slow = slow;
+    this.sends = new SendQueue(slow);
   }
 
   /** Which life of this executor answers; set before anybody can know of it. */
@@ -67,23 +82,27 @@ final class RemoteService implements ControlService {
   @Override
   public void asked(final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
     final ByteBuffer copy = ByteBuffer.allocate(question.remaining()).put(question).flip();
-    final ServedReader reader = readers.computeIfAbsent(link, first -> new ServedReader(engine));
-    executor.execute(
-        () -> {
-          try {
-            answer(reader, copy, answer);
-          } catch (final RuntimeException e) {
-            // No answer would have it wait for its limit; an empty one says no at once.
-            LOG.debug("a question of a reader cannot be answered", e);
-            answer.accept(refusal(e));
-          }
-        });
+    final ServedReader reader =
+        readers.computeIfAbsent(link, first -> new ServedReader(engine, slow, left::add));
+    quick.execute(() -> answerOrRefuse(reader, copy, answer));
+  }
+
+  /** Without an answer the reader would wait until its limit. */
+  private void answerOrRefuse(
+      final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    try {
+      answer(reader, question, answer);
+    } catch (final RuntimeException e) {
+      LOG.debug("a question of a reader cannot be answered", e);
+      answer.accept(refusal(e));
+    }
   }
 
   private void answer(
       final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
     switch (question.get()) {
       case Wire.HELLO -> answer.accept(hello(reader, question));
+      case Wire.PING -> answer.accept(granted(0).flip());
       case Wire.OPEN -> answer.accept(open(reader, question));
       case Wire.KEYS -> answer.accept(keys(question));
       case Wire.SEND -> send(reader, question, answer);
@@ -111,8 +130,8 @@ final class RemoteService implements ControlService {
     reader.address(Wire.bytes(question));
     final byte[] own = engine.address();
     final byte[] key = testRange.key();
-    final ByteBuffer answer = granted(4 + 8 + 4 + own.length + 8 + 8 + 4 + key.length);
-    answer.putInt(Wire.VERSION).putLong(incarnation);
+    final ByteBuffer answer = granted(4 + 8 + 1 + 4 + own.length + 8 + 8 + 4 + key.length);
+    answer.putInt(Wire.VERSION).putLong(incarnation).put((byte) (RdmaDevices.any() ? 1 : 0));
     Wire.put(answer, own);
     answer.putLong(testRange.address()).putLong(testRange.bytes());
     Wire.put(answer, key);
@@ -120,8 +139,7 @@ final class RemoteService implements ControlService {
   }
 
   private ByteBuffer open(final ServedReader reader, final ByteBuffer question) {
-    final ServedLease lease =
-        ServedLease.of(holder, question.getInt(), question, devices, deviceLimit);
+    final ServedLease lease = ServedLease.of(holder, question.getInt(), question);
     final long id = nextLease.incrementAndGet();
     final ByteBuffer answer = granted(8 + 1 + lease.extents().encodedBytes());
     answer.putLong(id).put((byte) (lease.byMessage() ? 1 : 0));
@@ -162,69 +180,99 @@ final class RemoteService implements ControlService {
       throw new ZerohopException(
           ZerohopException.Category.RETRY, "the lease on the blocks has ended");
     }
+    sends.submit(() -> begin(reader, id, lease, transfer, answer));
+  }
+
+  private void begin(
+      final ServedReader reader,
+      final long id,
+      final ServedLease lease,
+      final long transfer,
+      final Consumer<ByteBuffer> answer) {
     final Packing packing = new Packing(lease, slabs);
-    boolean started = false;
+    final Runnable end =
+        () -> {
+          packing.close();
+          lease.release();
+          reader.drop(id);
+          sends.ended();
+        };
     try {
+      lease.bringToHost(devices, deviceLimit);
       final List<Sending.Message> messages = packing.messages();
-      final long bytes = messages.stream().mapToLong(Sending.Message::bytes).sum();
-      final Sending sending =
-          new Sending(
-              reader.back(),
-              transfer,
-              messages,
-              failure -> {
-                packing.close();
-                lease.release();
-                reader.drop(id);
-                answer.accept(sent(failure, bytes));
-              });
-      started = true;
-      sending.start();
-    } finally {
-      if (!started) {
-        packing.close();
-        lease.release();
-      }
+      final UcxEndpoint to = reader.back();
+      answer.accept(total(messages));
+      // UCX's thread is the one that knows, and must not wait for the memory to be freed.
+      new Sending(to, transfer, messages, failure -> inBackground(end)).start();
+    } catch (final RuntimeException e) {
+      LOG.debug("blocks cannot be sent", e);
+      answer.accept(refusal(e));
+      end.run();
     }
   }
 
-  private static ByteBuffer sent(final String failure, final long bytes) {
-    return failure == null
-        ? granted(Long.BYTES).putLong(bytes).flip()
-        : refusal(new ZerohopException(ZerohopException.Category.RETRY, failure));
+  private void inBackground(final Runnable chore) {
+    try {
+      slow.execute(chore);
+    } catch (final RejectedExecutionException e) {
+      chore.run(); // This executor is shutting down.
+    }
+  }
+
+  private static ByteBuffer total(final List<Sending.Message> messages) {
+    final long bytes = messages.stream().mapToLong(Sending.Message::bytes).sum();
+    return granted(Long.BYTES).putLong(bytes).flip();
   }
 
   private void test(
       final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
-    final Sending.Message all = new Sending.Message(0, testRange.address(), testRange.bytes());
-    new Sending(
-            reader.back(),
-            question.getLong(),
-            List.of(all),
-            failure -> answer.accept(sent(failure, testRange.bytes())))
-        .start();
+    final long transfer = question.getLong();
+    slow.execute(
+        () -> {
+          try {
+            final List<Sending.Message> all =
+                List.of(new Sending.Message(0, testRange.address(), testRange.bytes()));
+            final UcxEndpoint to = reader.back();
+            answer.accept(total(all));
+            new Sending(to, transfer, all, failure -> {}).start();
+          } catch (final RuntimeException e) {
+            answer.accept(refusal(e));
+          }
+        });
   }
 
-  /** Ends leases of readers that take too long. */
+  /** Ends what readers take too long for, and what those who are gone have left. */
   void expire() {
     readers.values().forEach(reader -> reader.expire(LEASE_LIMIT.toNanos()));
+    left.removeIf(
+        lease -> {
+          final boolean over = lease.leftNanos() > GRACE.toNanos();
+          if (over) {
+            lease.release();
+          }
+          return over;
+        });
   }
 
   /** Leases that readers on other nodes hold here. */
   int leases() {
-    return readers.values().stream().mapToInt(ServedReader::leases).sum();
+    return left.size() + readers.values().stream().mapToInt(ServedReader::leases).sum();
   }
 
   @Override
   public void disconnected(final long link) {
     final ServedReader reader = readers.remove(link);
     if (reader != null) {
-      reader.close();
+      inBackground(reader::close);
     }
   }
 
-  /** Ends all leases. */
+  /** Ends all leases. UCX must have ended, and with it what reads the memory. */
   void close() {
-    readers.keySet().forEach(this::disconnected);
+    readers.values().forEach(ServedReader::close);
+    readers.clear();
+    for (ServedLease lease = left.poll(); lease != null; lease = left.poll()) {
+      lease.release();
+    }
   }
 }

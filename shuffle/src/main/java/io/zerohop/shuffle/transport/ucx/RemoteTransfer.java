@@ -12,6 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -30,7 +31,11 @@ final class RemoteTransfer {
   private final Arrivals arrivals;
   private final Executor executor;
   private final AtomicBoolean ended = new AtomicBoolean();
-  private final AtomicInteger runsLeft = new AtomicInteger();
+
+  /** Gets that have not ended, wanted or not. */
+  private final AtomicInteger getsLeft = new AtomicInteger();
+
+  private volatile long lastProgress = System.nanoTime();
 
   /** Blocks that nothing was said of yet, by their place in the request. Guarded by this. */
   private final Map<Integer, Block> waiting = new LinkedHashMap<>();
@@ -41,6 +46,9 @@ final class RemoteTransfer {
 
   /** Guarded by this. */
   private Slabs.Slab slab;
+
+  /** What takes the messages, if it comes to that. Guarded by this. */
+  private Arrivals.Waiting messages;
 
   RemoteTransfer(
       final RemotePeer peer,
@@ -62,7 +70,7 @@ final class RemoteTransfer {
 
   void start() {
     peer.begin(this);
-    peer.ask(openQuestion()).thenAcceptAsync(this::opened, executor).exceptionally(this::failed);
+    ask(openQuestion()).thenAcceptAsync(this::opened, executor).exceptionally(this::failed);
   }
 
   private ByteBuffer openQuestion() {
@@ -82,7 +90,7 @@ final class RemoteTransfer {
       throw new IllegalArgumentException("the owner answers for other blocks");
     }
     final List<Block> missing = dropMissing();
-    missing.forEach(block -> sink.failed(block, notHeld()));
+    sink.failed(missing, notHeld());
     if (missing.size() == blocks.size()) {
       closeLease();
       end(null);
@@ -123,19 +131,24 @@ final class RemoteTransfer {
   }
 
   private void takeMessages() {
-    final Slabs.Slab to = current();
-    if (to == null) {
+    final Arrivals.Waiting all;
+    synchronized (this) {
+      if (slab == null) {
+        all = null; // It has ended.
+      } else {
+        all = arrivals.expect(slab, layout.bytes(), this::progress);
+        messages = all;
+      }
+    }
+    if (all == null) {
       closeLease();
       return;
     }
-    final Arrivals.Waiting all = arrivals.expect(to, layout.bytes(), peer::progress);
-    to.release();
     final ByteBuffer question = ByteBuffer.allocate(17);
     question.put(Wire.SEND).putLong(lease).putLong(all.id()).flip();
-    peer.ask(question)
+    ask(question)
         .thenAccept(answer -> all.total(answer.getLong()))
         .thenCompose(sent -> all.complete())
-        .whenComplete((complete, failure) -> all.end())
         .thenRunAsync(() -> end(null), executor)
         .exceptionally(this::failed);
   }
@@ -154,7 +167,7 @@ final class RemoteTransfer {
     final ByteBuffer question = ByteBuffer.allocate(5 + 8 * unknown.size());
     question.put(Wire.KEYS).putInt(unknown.size());
     unknown.forEach(question::putLong);
-    peer.ask(question.flip())
+    ask(question.flip())
         .thenAcceptAsync(
             answer -> {
               for (final long segment : unknown) {
@@ -179,21 +192,31 @@ final class RemoteTransfer {
       closeLease();
       return;
     }
-    runsLeft.set(layout.runs());
+    final List<Gets.Get> pieces = pieces(to);
+    getsLeft.set(pieces.size());
+    pieces.forEach(peer.gets()::submit);
+    to.release();
+  }
+
+  private List<Gets.Get> pieces(final Slabs.Slab to) {
+    final List<Gets.Get> pieces = new ArrayList<>();
     for (int run = 0; run < layout.runs(); run++) {
       final int first = layout.first(run);
       final RemotePeer.SegmentKey from = peer.key(extents.segment(first));
-      peer.gets()
-          .submit(
-              new Gets.Get(
-                  from.key(),
-                  from.address() + extents.offset(first),
-                  to,
-                  layout.place(first),
-                  layout.runBytes(run, extents),
-                  this::got));
+      final long bytes = layout.runBytes(run, extents);
+      for (long done = 0; done < bytes; done += LandingLayout.RUN_BYTES) {
+        pieces.add(
+            new Gets.Get(
+                from.key(),
+                from.address() + extents.offset(first) + done,
+                to,
+                layout.place(first) + done,
+                Math.min(LandingLayout.RUN_BYTES, bytes - done),
+                () -> !ended.get(),
+                this::got));
+      }
     }
-    to.release();
+    return pieces;
   }
 
   /** The slab, with a reference for the caller; null if this has ended. */
@@ -205,14 +228,44 @@ final class RemoteTransfer {
   }
 
   private void got(final String failure) {
-    peer.progress();
     if (failure != null) {
       fail(new ZerohopException(Category.RETRY, "a get failed: " + failure));
-    } else if (runsLeft.decrementAndGet() == 0) {
-      // Gets do not involve the owner: only it can tell whether the memory was still these blocks.
-      peer.ask(closeQuestion())
-          .thenAcceptAsync(answer -> confirmed(answer.get() != 0), executor)
-          .exceptionally(this::failed);
+    } else {
+      progress();
+    }
+    if (getsLeft.decrementAndGet() > 0) {
+      return;
+    }
+    if (ended.get()) {
+      closeLease(); // Not before: what was still asked for needs it.
+      return;
+    }
+    // Gets do not involve the owner: only it can tell whether the memory was still these blocks.
+    ask(closeQuestion())
+        .thenAcceptAsync(answer -> confirmed(answer.get() != 0), executor)
+        .exceptionally(this::failed);
+  }
+
+  private CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
+    return peer.ask(question)
+        .thenApply(
+            answer -> {
+              progress();
+              return answer;
+            });
+  }
+
+  private void progress() {
+    lastProgress = System.nanoTime();
+    peer.progress();
+  }
+
+  /** Gives up if nothing has come for so long. */
+  void checkStalled(final long nanos) {
+    if (System.nanoTime() - lastProgress > nanos) {
+      fail(
+          new ZerohopException(
+              Category.RETRY, "nothing came of it for " + nanos / 1_000_000_000 + " s"));
     }
   }
 
@@ -256,11 +309,16 @@ final class RemoteTransfer {
     peer.end(this);
     final Map<Integer, Block> left;
     final Slabs.Slab landed;
+    final Arrivals.Waiting landing;
     synchronized (this) {
       left = new LinkedHashMap<>(waiting);
       waiting.clear();
       landed = slab;
       slab = null;
+      landing = messages;
+    }
+    if (landing != null) {
+      landing.end();
     }
     try {
       if (cause == null) {
@@ -268,8 +326,10 @@ final class RemoteTransfer {
             (index, block) ->
                 sink.arrived(block, new LandedPayload(landed, extents, layout, index)));
       } else {
-        left.values().forEach(block -> sink.failed(block, cause));
-        closeLease();
+        sink.failed(left.values(), cause);
+        if (getsLeft.get() == 0) {
+          closeLease();
+        }
       }
     } finally {
       if (landed != null) {

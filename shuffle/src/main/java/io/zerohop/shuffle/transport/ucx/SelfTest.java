@@ -1,8 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -10,29 +8,29 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.stream.Stream;
 
 /**
  * Measures at first contact what a peer's bytes can come by. Where anything that one-sided gets
- * need is missing UCX emulates them, many times slower, and says nothing; so both ways are timed
- * and the faster one is taken.
+ * need is missing UCX emulates them and says nothing: many times slower, and the owner's CPU reads
+ * the memory, also for a reader that has died since. So both ways are timed, and gets are taken
+ * only where both nodes have an adapter for them and they are faster.
  *
  * @param getRate bytes a second by gets
  * @param sendRate bytes a second by messages
+ * @param rdma whether both nodes have an adapter
  */
-record SelfTest(double getRate, double sendRate) {
-  private static final Path RDMA_DEVICES = Path.of("/sys/class/infiniband");
+record SelfTest(double getRate, double sendRate, boolean rdma) {
   private static final long FIRST_BYTES = 4 << 10;
 
-  /** Whether messages are faster. */
+  /** Whether messages are to be taken. */
   boolean byMessage() {
-    return sendRate > getRate;
+    return !rdma || sendRate > getRate;
   }
 
   /**
    * Reads the peer's test range both ways.
    *
-   * @throws UcxException if neither works in time
+   * @throws UcxException if either does not work in time
    */
   static SelfTest run(
       final RemotePeer peer,
@@ -49,7 +47,9 @@ record SelfTest(double getRate, double sendRate) {
       send(peer, target, slab, arrivals, limit);
       final long end = System.nanoTime();
       return new SelfTest(
-          1e9 * target.bytes() / (between - begin), 1e9 * target.bytes() / (end - between));
+          1e9 * target.bytes() / (between - begin),
+          1e9 * target.bytes() / (end - between),
+          target.rdma() && RdmaDevices.any());
     } catch (final ExecutionException | TimeoutException e) {
       throw new UcxException(
           "a test read of executor " + peer.name() + "'s memory failed: " + e.getMessage(), e);
@@ -61,8 +61,8 @@ record SelfTest(double getRate, double sendRate) {
     }
   }
 
-  /** What a peer lets others read. */
-  record TestTarget(long address, long bytes, byte[] key) {}
+  /** What a peer lets others read, and whether its node has an adapter. */
+  record TestTarget(boolean rdma, long address, long bytes, byte[] key) {}
 
   private static void get(
       final RemotePeer peer,
@@ -80,6 +80,7 @@ record SelfTest(double getRate, double sendRate) {
                 slab,
                 0,
                 bytes,
+                () -> true,
                 failure -> {
                   if (failure == null) {
                     end.complete(null);
@@ -109,34 +110,25 @@ record SelfTest(double getRate, double sendRate) {
     }
   }
 
-  /** One line for the log: which way, how fast, and what is missing if it is not the best. */
-  String describe(final boolean gpu) {
+  /** One line for the log: how fast, and what is missing if it is not the best. */
+  String describe(final boolean messages, final boolean gpu) {
     final String rates =
-        byMessage()
-            ? String.format(
-                "messages, %.1f GB/s (gets are emulated: %.1f GB/s)", sendRate / 1e9, getRate / 1e9)
-            : String.format(
-                "one-sided gets, %.1f GB/s (messages: %.1f GB/s)", getRate / 1e9, sendRate / 1e9);
-    final List<String> missing = missing(gpu);
-    return missing.isEmpty() ? rates : rates + "; not zero-copy: " + String.join(", ", missing);
-  }
-
-  private static List<String> missing(final boolean gpu) {
+        String.format(
+            messages
+                ? "messages, %1$.1f GB/s (gets: %2$.1f GB/s)"
+                : "one-sided gets, %2$.1f GB/s (messages: %1$.1f GB/s)",
+            sendRate / 1e9,
+            getRate / 1e9);
     final List<String> missing = new ArrayList<>();
-    if (!hasRdmaDevice()) {
-      missing.add("this node has no RDMA device (" + RDMA_DEVICES + " is empty)");
+    if (!rdma) {
+      missing.add(
+          "this node or the other has no RDMA device ("
+              + RdmaDevices.FOLDER
+              + " is empty), so gets are emulated");
     }
     if (gpu) {
       missing.add("blocks in GPU memory go over pinned host memory at both ends");
     }
-    return missing;
-  }
-
-  private static boolean hasRdmaDevice() {
-    try (Stream<Path> devices = Files.list(RDMA_DEVICES)) {
-      return devices.findAny().isPresent();
-    } catch (final java.io.IOException e) {
-      return false;
-    }
+    return missing.isEmpty() ? rates : rates + "; not zero-copy: " + String.join(", ", missing);
   }
 }

@@ -24,35 +24,28 @@ final class ServedLease {
   private final List<OwnOutput> outputs = new ArrayList<>();
   private final RemoteExtents extents = new RemoteExtents();
 
-  /** Where each extent lies here; those in GPU memory were copied, and lie in the copy. */
+  /** Where each extent lies here; those in GPU memory in a copy, once there is one. */
   private final ExtentList places = new ExtentList();
 
   private final AtomicInteger references = new AtomicInteger(1);
   private final long begun = System.nanoTime();
   private HostLanding copy;
   private boolean byMessage;
+  private volatile long left;
 
   private ServedLease() {}
 
   /**
-   * Looks blocks up and holds them.
+   * Looks blocks up and holds them. Copies nothing.
    *
    * @param wanted number, then map id and partition of each
    */
-  static ServedLease of(
-      final BlockHolder holder,
-      final int shuffleId,
-      final ByteBuffer wanted,
-      final Devices devices,
-      final Duration limit) {
+  static ServedLease of(final BlockHolder holder, final int shuffleId, final ByteBuffer wanted) {
     final ServedLease lease = new ServedLease();
     boolean done = false;
     try {
       lease.hold(holder, shuffleId, wanted);
-      if (lease.places.hasFar()) {
-        lease.copy = HostLanding.gather(devices, lease.places, limit, () -> {});
-        lease.byMessage = true;
-      }
+      lease.byMessage = lease.places.hasFar();
       done = true;
       return lease;
     } finally {
@@ -104,9 +97,29 @@ final class ServedLease {
     return byMessage;
   }
 
-  /** Where an extent lies here. */
+  /** Copies what lies in GPU memory to the host, unless that was done. Waits for the GPU. */
+  synchronized void bringToHost(final Devices devices, final Duration limit) {
+    if (places.hasFar()) {
+      copy = HostLanding.gather(devices, places, limit, () -> {});
+    }
+  }
+
+  /** Where an extent lies here, after {@link #bringToHost}. */
   long address(final int extent) {
     return places.address(extent);
+  }
+
+  /**
+   * The reader is gone, or takes too long. What it began to read may still be read for it, by UCX
+   * in this very process where gets are emulated, so the memory stays a while longer.
+   */
+  void leave() {
+    left = System.nanoTime() | 1;
+  }
+
+  /** How long ago the reader left it; 0 if it did not. */
+  long leftNanos() {
+    return left == 0 ? 0 : System.nanoTime() - left;
   }
 
   /** How long ago it was taken. */

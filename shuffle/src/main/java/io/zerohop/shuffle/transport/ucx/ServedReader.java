@@ -3,6 +3,8 @@ package io.zerohop.shuffle.transport.ucx;
 import io.zerohop.device.ZerohopException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -14,13 +16,21 @@ final class ServedReader {
   private static final Logger LOG = LoggerFactory.getLogger(ServedReader.class);
 
   private final UcxEngine engine;
+  private final Executor executor;
+  private final Consumer<ServedLease> left;
   private final Map<Long, ServedLease> leases = new ConcurrentHashMap<>();
   private byte[] address;
   private UcxEndpoint back;
   private boolean gone;
 
-  ServedReader(final UcxEngine engine) {
+  /**
+   * @param executor runs what UCX's own thread must not wait for
+   * @param left takes over leases that the reader did not end itself
+   */
+  ServedReader(final UcxEngine engine, final Executor executor, final Consumer<ServedLease> left) {
     this.engine = engine;
+    this.executor = executor;
+    this.left = left;
   }
 
   /** The reader has said where it is. */
@@ -29,7 +39,7 @@ final class ServedReader {
   }
 
   /**
-   * The way to the reader.
+   * The way to the reader. May wait for UCX, a limited time.
    *
    * @throws ZerohopException (FALLBACK) if it cannot be reached or has not said where it is
    */
@@ -39,7 +49,8 @@ final class ServedReader {
           ZerohopException.Category.FALLBACK, "the reader is gone or has not introduced itself");
     }
     if (back == null) {
-      back = engine.connect(address, this::lost);
+      // Told by UCX's thread, for which the one inside here may be waiting.
+      back = engine.connect(address, why -> executor.execute(() -> lost(why)));
     }
     return back;
   }
@@ -57,7 +68,7 @@ final class ServedReader {
     }
   }
 
-  /** Keeps a lease for the reader; at once released if the reader is gone. */
+  /** Keeps a lease for the reader; left at once if the reader is gone. */
   void hold(final long id, final ServedLease lease) {
     leases.put(id, lease);
     final boolean late;
@@ -65,7 +76,7 @@ final class ServedReader {
       late = gone;
     }
     if (late) {
-      drop(id);
+      leave(id);
     }
   }
 
@@ -78,7 +89,7 @@ final class ServedReader {
     return lease;
   }
 
-  /** Ends a lease; says whether it was held until now. */
+  /** Ends a lease whose reader has passed; says whether it was held until now. */
   boolean drop(final long id) {
     final ServedLease lease = leases.remove(id);
     if (lease != null) {
@@ -87,14 +98,24 @@ final class ServedReader {
     return lease != null;
   }
 
-  /** Ends leases that are older than a reader may take. */
+  private boolean leave(final long id) {
+    final ServedLease lease = leases.remove(id);
+    if (lease != null) {
+      lease.leave();
+      left.accept(lease);
+    }
+    return lease != null;
+  }
+
+  /** Leaves leases that are older than a reader may take. */
   void expire(final long nanos) {
     leases.forEach(
         (id, lease) -> {
-          if (lease.ageNanos() > nanos && drop(id)) {
+          if (lease.ageNanos() > nanos && leave(id)) {
             LOG.warn(
-                "a reader on another node has not read {} blocks in time; it will ask again",
-                lease.extents().blocks());
+                "a reader on another node has not read {} blocks in {} s; it will ask again",
+                lease.extents().blocks(),
+                nanos / 1_000_000_000);
           }
         });
   }
@@ -109,6 +130,6 @@ final class ServedReader {
       gone = true;
     }
     lost("its connection has ended");
-    leases.keySet().forEach(this::drop);
+    leases.keySet().forEach(this::leave);
   }
 }

@@ -12,7 +12,7 @@ import java.util.function.LongFunction;
  * Thread safe; owns its buffers.
  */
 final class Slabs implements AutoCloseable {
-  private static final long LEAST_BYTES = 1 << 20;
+  private static final long LEAST_BYTES = 64 << 10;
   private static final long IDLE_NANOS = 30_000_000_000L;
 
   private final LongFunction<HostBuffer> allocator;
@@ -47,7 +47,9 @@ final class Slabs implements AutoCloseable {
     }
 
     void retain() {
-      references.incrementAndGet();
+      if (references.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
+        throw new IllegalStateException("memory is used that was given back");
+      }
     }
 
     /** The last one returns the memory. */

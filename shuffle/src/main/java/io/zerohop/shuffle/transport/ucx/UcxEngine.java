@@ -48,8 +48,14 @@ public interface UcxEngine extends AutoCloseable {
 
   /**
    * Ends what is under way, with a failure, and frees everything. Waits for the thread for a
-   * limited time. Idempotent.
+   * limited time, also if the caller is interrupted. Idempotent.
+   *
+   * @return false if the thread did not end: memory that it was given must stay mapped
    */
+  boolean end();
+
   @Override
-  void close();
+  default void close() {
+    end();
+  }
 }

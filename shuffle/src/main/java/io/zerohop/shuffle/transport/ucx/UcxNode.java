@@ -33,11 +33,17 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
   private final UcxEngine engine;
   private final Slabs slabs;
   private final TestRange testRange;
-  private final ThreadPoolExecutor executor;
+
+  /** For own transfers, for answers, and for what takes long, so that none waits for another. */
+  private final ThreadPoolExecutor transfers = executor("transfers");
+
+  private final ThreadPoolExecutor answers = executor("answers");
+  private final ThreadPoolExecutor sends = executor("sends");
   private final RemoteService service;
   private final ControlChannel channel;
   private final Arrivals arrivals = new Arrivals();
   private final RemotePeers peers;
+  private volatile boolean alive = true;
 
   private UcxNode(
       final NodeConfig config,
@@ -50,7 +56,6 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
     final LongFunction<HostBuffer> allocator = devices.of(landing)::hostBuffer;
     slabs = new Slabs(allocator, config.landingBytes());
     testRange = new TestRange(engine, allocator);
-    executor = executor();
     service =
         new RemoteService(
             engine,
@@ -60,14 +65,14 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
             slabs,
             testRange,
             config.deviceLimit(),
-            executor);
+            answers,
+            sends);
     engine.receiver(arrivals);
     ControlChannel made = null;
     try {
       made = config.controlChannels().apply(service);
     } finally {
       if (made == null) {
-        executor.shutdownNow();
         slabs.close();
       }
     }
@@ -75,7 +80,7 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
     peers = new RemotePeers(engine, channel, slabs, arrivals, devices.hasGpu(), config);
   }
 
-  private static ThreadPoolExecutor executor() {
+  private static ThreadPoolExecutor executor(final String name) {
     final ThreadPoolExecutor executor =
         new ThreadPoolExecutor(
             THREADS,
@@ -84,7 +89,7 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
             task -> {
-              final Thread thread = new Thread(task, "zerohop-remote");
+              final Thread thread = new Thread(task, "zerohop-" + name);
               thread.setDaemon(true);
               return thread;
             });
@@ -121,7 +126,8 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
           node.port(),
           engine.describe());
       return node;
-    } catch (final ZerohopException e) {
+    } catch (final RuntimeException | LinkageError e) {
+      // Whatever it is, blocks can go another way.
       LOG.info(
           "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'): {}."
               + " For more speed between nodes install libucx; if it is there, the jucx of its kind"
@@ -176,7 +182,7 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
       while (end < blocks.size() && blocks.get(end).shuffleId() == blocks.get(from).shuffleId()) {
         end++;
       }
-      new RemoteTransfer(peer, blocks.subList(from, end), sink, slabs, arrivals, executor).start();
+      new RemoteTransfer(peer, blocks.subList(from, end), sink, slabs, arrivals, transfers).start();
       from = end;
     }
   }
@@ -203,22 +209,48 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
     return slabs.taken();
   }
 
+  /** Whether UCX's thread may still read or write this node's memory although it was closed. */
+  public boolean isAlive() {
+    return alive;
+  }
+
   /** Ends what is under way, both ways, and frees everything. Takes a limited time. Idempotent. */
   @Override
   public void close() {
     peers.close();
     channel.close();
-    service.close();
-    executor.shutdown();
-    try {
-      if (!executor.awaitTermination(STOP_SECONDS, TimeUnit.SECONDS)) {
-        LOG.warn("threads that serve other nodes do not end: {}", executor);
-      }
-    } catch (final InterruptedException e) {
-      Thread.currentThread().interrupt();
+    for (final ThreadPoolExecutor executor : List.of(transfers, answers, sends)) {
+      executor.shutdown();
     }
-    engine.close();
+    for (final ThreadPoolExecutor executor : List.of(transfers, answers, sends)) {
+      awaitEnd(executor);
+    }
+    alive = !engine.end();
+    if (alive) {
+      LOG.warn("the thread of UCX does not end; what it may touch stays mapped");
+      return;
+    }
+    service.close();
     testRange.close();
     slabs.close();
+  }
+
+  /** Also for a caller that was interrupted: what the threads use is freed behind this. */
+  private static void awaitEnd(final ThreadPoolExecutor executor) {
+    final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(STOP_SECONDS);
+    boolean interrupted = false;
+    while (!executor.isTerminated() && System.nanoTime() - deadline < 0) {
+      try {
+        executor.awaitTermination(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
+      } catch (final InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (!executor.isTerminated()) {
+      LOG.warn("threads that serve other nodes do not end: {}", executor);
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 }

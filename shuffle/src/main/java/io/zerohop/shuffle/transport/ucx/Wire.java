@@ -10,14 +10,16 @@ import java.nio.ByteBuffer;
  * checked even so, since a rolling change of jars would else be read wrongly.
  *
  * <pre>
- *  HELLO  version, reader's worker address            -> version, incarnation, worker address,
- *                                                        address, size and key of a test range
+ *  HELLO  version, reader's worker address            -> version, incarnation, has it RDMA?,
+ *                                                        worker address; address, size and key
+ *                                                        of a test range
+ *  PING                                               -> nothing
  *  OPEN   shuffle, n, n x (map id, partition)         -> lease, by message only?, extents
  *  KEYS   n, n x segment id                           -> n x (address, key; empty if it has none)
- *  SEND   lease, transfer                             -> bytes, when all were sent; the lease has
- *                                                        ended
+ *  SEND   lease, transfer                             -> bytes that will be sent; the lease ends
+ *                                                        when they were
  *  CLOSE  lease                                       -> whether it was still held
- *  TEST   transfer                                    -> bytes, when the test range was sent
+ *  TEST   transfer                                    -> bytes of the test range, which is sent
  * </pre>
  */
 final class Wire {
@@ -28,6 +30,7 @@ final class Wire {
   static final byte SEND = 4;
   static final byte CLOSE = 5;
   static final byte TEST = 6;
+  static final byte PING = 7;
 
   /** What an answer begins with. */
   static final byte GRANTED = 0;

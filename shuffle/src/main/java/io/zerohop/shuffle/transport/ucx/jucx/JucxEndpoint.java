@@ -79,7 +79,13 @@ final class JucxEndpoint implements UcxEndpoint {
 
   private UcpRemoteKey unpacked(final byte[] key) {
     return keys.computeIfAbsent(
-        ByteBuffer.wrap(key), packed -> endpoint.unpackRemoteKey(direct(key)));
+        ByteBuffer.wrap(key),
+        packed -> {
+          final ByteBuffer direct = direct(key);
+          final UcpRemoteKey unpacked = endpoint.unpackRemoteKey(direct);
+          java.lang.ref.Reference.reachabilityFence(direct);
+          return unpacked;
+        });
   }
 
   @Override
@@ -112,9 +118,13 @@ final class JucxEndpoint implements UcxEndpoint {
   private void submit(final UcxCompletion done, final Consumer<JucxRequest> start) {
     worker.begun();
     final JucxRequest request = new JucxRequest(worker, done);
+    if (worker.isDead()) {
+      request.onError(UcsConstants.STATUS.UCS_ERR_CONNECTION_RESET, "UCX has ended here");
+      return;
+    }
     worker.execute(
         () -> {
-          if (endpoint == null || failure != null) {
+          if (endpoint == null || failure != null || worker.isDead()) {
             request.onError(
                 UcsConstants.STATUS.UCS_ERR_CONNECTION_RESET,
                 failure == null ? "the endpoint is closed" : failure);
@@ -139,9 +149,9 @@ final class JucxEndpoint implements UcxEndpoint {
       final UcpEndpoint closing = endpoint;
       endpoint = null;
       failure = failure == null ? "the endpoint was closed" : failure;
-      keys.values().forEach(UcpRemoteKey::close);
-      keys.clear();
       closing.closeNonBlockingForce();
+      keys.values().forEach(UcpRemoteKey::close); // Behind the gets that use them.
+      keys.clear();
       onClose.accept(this);
     }
   }

@@ -34,6 +34,7 @@ public final class JucxEngine implements UcxEngine {
   private JucxMessages messages;
 
   private boolean closed;
+  private boolean ended;
 
   private JucxEngine(
       final UcpContext context,
@@ -47,8 +48,8 @@ public final class JucxEngine implements UcxEngine {
     try {
       own = this.worker.call("name its address", () -> bytes(worker.getAddress()));
     } finally {
-      if (own == null) {
-        this.worker.close();
+      if (own == null && this.worker.close(() -> {})) {
+        context.close();
       }
     }
     this.address = own;
@@ -86,16 +87,12 @@ public final class JucxEngine implements UcxEngine {
                   .requestWakeupRMA()
                   .requestWakeupRX()
                   .requestWakeupTX());
-      final JucxEngine engine = new JucxEngine(context, worker, onStart, spin);
-      done = true;
-      return engine;
+      done = true; // From here on they belong to the engine, whether it comes to be or not.
+      return new JucxEngine(context, worker, onStart, spin);
     } catch (final RuntimeException | LinkageError e) {
       throw new UcxException("UCX cannot be used: " + e, e);
     } finally {
       if (!done && context != null) {
-        if (worker != null && worker.getNativeId() != null) {
-          worker.close();
-        }
         context.close();
       }
     }
@@ -182,13 +179,15 @@ public final class JucxEngine implements UcxEngine {
   }
 
   @Override
-  public synchronized void close() {
+  public synchronized boolean end() {
     if (!closed) {
       closed = true;
-      if (worker.close(() -> endpoints.forEach(JucxEndpoint::disconnect))) {
+      ended = worker.close(() -> endpoints.forEach(JucxEndpoint::disconnect));
+      if (ended) {
         memories.forEach(JucxMemory::close);
         context.close();
       }
     }
+    return ended;
   }
 }

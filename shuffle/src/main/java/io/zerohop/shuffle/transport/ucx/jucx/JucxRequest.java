@@ -3,12 +3,16 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 import io.zerohop.shuffle.transport.ucx.UcxCompletion;
 import org.openucx.jucx.UcxCallback;
 import org.openucx.jucx.ucp.UcpRequest;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One request under way. UCX may call back and throw for the same one; it is completed once. Only
  * the worker's thread comes here.
  */
 final class JucxRequest extends UcxCallback {
+  private static final Logger LOG = LoggerFactory.getLogger(JucxRequest.class);
+
   private final JucxWorker worker;
   private final UcxCompletion completion;
   private boolean completed;
@@ -33,7 +37,11 @@ final class JucxRequest extends UcxCallback {
     if (!completed) {
       completed = true;
       worker.ended();
-      completion.done(failure);
+      try {
+        completion.done(failure);
+      } catch (final RuntimeException e) {
+        LOG.error("the end of a request could not be handled", e); // It must not go into UCX.
+      }
     }
   }
 }

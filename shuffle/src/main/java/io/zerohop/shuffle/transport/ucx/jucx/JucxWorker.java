@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.transport.ucx.UcxException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -32,6 +33,7 @@ final class JucxWorker implements Executor, AutoCloseable {
   private final Thread thread;
   private volatile boolean closing;
   private volatile boolean ended;
+  private volatile boolean dead;
 
   /**
    * Takes the worker over, which must have no thread yet.
@@ -102,6 +104,11 @@ final class JucxWorker implements Executor, AutoCloseable {
     pending.decrementAndGet();
   }
 
+  /** Whether nothing that is submitted will ever call back. */
+  boolean isDead() {
+    return dead;
+  }
+
   int pending() {
     return pending.get();
   }
@@ -117,13 +124,15 @@ final class JucxWorker implements Executor, AutoCloseable {
         } else if (pending.get() > 0 && spins(idleSince)) {
           idleSince = idleSince == 0 ? System.nanoTime() : idleSince;
           Thread.onSpinWait();
-        } else {
+        } else if (tasks.isEmpty()) {
           idleSince = 0;
           worker.waitForEvents(); // Until a request gets on, or a task or the end is signalled.
         }
       }
     } catch (final RuntimeException | LinkageError e) {
-      LOG.error("the thread of UCX has ended; blocks of other nodes fail from now on", e);
+      LOG.error("the thread of UCX has ended; blocks of other nodes are staged from now on", e);
+      dead = true;
+      runTasks(); // Requests among them fail, since it is dead.
     }
   }
 
@@ -164,11 +173,7 @@ final class JucxWorker implements Executor, AutoCloseable {
   boolean close(final Runnable last) {
     closing = true;
     wakeUp();
-    try {
-      thread.join(STOP_LIMIT.toMillis());
-    } catch (final InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    awaitThread();
     synchronized (this) {
       if (thread.isAlive() || ended) {
         return ended;
@@ -180,6 +185,22 @@ final class JucxWorker implements Executor, AutoCloseable {
     drain();
     worker.close();
     return true;
+  }
+
+  /** Also for a caller that was interrupted: what the thread uses is freed behind this. */
+  private void awaitThread() {
+    final Deadline deadline = Deadline.in(STOP_LIMIT);
+    boolean interrupted = false;
+    while (thread.isAlive() && !deadline.isOver()) {
+      try {
+        thread.join(Math.max(1, deadline.remainingMillis()));
+      } catch (final InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /** Lets what was given up call back, so that nobody's memory is written any more. */
