@@ -3,7 +3,8 @@
 #
 #   rapids.sh pack DIR             collects our jars into DIR (9 MiB); needs the built tree
 #   rapids.sh check DIR KIT OUT    queries of every kind, every row compared with the CPU's
-#   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full
+#   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full; with
+#                                  JUCX, a jucx jar of the kind of the host's libucx, by UCX, too
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
 #   rapids.sh demo DIR KIT OUT     a short one of these, shown as a table and a plot
 #   rapids.sh proof DIR KIT OUT    the same exchanges with CUDA's copies counted: none go over the host;

@@ -19,7 +19,7 @@ def check(files):
         rows += [{"run": file.stem, **row} for row in results]
         total = collections.Counter()
         for row in results:
-            for path in ("local", "peer", "staged"):
+            for path in ("local", "peer", "ucx", "staged"):
                 total[path] += row.get(path + "_bytes", 0)
             for side in ("gpu", "cpu"):
                 if side + "_exchanges" in row:

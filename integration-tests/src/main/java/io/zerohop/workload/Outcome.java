@@ -13,6 +13,7 @@ package io.zerohop.workload;
  * @param shuffleBytes bytes of shuffle blocks written
  * @param localBytes bytes that Zerohop read from the reader's own executor
  * @param peerBytes bytes that Zerohop read from another process' memory
+ * @param ucxBytes bytes that Zerohop read from another node's memory
  * @param stagedBytes bytes that Zerohop read through Spark's block transfer
  */
 public record Outcome(
@@ -26,11 +27,12 @@ public record Outcome(
     long shuffleBytes,
     long localBytes,
     long peerBytes,
+    long ucxBytes,
     long stagedBytes) {
 
   /** The outcome of a run that threw. */
   static Outcome failed(final String workload, final Throwable cause) {
-    return new Outcome(workload, cause.toString(), 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    return new Outcome(workload, cause.toString(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
   }
 
   /** Whether it ran to its end. */

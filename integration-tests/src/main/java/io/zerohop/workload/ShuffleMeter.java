@@ -81,6 +81,7 @@ public final class ShuffleMeter extends SparkListener {
         shuffleBytes,
         bytes("local"),
         bytes("peer"),
+        bytes("ucx"),
         bytes("staged"));
   }
 
