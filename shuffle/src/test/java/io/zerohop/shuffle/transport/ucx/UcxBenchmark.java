@@ -123,6 +123,9 @@ public final class UcxBenchmark {
     final ProcessBuilder builder = new ProcessBuilder(command);
     builder.environment().put("UCX_TLS", "tcp,self");
     builder.environment().put("UCX_NET_DEVICES", "lo");
+    // What our engine sets, for the yardstick as well.
+    builder.environment().put("UCX_TCP_TX_SEG_SIZE", "512K");
+    builder.environment().put("UCX_TCP_RX_SEG_SIZE", "512K");
     return builder.redirectError(ProcessBuilder.Redirect.DISCARD).start();
   }
 
