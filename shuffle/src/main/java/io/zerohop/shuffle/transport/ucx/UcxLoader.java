@@ -19,8 +19,11 @@ public final class UcxLoader {
   private static final String BINDING = "io.zerohop.shuffle.transport.ucx.jucx.";
   private static final String JUCX = "org.openucx.jucx.";
 
-  /** A wake-up costs about as much, and a small get not more. */
-  private static final Duration SPIN = Duration.ofNanos(20_000);
+  /**
+   * Longer than a peer takes between two pieces of a get over TCP; sleeping in between costs a
+   * fifth.
+   */
+  private static final Duration SPIN = Duration.ofNanos(500_000);
 
   private UcxLoader() {}
 
