@@ -146,6 +146,16 @@ final class ControlConnector implements AutoCloseable {
       if (cause instanceof ForeignBytesException) {
         return unproven(peer, failure);
       }
+      if (cause instanceof LinkageError) {
+        return new ExchangeException(
+            Reason.PROTOCOL,
+            "Spark's proof for "
+                + peer
+                + " needs a class that is not there: "
+                + cause
+                + "; see that all of Spark's jars are on the class path",
+            failure);
+      }
       if (cause instanceof TimeoutException || cause instanceof ConnectTimeoutException) {
         return new ExchangeException(
             Reason.TIMEOUT, peer + " has not accepted a control connection in time", failure);
