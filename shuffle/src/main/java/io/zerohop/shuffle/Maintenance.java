@@ -75,17 +75,6 @@ final class Maintenance implements AutoCloseable {
       notifyAll();
     }
     // Also for a caller that was interrupted: what the chore uses is freed behind this.
-    final Deadline deadline = Deadline.in(STOP_LIMIT);
-    boolean interrupted = false;
-    while (thread.isAlive() && !deadline.isOver()) {
-      try {
-        thread.join(Math.max(1, deadline.remainingMillis())); // 0 would be no limit.
-      } catch (final InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);
   }
 }

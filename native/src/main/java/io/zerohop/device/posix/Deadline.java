@@ -1,6 +1,7 @@
 package io.zerohop.device.posix;
 
 import java.time.Duration;
+import java.util.function.BooleanSupplier;
 
 /** A point in time by the monotonic clock. Immutable. Limits beyond 100 years count as that. */
 public final class Deadline {
@@ -31,5 +32,38 @@ public final class Deadline {
 
   public boolean isOver() {
     return remainingNanos() == 0;
+  }
+
+  /** A wait that may end early, such as {@link Thread#join(long)}. */
+  @FunctionalInterface
+  public interface Wait {
+
+    /**
+     * Waits.
+     *
+     * @param millis at most; never 0, which some take for no limit
+     */
+    void forMillis(long millis) throws InterruptedException;
+  }
+
+  /**
+   * Waits until it is so or this is over, also if the thread is interrupted, which it is again
+   * afterwards. For those who free something behind it.
+   *
+   * @return whether it is so
+   */
+  public boolean await(final BooleanSupplier done, final Wait wait) {
+    boolean interrupted = false;
+    while (!done.getAsBoolean() && !isOver()) {
+      try {
+        wait.forMillis(Math.max(1, remainingMillis()));
+      } catch (final InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return done.getAsBoolean();
   }
 }

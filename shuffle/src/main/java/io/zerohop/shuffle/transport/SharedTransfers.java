@@ -264,22 +264,8 @@ public final class SharedTransfers implements StagedTransport, AutoCloseable {
     asking.shutdownNow();
     final CancellationException cause = new CancellationException("the executor ends");
     left.forEach(transfer -> fail(transfer, cause));
-    awaitThreads();
-  }
-
-  private void awaitThreads() {
-    final Deadline deadline = Deadline.in(STOP_LIMIT);
-    boolean interrupted = false;
-    boolean ended = false;
-    while (!ended && !deadline.isOver()) {
-      try {
-        ended = asking.awaitTermination(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
-      } catch (final InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Deadline.in(STOP_LIMIT)
+        .await(
+            asking::isTerminated, millis -> asking.awaitTermination(millis, TimeUnit.MILLISECONDS));
   }
 }

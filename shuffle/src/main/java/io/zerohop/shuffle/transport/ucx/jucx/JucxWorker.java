@@ -173,7 +173,8 @@ final class JucxWorker implements Executor, AutoCloseable {
   boolean close(final Runnable last) {
     closing = true;
     wakeUp();
-    awaitThread();
+    // Also for a caller that was interrupted: what the thread uses is freed behind this.
+    Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);
     synchronized (this) {
       if (thread.isAlive() || ended) {
         return ended;
@@ -185,22 +186,6 @@ final class JucxWorker implements Executor, AutoCloseable {
     drain();
     worker.close();
     return true;
-  }
-
-  /** Also for a caller that was interrupted: what the thread uses is freed behind this. */
-  private void awaitThread() {
-    final Deadline deadline = Deadline.in(STOP_LIMIT);
-    boolean interrupted = false;
-    while (thread.isAlive() && !deadline.isOver()) {
-      try {
-        thread.join(Math.max(1, deadline.remainingMillis()));
-      } catch (final InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
   }
 
   /** Lets what was given up call back, so that nobody's memory is written any more. */
