@@ -18,7 +18,6 @@ import io.zerohop.shuffle.fetch.LandingBudget;
 import io.zerohop.shuffle.fetch.ReadSide;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
-import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
@@ -109,7 +108,7 @@ public final class ShuffleNode implements AutoCloseable {
                   : null);
       reclaimer = new Reclaimer(root.lanes());
       catalog = new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer);
-      started = UcxNode.start(config, devices, tiers, this::retain);
+      started = UcxNode.start(config, incarnation, devices, tiers, this::retain);
       ucx = started;
       location =
           new Location(
@@ -118,9 +117,6 @@ public final class ShuffleNode implements AutoCloseable {
               incarnation,
               ucx == null ? 0 : ucx.port(),
               name);
-      if (ucx != null) {
-        ucx.location(location);
-      }
       local = new LocalMemory(root, tiers, config.executorId());
       peers = new PeerDirectory(devices, folder, location, config.view(), config);
       landing = new LandingBudget(config.landingBytes());
@@ -401,16 +397,7 @@ public final class ShuffleNode implements AutoCloseable {
 
   /** An upper bound of what {@link #shrinkDevicePool} could give back now, in bytes. */
   public long shrinkableDeviceBytes(final Reach reach) {
-    if (shrinker == null || notServing) {
-      return 0;
-    }
-    final PoolStats stats = tiers.of(Tier.DEVICE).stats();
-    if (spilling == null) {
-      return stats.emptyBytes();
-    }
-    return reach == Reach.ALL
-        ? stats.reservedBytes()
-        : stats.emptyBytes() + spiller.coldDeviceBytes();
+    return shrinker == null || notServing ? 0 : shrinker.shrinkableBytes(reach);
   }
 
   /** What this node holds now. */

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.spill;
 
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
@@ -22,7 +23,7 @@ public final class PoolShrinker {
   private static final Duration PEERS_UNMAP = Duration.ofMillis(250);
 
   /** How often to look whether readers have let go of something. */
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+  static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
   private final Pool pool;
   private final Reclaimer reclaimer;
@@ -41,6 +42,9 @@ public final class PoolShrinker {
   interface Mover {
     /** Begins; does not wait. */
     void evict(Eviction eviction);
+
+    /** Bytes of shuffles that nobody uses. */
+    long coldBytes();
   }
 
   /**
@@ -103,6 +107,15 @@ public final class PoolShrinker {
       letPeersUnmap();
     }
     return returned;
+  }
+
+  /** An upper bound of what {@link #shrink} could give back now, in bytes. */
+  public long shrinkableBytes(final Reach reach) {
+    final PoolStats stats = pool.stats();
+    if (mover == null) {
+      return stats.emptyBytes();
+    }
+    return reach == Reach.ALL ? stats.reservedBytes() : stats.emptyBytes() + mover.coldBytes();
   }
 
   /** Gives back what is empty; returns how much has been since the pool had given so much. */

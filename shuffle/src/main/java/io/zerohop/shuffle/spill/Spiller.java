@@ -43,9 +43,6 @@ public final class Spiller implements AutoCloseable {
   /** A round goes on until so much less of a pool is used than made it begin. */
   private static final double RELIEF = 0.2;
 
-  /** How often to look whether readers have let go of something. */
-  private static final long LOOK_NANOS = Duration.ofMillis(5).toNanos();
-
   private static final Duration STORAGE_PAUSE = Duration.ofSeconds(10);
 
   private final NodeConfig config;
@@ -109,15 +106,23 @@ public final class Spiller implements AutoCloseable {
    */
   public PoolShrinker shrinker(final Runnable hurry, final BooleanSupplier peers) {
     final PoolShrinker.Mover mover =
-        eviction -> {
-          asked.set(eviction);
-          hurry.run();
+        new PoolShrinker.Mover() {
+          @Override
+          public void evict(final Eviction eviction) {
+            asked.set(eviction);
+            hurry.run();
+          }
+
+          @Override
+          public long coldBytes() {
+            return coldDeviceBytes();
+          }
         };
     return new PoolShrinker(tiers.of(Tier.DEVICE), reclaimer, hurry == null ? null : mover, peers);
   }
 
   /** Bytes in GPU memory of shuffles that nobody uses. */
-  public long coldDeviceBytes() {
+  private long coldDeviceBytes() {
     return byIdleness(Reach.COLD).stream()
         .flatMap(shuffleId -> catalog.outputs(shuffleId).stream())
         .mapToLong(output -> bytes(output, Tier.DEVICE))
@@ -177,7 +182,7 @@ public final class Spiller implements AutoCloseable {
         if (missing <= 0 || reclaimer.waitingBytes(Tier.DEVICE) < missing) {
           return missing > 0;
         }
-        eviction.await(LOOK_NANOS);
+        eviction.await(PoolShrinker.LOOK_NANOS);
       }
     } catch (final InterruptedException e) {
       LOG.debug("interrupted; whoever waits for GPU memory gets what there is", e);
