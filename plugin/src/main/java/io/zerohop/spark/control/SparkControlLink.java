@@ -96,7 +96,7 @@ final class SparkControlLink implements ControlLink {
             peer
                 + " has not answered within "
                 + answerLimit.toMillis()
-                + " ms; if it is only slow, raise spark.zerohop.request.timeout"));
+                + " ms; if it is only slow, raise spark.zerohop.device.timeout"));
   }
 
   private ExchangeException closed(final Throwable cause) {

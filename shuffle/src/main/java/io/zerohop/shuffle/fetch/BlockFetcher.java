@@ -55,7 +55,9 @@ public final class BlockFetcher implements AutoCloseable {
   /** Windows whose blocks a reader on the GPU may still gather. */
   private final List<InPlaceWindow> kept = new ArrayList<>();
 
-  private int landedInWindow;
+  /** Blocks of other nodes that were handed out. */
+  private int landed;
+
   private InPlaceWindow previous;
   private InPlaceWindow window;
   private boolean planned;
@@ -158,7 +160,7 @@ public final class BlockFetcher implements AutoCloseable {
   public boolean endsWindow() {
     return switch (block().path()) {
       case STAGED -> true;
-      case UCX -> ++landedInWindow % LANDED_WINDOW == 0 || !staged.hasArrived();
+      case UCX -> landed % LANDED_WINDOW == 0 || !staged.hasArrived();
       default -> window == null || !window.hasNext();
     };
   }
@@ -294,6 +296,7 @@ public final class BlockFetcher implements AutoCloseable {
   private boolean pollStaged() {
     block = staged.poll();
     if (block != null) {
+      landed += block.path() == Path.UCX ? 1 : 0;
       count(block.path(), 1, block.bytes());
     }
     return block != null;

@@ -16,7 +16,6 @@ final class LandingLayout {
   static final int RUN_BYTES = 4 << 20;
 
   private final int[] places;
-  private final int[] runOf;
   private final int[] firstOfRun;
   private final int runs;
   private final long bytes;
@@ -24,7 +23,6 @@ final class LandingLayout {
   LandingLayout(final RemoteExtents extents) {
     final int count = extents.size();
     places = new int[count];
-    runOf = new int[count];
     firstOfRun = new int[count + 1];
     long end = 0;
     int run = -1;
@@ -43,7 +41,6 @@ final class LandingLayout {
               ? end + gap
               : (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + extents.offset(i) % ALIGNMENT;
       places[i] = Math.toIntExact(at);
-      runOf[i] = run;
       end = at + extents.length(i);
     }
     runs = run + 1;

@@ -27,7 +27,7 @@ final class LoopbackTest {
     final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
     from.setMemory(0, BYTES, (byte) 0x5a);
     final CompletableFuture<String> end = new CompletableFuture<>();
-    try (UcxMemory memory = engine.register(from.addressOffset(), BYTES, false);
+    try (UcxMemory memory = engine.register(from.addressOffset(), BYTES);
         UcxEndpoint self = engine.connect(engine.address(), lost -> {})) {
       self.get(
           memory.key(),

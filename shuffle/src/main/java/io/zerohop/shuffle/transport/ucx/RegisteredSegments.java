@@ -37,8 +37,7 @@ final class RegisteredSegments {
     }
     try {
       final UcxMemory registered =
-          memory.attach(
-              UcxMemory.class, () -> engine.register(memory.address(), memory.bytes(), false));
+          memory.attach(UcxMemory.class, () -> engine.register(memory.address(), memory.bytes()));
       return registered.key();
     } catch (final UcxException e) {
       LOG.warn("segment {} can be read by messages only: {}", memory.id(), e.getMessage());

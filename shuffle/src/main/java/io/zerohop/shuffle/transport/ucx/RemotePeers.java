@@ -227,14 +227,6 @@ final class RemotePeers implements AutoCloseable {
     }
   }
 
-  /** Peers that are connected. */
-  int connectedPeers() {
-    return (int)
-        contacts.values().stream()
-            .filter(contact -> contact.peer != null && contact.peer.alive())
-            .count();
-  }
-
   @Override
   public void close() {
     closed = true;

@@ -33,6 +33,7 @@ final class RemoteService implements ControlService {
    */
   private static final Duration GRACE = Duration.ofSeconds(10);
 
+  private final long incarnation;
   private final UcxEngine engine;
   private final RegisteredSegments segments;
   private final BlockHolder holder;
@@ -46,13 +47,14 @@ final class RemoteService implements ControlService {
   private final Map<Long, ServedReader> readers = new ConcurrentHashMap<>();
   private final Queue<ServedLease> left = new ConcurrentLinkedQueue<>();
   private final AtomicLong nextLease = new AtomicLong();
-  private volatile long incarnation;
 
   /**
+   * @param incarnation which life of this executor answers
    * @param quick answers, which takes no time but more than a channel's thread should
    * @param slow makes copies, and waits for the GPU
    */
   RemoteService(
+      final long incarnation,
       final UcxEngine engine,
       final RegisteredSegments segments,
       final BlockHolder holder,
@@ -62,6 +64,7 @@ final class RemoteService implements ControlService {
       final Duration deviceLimit,
       final Executor quick,
       final Executor slow) {
+    this.incarnation = incarnation;
     this.engine = engine;
     this.segments = segments;
     this.holder = holder;
@@ -74,16 +77,12 @@ final class RemoteService implements ControlService {
     this.sends = new SendQueue(slow);
   }
 
-  /** Which life of this executor answers; set before anybody can know of it. */
-  void incarnation(final long own) {
-    incarnation = own;
-  }
-
   @Override
   public void asked(final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
     final ByteBuffer copy = ByteBuffer.allocate(question.remaining()).put(question).flip();
     final ServedReader reader =
-        readers.computeIfAbsent(link, first -> new ServedReader(engine, slow, left::add));
+        readers.computeIfAbsent(
+            link, first -> new ServedReader(engine, this::inBackground, left::add));
     quick.execute(() -> answerOrRefuse(reader, copy, answer));
   }
 
@@ -175,20 +174,24 @@ final class RemoteService implements ControlService {
       final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
     final long id = question.getLong();
     final long transfer = question.getLong();
-    final ServedLease lease = reader.find(id);
-    if (lease == null) {
-      throw new ZerohopException(
-          ZerohopException.Category.RETRY, "the lease on the blocks has ended");
-    }
-    sends.submit(() -> begin(reader, id, lease, transfer, answer));
+    sends.submit(() -> begin(reader, id, transfer, answer));
   }
 
+  /** The lease is looked for when it is its turn: what only waits holds nothing more than that. */
   private void begin(
       final ServedReader reader,
       final long id,
-      final ServedLease lease,
       final long transfer,
       final Consumer<ByteBuffer> answer) {
+    final ServedLease lease = reader.find(id);
+    if (lease == null) {
+      sends.ended();
+      answer.accept(
+          refusal(
+              new ZerohopException(
+                  ZerohopException.Category.RETRY, "the lease on the blocks has ended")));
+      return;
+    }
     final Packing packing = new Packing(lease, slabs);
     final Runnable end =
         () -> {
@@ -197,18 +200,21 @@ final class RemoteService implements ControlService {
           reader.drop(id);
           sends.ended();
         };
+    final List<Sending.Message> messages;
+    final UcxEndpoint to;
     try {
       lease.bringToHost(devices, deviceLimit);
-      final List<Sending.Message> messages = packing.messages();
-      final UcxEndpoint to = reader.back();
-      answer.accept(total(messages));
-      // UCX's thread is the one that knows, and must not wait for the memory to be freed.
-      new Sending(to, transfer, messages, failure -> inBackground(end)).start();
+      messages = packing.messages();
+      to = reader.back();
     } catch (final RuntimeException e) {
       LOG.debug("blocks cannot be sent", e);
-      answer.accept(refusal(e));
       end.run();
+      answer.accept(refusal(e));
+      return;
     }
+    // UCX's thread is the one that knows the end, and must not wait for memory to be freed.
+    new Sending(to, transfer, messages, failure -> inBackground(end)).start();
+    answer.accept(total(messages));
   }
 
   private void inBackground(final Runnable chore) {
@@ -233,8 +239,8 @@ final class RemoteService implements ControlService {
             final List<Sending.Message> all =
                 List.of(new Sending.Message(0, testRange.address(), testRange.bytes()));
             final UcxEndpoint to = reader.back();
-            answer.accept(total(all));
             new Sending(to, transfer, all, failure -> {}).start();
+            answer.accept(total(all));
           } catch (final RuntimeException e) {
             answer.accept(refusal(e));
           }

@@ -34,7 +34,7 @@ final class TestRange implements AutoCloseable {
 
   synchronized byte[] key() {
     if (memory == null) {
-      memory = engine.register(buffer().address(), BYTES, false);
+      memory = engine.register(buffer().address(), BYTES);
     }
     return memory.key();
   }

@@ -16,19 +16,15 @@ public interface UcxEngine extends AutoCloseable {
   /** The worker's address, by which others connect. Not to be changed. */
   byte[] address();
 
-  /** Whether gets and messages may come from and go to GPU memory. */
-  boolean reachesGpuMemory();
-
   /**
-   * Makes memory readable by those who have its key. Takes some milliseconds for each 64 MiB where
-   * a network card pins it.
+   * Makes host memory readable by those who have its key. Takes some milliseconds for each 64 MiB
+   * where a network card pins it.
    *
    * @param address of memory that stays mapped until this is closed
-   * @param gpu whether it is GPU memory
    * @return owned by the caller
    * @throws UcxException if it cannot be
    */
-  UcxMemory register(long address, long bytes, boolean gpu);
+  UcxMemory register(long address, long bytes);
 
   /**
    * An endpoint to another worker. Does not wait for it: a peer that is not there shows in what is

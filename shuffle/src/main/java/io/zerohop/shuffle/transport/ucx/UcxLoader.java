@@ -20,8 +20,8 @@ public final class UcxLoader {
   private static final String JUCX = "org.openucx.jucx.";
 
   /**
-   * Longer than a peer takes between two pieces of a get over TCP; sleeping in between costs a
-   * fifth.
+   * Longer than a peer takes between two pieces of a get over TCP, or the thread would sleep
+   * between them; docs/rdma.md has what it costs beside one that never sleeps.
    */
   private static final Duration SPIN = Duration.ofNanos(500_000);
 

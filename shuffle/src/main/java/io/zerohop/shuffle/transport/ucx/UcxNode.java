@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.NodeConfig;
@@ -12,6 +13,7 @@ import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.StagedTransport;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -28,7 +30,7 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
   private static final int THREADS = 2;
   private static final long THREAD_IDLE_SECONDS = 30;
-  private static final long STOP_SECONDS = 10;
+  private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
 
   private final UcxEngine engine;
   private final Slabs slabs;
@@ -47,6 +49,7 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
 
   private UcxNode(
       final NodeConfig config,
+      final long incarnation,
       final UcxEngine engine,
       final Devices devices,
       final SegmentResolver segments,
@@ -58,6 +61,7 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
     testRange = new TestRange(engine, allocator);
     service =
         new RemoteService(
+            incarnation,
             engine,
             new RegisteredSegments(engine, segments),
             holder,
@@ -100,12 +104,14 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
   /**
    * Starts the path between nodes, if the configuration has a channel for it.
    *
+   * @param incarnation which life of this executor answers
    * @param segments finds own segments
    * @param holder finds own map outputs
    * @return null if there is none, or UCX cannot be used here, which is said once in the log
    */
   public static UcxNode start(
       final NodeConfig config,
+      final long incarnation,
       final Devices devices,
       final SegmentResolver segments,
       final BlockHolder holder) {
@@ -118,7 +124,7 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
       final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
       engine = UcxLoader.start(config.jucx(), device::enter);
       LoopbackTest.run(engine);
-      final UcxNode node = new UcxNode(config, engine, devices, segments, holder);
+      final UcxNode node = new UcxNode(config, incarnation, engine, devices, segments, holder);
       done = true;
       LOG.info(
           "executor {} serves other nodes by UCX at port {} ({})",
@@ -146,11 +152,6 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
   /** The port at which this executor is asked. */
   public int port() {
     return channel.port();
-  }
-
-  /** Where this executor is, once that is known; before anybody else can know it. */
-  public void location(final Location own) {
-    service.incarnation(own.incarnation());
   }
 
   /**
@@ -199,11 +200,6 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
     return service.leases();
   }
 
-  /** Owners on other nodes that are connected. */
-  public int connectedPeers() {
-    return peers.connectedPeers();
-  }
-
   /** Pieces of memory that bytes land in or leave from now, each shared by many blocks. */
   public int slabsTaken() {
     return slabs.taken();
@@ -237,20 +233,11 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
 
   /** Also for a caller that was interrupted: what the threads use is freed behind this. */
   private static void awaitEnd(final ThreadPoolExecutor executor) {
-    final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(STOP_SECONDS);
-    boolean interrupted = false;
-    while (!executor.isTerminated() && System.nanoTime() - deadline < 0) {
-      try {
-        executor.awaitTermination(deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
-      } catch (final InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    if (!executor.isTerminated()) {
+    if (!Deadline.in(STOP_LIMIT)
+        .await(
+            executor::isTerminated,
+            millis -> executor.awaitTermination(millis, TimeUnit.MILLISECONDS))) {
       LOG.warn("threads that serve other nodes do not end: {}", executor);
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
     }
   }
 }

@@ -27,6 +27,9 @@ final class LocalChannels {
   /** Sees each question as it passes; may throw to refuse it. */
   volatile java.util.function.Consumer<ByteBuffer> onQuestion = question -> {};
 
+  /** The kind of the next question that is to come twice, its second answer being the one; or 0. */
+  volatile byte askedTwice;
+
   /** While set, nobody answers and nobody is told. */
   volatile boolean silent;
 
@@ -108,7 +111,11 @@ final class LocalChannels {
       }
       try {
         onQuestion.accept(question.duplicate());
-        if (!silent && alive()) {
+        if (question.get(question.position()) == askedTwice) {
+          askedTwice = 0;
+          final ByteBuffer again = question.duplicate();
+          to.service.asked(id, question, first -> to.service.asked(id, again, answer::complete));
+        } else if (!silent && alive()) {
           to.service.asked(id, question, answer::complete);
         }
       } catch (final RuntimeException e) {

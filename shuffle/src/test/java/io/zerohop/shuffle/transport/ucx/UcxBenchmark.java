@@ -169,7 +169,7 @@ public final class UcxBenchmark {
     final UnsafeBuffer from = new UnsafeBuffer(ByteBuffer.allocateDirect(MOST));
     from.setMemory(0, MOST, (byte) 1);
     try (UcxEngine engine = TestUcx.start();
-        UcxMemory memory = engine.register(from.addressOffset(), MOST, false)) {
+        UcxMemory memory = engine.register(from.addressOffset(), MOST)) {
       final HexFormat hex = HexFormat.of();
       System.out.println(
           hex.formatHex(engine.address())

@@ -57,7 +57,7 @@ class UcxEngineTest {
   void getsBytesOfRegisteredMemory() throws Exception {
     final UnsafeBuffer from = random(1);
     final UnsafeBuffer to = empty();
-    try (UcxMemory memory = owner.register(from.addressOffset(), BYTES, false);
+    try (UcxMemory memory = owner.register(from.addressOffset(), BYTES);
         UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {})) {
       final CompletableFuture<String> end = new CompletableFuture<>();
       endpoint.get(
@@ -130,7 +130,7 @@ class UcxEngineTest {
   void whatIsUnderWayToALostPeerEndsOnce() throws Exception {
     final UnsafeBuffer from = random(1);
     final UnsafeBuffer to = empty();
-    final UcxMemory memory = owner.register(from.addressOffset(), BYTES, false);
+    final UcxMemory memory = owner.register(from.addressOffset(), BYTES);
     final CompletableFuture<String> lost = new CompletableFuture<>();
     try (UcxEndpoint endpoint = reader.connect(owner.address(), lost::complete)) {
       final CompletableFuture<String> first = new CompletableFuture<>();

@@ -43,7 +43,7 @@ abstract class UcxReads {
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
-  private final LocalChannels channels = new LocalChannels();
+  final LocalChannels channels = new LocalChannels();
   private final FakeStaging staging = new FakeStaging(BATCHES, MOST);
   private ShuffleNode owner;
   private ShuffleNode reader;
@@ -86,7 +86,7 @@ abstract class UcxReads {
     leaks.check();
   }
 
-  private BlockSource write(final int maps) {
+  final BlockSource write(final int maps) {
     return write(maps, PARTITIONS, MOST);
   }
 
@@ -97,7 +97,7 @@ abstract class UcxReads {
     return TestBlocks.source("1", owner.location(), SHUFFLE, 0, maps, BATCHES, partitions, most);
   }
 
-  private Map<Path, Integer> read(final BlockSource source) {
+  final Map<Path, Integer> read(final BlockSource source) {
     return TestNodes.fetchAndCheck(reader, staging, BATCHES, MOST, source);
   }
 

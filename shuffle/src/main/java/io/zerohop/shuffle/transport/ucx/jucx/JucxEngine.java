@@ -109,7 +109,7 @@ public final class JucxEngine implements UcxEngine {
     final var source = NativeLibs.class.getProtectionDomain().getCodeSource();
     return "jucx of "
         + (source == null ? "an unknown place" : source.getLocation().getPath())
-        + (reachesGpuMemory() ? ", libucx knows GPU memory" : ", libucx without CUDA");
+        + (knowsGpuMemory() ? ", libucx knows GPU memory" : ", libucx without CUDA");
   }
 
   @Override
@@ -117,14 +117,13 @@ public final class JucxEngine implements UcxEngine {
     return address;
   }
 
-  @Override
-  public boolean reachesGpuMemory() {
+  private boolean knowsGpuMemory() {
     return UcsConstants.MEMORY_TYPE.isMemTypeSupported(
         memoryTypes, UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_CUDA);
   }
 
   @Override
-  public synchronized UcxMemory register(final long from, final long bytes, final boolean gpu) {
+  public synchronized UcxMemory register(final long from, final long bytes) {
     if (closed) {
       throw new UcxException("UCX has been closed: this executor is shutting down", null);
     }
@@ -135,10 +134,7 @@ public final class JucxEngine implements UcxEngine {
                   new UcpMemMapParams()
                       .setAddress(from)
                       .setLength(bytes)
-                      .setMemoryType(
-                          gpu
-                              ? UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_CUDA
-                              : UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_HOST)),
+                      .setMemoryType(UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_HOST)),
               memories::remove);
       memories.add(memory);
       return memory;
