@@ -14,6 +14,7 @@ import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.ucx.UcxLoader;
 import io.zerohop.spark.control.ControlSecurity;
 import io.zerohop.spark.control.SparkControlChannel;
 import io.zerohop.spark.rapids.RapidsLatch;
@@ -146,7 +147,7 @@ final class ExecutorShuffle implements AutoCloseable {
             .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
             .coldStorage(files)
             .nodeId(ZerohopConf.NODE_ID.get(conf).trim())
-            .jucx(jucx(conf))
+            .ucx(onStart -> UcxLoader.start(jucx(conf), onStart))
             .ucxMode(ZerohopConf.UCX_MODE.get(conf))
             .controlChannels(controlChannels(env, conf, secret));
     CudaDevice device = null;

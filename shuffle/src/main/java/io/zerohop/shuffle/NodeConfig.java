@@ -4,6 +4,8 @@ import io.zerohop.device.Topology;
 import io.zerohop.shuffle.spill.ColdStorage;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.ucx.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.UcxMode;
 import java.time.Duration;
 import java.util.EnumSet;
@@ -39,7 +41,7 @@ public final class NodeConfig {
   private final ColdStorage coldStorage;
   private final String nodeId;
   private final UcxMode ucxMode;
-  private final java.nio.file.Path jucx;
+  private final Function<Runnable, UcxEngine> ucx;
   private final Function<ControlService, ControlChannel> controlChannels;
 
   private NodeConfig(final Builder builder) {
@@ -68,7 +70,7 @@ public final class NodeConfig {
     spillIdle = Objects.requireNonNull(builder.spillIdle, "spillIdle");
     coldStorage = builder.coldStorage;
     nodeId = Objects.requireNonNull(builder.nodeId, "nodeId");
-    jucx = builder.jucx;
+    ucx = Objects.requireNonNull(builder.ucx, "ucx");
     ucxMode = Objects.requireNonNull(builder.ucxMode, "ucxMode");
     controlChannels = paths.contains(Path.UCX) ? builder.controlChannels : null;
   }
@@ -107,9 +109,12 @@ public final class NodeConfig {
     return ucxMode;
   }
 
-  /** A jar with the binding of UCX; null for that on the class path. */
-  public java.nio.file.Path jucx() {
-    return jucx;
+  /**
+   * Starts UCX, given what its thread runs first of all; throws {@link
+   * io.zerohop.shuffle.transport.ucx.UcxException} if it cannot be used. The node owns it.
+   */
+  public Function<Runnable, UcxEngine> ucx() {
+    return ucx;
   }
 
   /**
@@ -261,7 +266,7 @@ public final class NodeConfig {
     private ColdStorage coldStorage;
     private String nodeId = "";
     private UcxMode ucxMode = UcxMode.AUTO;
-    private java.nio.file.Path jucx;
+    private Function<Runnable, UcxEngine> ucx = onStart -> UcxLoader.start(null, onStart);
     private Function<ControlService, ControlChannel> controlChannels;
 
     private Builder() {}
@@ -391,8 +396,8 @@ public final class NodeConfig {
       return this;
     }
 
-    public Builder jucx(final java.nio.file.Path value) {
-      jucx = value;
+    public Builder ucx(final Function<Runnable, UcxEngine> value) {
+      ucx = value;
       return this;
     }
 

@@ -178,7 +178,7 @@ public final class FarDevice implements Device {
   }
 
   /** Where the host finds what the device knows by a far address. */
-  static long near(final long address) {
+  public static long near(final long address) {
     return address - FAR;
   }
 

@@ -14,7 +14,10 @@ object NodePaths extends Assertions {
   /** In place within an executor and within a node, and one way between nodes. */
   def isExpected(path: String): Boolean = Seq("local", "peer", Between).contains(path)
 
-  /** All expected ways were taken, and no other. */
+  /** Whether all expected ways were taken, and no other. */
+  def areExpected(facts: Facts): Boolean =
+    All.forall(path => bytes(facts, path) > 0 == isExpected(path))
+
   def assertExpected(facts: Facts): Unit =
     for (path <- All) assert(bytes(facts, path) > 0 === isExpected(path), s"$path: $facts")
 

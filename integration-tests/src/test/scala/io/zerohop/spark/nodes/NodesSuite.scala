@@ -1,5 +1,7 @@
 package io.zerohop.spark.nodes
 
+import scala.concurrent.duration._
+
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.Facts
 import io.zerohop.spark.versions.SparkHomes
@@ -12,6 +14,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * be two nodes they fail in CI, and are cancelled with a notice elsewhere.
  */
 abstract class NodesSuite extends AnyFunSuite with BeforeAndAfterAll {
+  private val Patience = 30.seconds
   private var running: Option[NodesApplication] = None
 
   /** Beside what every application on two nodes has. */
@@ -41,11 +44,21 @@ abstract class NodesSuite extends AnyFunSuite with BeforeAndAfterAll {
     }
   }
 
-  /** The nodes are as before: nobody holds anything, and a transfer goes the expected ways. */
+  /**
+   * The nodes are as before: nobody holds anything, and a transfer goes the expected ways, if not
+   * at once then soon. A first contact that fails is tried again after a pause, and staged until
+   * then.
+   */
   protected def assertGoodAsNew(app: NodesApplication): Unit = {
     app.ask("settle")
-    val facts = app.transfer()
+    val patience = Patience.fromNow
+    var facts = app.transfer()
     assertRight(facts)
+    while (!NodePaths.areExpected(facts) && patience.hasTimeLeft()) {
+      info(s"not yet as before: $facts")
+      facts = app.transfer()
+      assertRight(facts)
+    }
     NodePaths.assertExpected(facts)
     app.ask("settle")
   }

@@ -8,7 +8,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.Objects;
 
-/** A block of another node that has landed in host memory, with the extents that it has there. */
+/**
+ * A block of another node that has landed in memory of this one, with the extents that it has
+ * there.
+ */
 final class LandedBlock implements FetchedBlock {
   private final BlockSource source;
   private final Block block;
@@ -42,6 +45,7 @@ final class LandedBlock implements FetchedBlock {
   LandedBlock verified() {
     for (int i = 0; i < extents.size(); i++) {
       if (extents.isChecked(i)
+          && !extents.isFar(i)
           && Crc32c.of(extents.address(i), extents.length(i)) != extents.checksum(i)) {
         throw failed("its bytes are damaged: extent " + i + " has another CRC32C", null);
       }

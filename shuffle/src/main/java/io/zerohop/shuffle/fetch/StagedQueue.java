@@ -157,8 +157,11 @@ final class StagedQueue implements AutoCloseable {
       window.forEach(block -> outstanding.put(block, request));
     }
     try {
-      (request.path == Path.UCX ? context.ucx() : transport)
-          .fetch(request.source, window, new WindowSink());
+      if (request.path == Path.UCX) {
+        context.ucx().fetch(request.source, window, side, new WindowSink());
+      } else {
+        transport.fetch(request.source, window, new WindowSink());
+      }
     } catch (final RuntimeException e) {
       window.forEach(block -> land(block, null, e));
     }

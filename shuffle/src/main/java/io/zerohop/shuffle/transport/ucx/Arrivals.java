@@ -22,7 +22,7 @@ final class Arrivals implements UcxReceiver {
    * @param bytes how many bytes of it they may fill
    * @param progress run at each message that has landed
    */
-  Waiting expect(final Slabs.Slab slab, final long bytes, final Runnable progress) {
+  Waiting expect(final Slab slab, final long bytes, final Runnable progress) {
     slab.retain();
     final Waiting transfer = new Waiting(next.incrementAndGet(), slab, bytes, progress);
     waiting.put(transfer.id, transfer);
@@ -51,7 +51,7 @@ final class Arrivals implements UcxReceiver {
   /** One transfer's memory and what has come of it. */
   final class Waiting {
     private final long id;
-    private final Slabs.Slab slab;
+    private final Slab slab;
     private final long bytes;
     private final Runnable progress;
     private final CompletableFuture<Void> complete = new CompletableFuture<>();
@@ -61,8 +61,7 @@ final class Arrivals implements UcxReceiver {
     private boolean ended;
     private String failure;
 
-    private Waiting(
-        final long id, final Slabs.Slab slab, final long bytes, final Runnable progress) {
+    private Waiting(final long id, final Slab slab, final long bytes, final Runnable progress) {
       this.id = id;
       this.slab = slab;
       this.bytes = bytes;

@@ -21,7 +21,7 @@ final class Gets {
   record Get(
       byte[] key,
       long remoteAddress,
-      Slabs.Slab slab,
+      Slab slab,
       long offset,
       long bytes,
       BooleanSupplier wanted,
@@ -51,6 +51,7 @@ final class Gets {
           get.remoteAddress(),
           get.slab().address() + get.offset(),
           get.bytes(),
+          get.slab().gpu(),
           failure -> ended(started, failure));
     }
   }

@@ -5,26 +5,22 @@ import io.zerohop.shuffle.fetch.ExtentList;
 import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
 import java.io.InputStream;
 
-/** A block that has landed: its extents as its owner wrote them, in a slab that others share. */
+/** A block that has landed: its extents as its owner wrote them, in memory that others share. */
 final class LandedPayload implements StagedPayload {
-  private final Slabs.Slab slab;
+  private final Landing landing;
   private final ExtentList extents = new ExtentList();
   private long bytes;
   private volatile boolean released;
 
-  /** Holds the slab from now on. */
-  LandedPayload(
-      final Slabs.Slab slab,
-      final RemoteExtents remote,
-      final LandingLayout layout,
-      final int block) {
-    this.slab = slab;
-    slab.retain();
+  /** Holds the memory from now on. */
+  LandedPayload(final Landing landing, final RemoteExtents remote, final int block) {
+    this.landing = landing;
+    landing.retain();
     for (int i = remote.begin(block); i < remote.end(block); i++) {
       extents.add(
-          slab.address() + layout.place(i),
+          landing.address(i),
           remote.length(i),
-          false,
+          landing.isOnGpu(i),
           null,
           remote.isChecked(i),
           remote.checksum(i));
@@ -50,6 +46,6 @@ final class LandedPayload implements StagedPayload {
   @Override
   public void release() {
     released = true;
-    slab.release();
+    landing.release();
   }
 }

@@ -1,9 +1,13 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import java.util.Comparator;
+import java.util.function.IntConsumer;
+import java.util.stream.IntStream;
+
 /**
- * Where the extents of one request go in the reader's memory, and which of them move as one run:
- * those that are neighbours at the owner. Reader and owner reckon it out of the same extents and
- * come to the same result, so it does not travel.
+ * Where extents of one request go in one piece of the reader's memory, and which of them move as
+ * one run: those that are neighbours at the owner. Reader and owner reckon it out of the same
+ * extents and come to the same result, so it does not travel.
  *
  * <p>A run begins at the same place within 256 bytes as at the owner, which keeps the alignment
  * that codecs gave their blocks; small gaps between neighbours move with them.
@@ -15,23 +19,47 @@ final class LandingLayout {
   /** Neighbours are joined up to this; what moves is cut to it, too, so that progress shows. */
   static final int RUN_BYTES = 4 << 20;
 
+  private final RemoteExtents extents;
+
+  /** The extents that it is about. */
+  private final int[] members;
+
+  /** Of each extent of the request; those that it is not about have none. */
   private final int[] places;
+
+  /** Positions among the members. */
   private final int[] firstOfRun;
+
   private final int runs;
   private final long bytes;
 
-  LandingLayout(final RemoteExtents extents) {
-    final int count = extents.size();
-    places = new int[count];
-    firstOfRun = new int[count + 1];
+  /** Which extents it is about. */
+  enum Part {
+    ALL,
+    /** Those that lie in the owner's host memory. */
+    HOST,
+    /** Those that lie in the owner's GPU memory. */
+    GPU;
+
+    private boolean has(final RemoteExtents extents, final int extent) {
+      return this == ALL || extents.isOnGpu(extent) == (this == GPU);
+    }
+  }
+
+  LandingLayout(final RemoteExtents extents, final Part part) {
+    this.extents = extents;
+    members = members(extents, part);
+    places = new int[extents.size()];
+    firstOfRun = new int[members.length + 1];
     long end = 0;
     int run = -1;
-    for (int i = 0; i < count; i++) {
-      final long gap = i == 0 ? -1 : gap(extents, i);
+    for (int i = 0; i < members.length; i++) {
+      final int extent = members[i];
+      final long gap = i == 0 ? -1 : gap(members[i - 1], extent);
       final boolean joins =
           gap >= 0
               && gap < ALIGNMENT
-              && end + gap + extents.length(i) - places[firstOfRun[run]] <= RUN_BYTES;
+              && end + gap + extents.length(extent) - places[first(run)] <= RUN_BYTES;
       if (!joins) {
         run++;
         firstOfRun[run] = i;
@@ -39,21 +67,32 @@ final class LandingLayout {
       final long at =
           joins
               ? end + gap
-              : (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + extents.offset(i) % ALIGNMENT;
-      places[i] = Math.toIntExact(at);
-      end = at + extents.length(i);
+              : (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + extents.offset(extent) % ALIGNMENT;
+      places[extent] = Math.toIntExact(at);
+      end = at + extents.length(extent);
     }
     runs = run + 1;
-    firstOfRun[runs] = count;
+    firstOfRun[runs] = members.length;
     bytes = end;
   }
 
+  /** In the order in which they lie there: blocks of several batches take turns in a request. */
+  private static int[] members(final RemoteExtents extents, final Part part) {
+    return IntStream.range(0, extents.size())
+        .filter(extent -> part.has(extents, extent))
+        .boxed()
+        .sorted(
+            Comparator.<Integer>comparingLong(extents::segment).thenComparingInt(extents::offset))
+        .mapToInt(Integer::intValue)
+        .toArray();
+  }
+
   /** Bytes between an extent and the one before it; negative if they are no neighbours. */
-  private static long gap(final RemoteExtents extents, final int extent) {
-    if (extents.segment(extent) != extents.segment(extent - 1)) {
+  private long gap(final int before, final int extent) {
+    if (extents.segment(extent) != extents.segment(before)) {
       return -1;
     }
-    return (long) extents.offset(extent) - extents.offset(extent - 1) - extents.length(extent - 1);
+    return (long) extents.offset(extent) - extents.offset(before) - extents.length(before);
   }
 
   /** What all of it takes. */
@@ -73,12 +112,24 @@ final class LandingLayout {
 
   /** The first extent of a run, whose place is the run's. */
   int first(final int run) {
-    return firstOfRun[run];
+    return members[firstOfRun[run]];
+  }
+
+  /** Extents of a run. */
+  int runLength(final int run) {
+    return firstOfRun[run + 1] - firstOfRun[run];
   }
 
   /** Bytes of a run, gaps included. */
-  int runBytes(final int run, final RemoteExtents extents) {
-    final int last = firstOfRun[run + 1] - 1;
-    return places[last] + extents.length(last) - places[firstOfRun[run]];
+  int runBytes(final int run) {
+    final int last = members[firstOfRun[run + 1] - 1];
+    return places[last] + extents.length(last) - places[first(run)];
+  }
+
+  /** Gives the extents of some runs, in order. */
+  void forEach(final int firstRun, final int endRun, final IntConsumer extent) {
+    for (int i = firstOfRun[firstRun]; i < firstOfRun[endRun]; i++) {
+      extent.accept(members[i]);
+    }
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.shuffle.pool.Tier;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -27,13 +28,14 @@ final class LoopbackTest {
     final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
     from.setMemory(0, BYTES, (byte) 0x5a);
     final CompletableFuture<String> end = new CompletableFuture<>();
-    try (UcxMemory memory = engine.register(from.addressOffset(), BYTES);
+    try (UcxMemory memory = engine.register(Tier.HOST, from.addressOffset(), BYTES);
         UcxEndpoint self = engine.connect(engine.address(), lost -> {})) {
       self.get(
           memory.key(),
           from.addressOffset(),
           to.addressOffset(),
           BYTES,
+          null,
           failure -> end.complete(failure == null ? "" : failure));
       final String failure = end.get(SECONDS, TimeUnit.SECONDS);
       if (!failure.isEmpty() || !from.equals(to)) {

@@ -19,11 +19,14 @@ final class Packing implements AutoCloseable {
   private final LandingLayout layout;
   private final Slabs slabs;
   private final List<Sending.Message> messages = new ArrayList<>();
-  private final List<Slabs.Slab> copies = new ArrayList<>();
+  private final List<Slab> copies = new ArrayList<>();
 
-  Packing(final ServedLease lease, final Slabs slabs) {
+  /**
+   * @param part which extents are sent; the lease has brought them to the host
+   */
+  Packing(final ServedLease lease, final LandingLayout.Part part, final Slabs slabs) {
     this.lease = lease;
-    this.layout = new LandingLayout(lease.extents());
+    this.layout = new LandingLayout(lease.extents(), part);
     this.slabs = slabs;
   }
 
@@ -46,8 +49,7 @@ final class Packing implements AutoCloseable {
 
   /** Extents in a copy that was made of GPU memory have not the neighbours that they had there. */
   private boolean isWhole(final int run) {
-    return layout.first(run + 1) - layout.first(run) == 1
-        || lease.extents().segment(layout.first(run)) != 0;
+    return layout.runLength(run) == 1 || !lease.extents().isOnGpu(layout.first(run));
   }
 
   private long begin(final int run) {
@@ -55,7 +57,7 @@ final class Packing implements AutoCloseable {
   }
 
   private int bytes(final int run) {
-    return layout.runBytes(run, lease.extents());
+    return layout.runBytes(run);
   }
 
   private long end(final int run) {
@@ -76,19 +78,23 @@ final class Packing implements AutoCloseable {
     }
     final long begin = begin(firstRun);
     final long bytes = end(endRun - 1) - begin;
-    final Slabs.Slab copy = slabs.take(bytes);
+    final Slab copy = slabs.take(bytes);
     copies.add(copy);
-    for (int i = layout.first(firstRun); i < layout.first(endRun); i++) {
-      UnsafeAccess.UNSAFE.copyMemory(
-          lease.address(i), copy.address() + layout.place(i) - begin, lease.extents().length(i));
-    }
+    layout.forEach(
+        firstRun,
+        endRun,
+        extent ->
+            UnsafeAccess.UNSAFE.copyMemory(
+                lease.address(extent),
+                copy.address() + layout.place(extent) - begin,
+                lease.extents().length(extent)));
     cut(begin, copy.address(), bytes);
   }
 
   /** Frees the copies; no message may be under way. */
   @Override
   public void close() {
-    copies.forEach(Slabs.Slab::release);
+    copies.forEach(Slab::release);
     copies.clear();
   }
 }

@@ -32,13 +32,19 @@ final class RegisteredSegments {
 
   /** The key by which peers read a segment; null if it has none. The caller holds a lease on it. */
   byte[] key(final SegmentMemory memory) {
-    if (SegmentIds.tier(memory.id()) != Tier.HOST) {
-      return null; // Blocks in GPU memory are copied to the host to be sent, see ServedLease.
+    final UcxMemory registered = registered(memory);
+    return registered == null ? null : registered.key();
+  }
+
+  /** What UCX knows a segment by; null if it cannot know it. The caller holds something of it. */
+  UcxMemory registered(final SegmentMemory memory) {
+    final Tier kind = SegmentIds.tier(memory.id());
+    if (kind == Tier.DEVICE && !engine.reachesGpuMemory()) {
+      return null;
     }
     try {
-      final UcxMemory registered =
-          memory.attach(UcxMemory.class, () -> engine.register(memory.address(), memory.bytes()));
-      return registered.key();
+      return memory.attach(
+          UcxMemory.class, () -> engine.register(kind, memory.address(), memory.bytes()));
     } catch (final UcxException e) {
       LOG.warn("segment {} can be read by messages only: {}", memory.id(), e.getMessage());
       return null;

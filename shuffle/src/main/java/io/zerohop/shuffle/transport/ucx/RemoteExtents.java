@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.Tier;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
@@ -14,8 +16,6 @@ import java.util.Arrays;
  *  0                8          12         16      17          21
  *  | segment id     | offset   | length   | flags | CRC32C    |
  * </pre>
- *
- * <p>A segment id of 0 stands for a copy that the owner made for this request alone.
  */
 final class RemoteExtents {
   private static final int EXTENT_BYTES = 21;
@@ -81,6 +81,11 @@ final class RemoteExtents {
 
   long segment(final int extent) {
     return segments[extent];
+  }
+
+  /** Whether an extent lies in the owner's GPU memory. */
+  boolean isOnGpu(final int extent) {
+    return SegmentIds.tier(segments[extent]) == Tier.DEVICE;
   }
 
   int offset(final int extent) {

@@ -27,6 +27,7 @@ final class RemotePeer implements AutoCloseable {
   private volatile UcxEndpoint endpoint;
   private volatile Gets gets;
   private boolean byMessage;
+  private boolean direct;
   private volatile long lastProgress = System.nanoTime();
   private volatile String broken;
 
@@ -59,6 +60,15 @@ final class RemotePeer implements AutoCloseable {
 
   void byMessage(final boolean slowGets) {
     byMessage = slowGets;
+  }
+
+  /** Whether blocks in its GPU's memory are got into that of this GPU as they are. */
+  boolean direct() {
+    return direct;
+  }
+
+  void direct(final boolean gpuToGpu) {
+    direct = gpuToGpu;
   }
 
   String name() {

@@ -31,6 +31,7 @@ final class RemotePeers implements AutoCloseable {
   private final ControlChannel channel;
   private final Slabs slabs;
   private final Arrivals arrivals;
+  private final TestRange gpuRange;
   private final boolean gpu;
   private final Duration connectLimit;
   private final Duration requestLimit;
@@ -49,17 +50,23 @@ final class RemotePeers implements AutoCloseable {
     private long retryAt;
   }
 
+  /**
+   * @param gpuRange null where UCX does not reach GPU memory
+   * @param gpu whether there is a GPU
+   */
   RemotePeers(
       final UcxEngine engine,
       final ControlChannel channel,
       final Slabs slabs,
       final Arrivals arrivals,
+      final TestRange gpuRange,
       final boolean gpu,
       final NodeConfig config) {
     this.engine = engine;
     this.channel = channel;
     this.slabs = slabs;
     this.arrivals = arrivals;
+    this.gpuRange = gpuRange;
     this.gpu = gpu;
     this.connectLimit = config.connectLimit();
     this.requestLimit = config.requestLimit();
@@ -102,7 +109,7 @@ final class RemotePeers implements AutoCloseable {
       if (contact.failure != null && System.nanoTime() - contact.retryAt < 0) {
         throw contact.failure;
       }
-      contact.peer = open(location, host, executorId);
+      contact.peer = openTwice(location, host, executorId);
       contact.met = true;
       contact.failures = 0;
       contact.failure = null;
@@ -153,6 +160,25 @@ final class RemotePeers implements AutoCloseable {
         WaitException.Reason.CANCELLED, "interrupted while connecting to executor " + executorId);
   }
 
+  /**
+   * Tries again at once if UCX is what failed, and failed soon: when both ends connect to each
+   * other at the same moment one of the connections may break. A silent peer has cost enough.
+   */
+  private RemotePeer openTwice(
+      final Location location, final String host, final String executorId) {
+    final long begin = System.nanoTime();
+    try {
+      return open(location, host, executorId);
+    } catch (final UcxException e) {
+      if (System.nanoTime() - begin > requestLimit.toNanos() / 2
+          || Thread.currentThread().isInterrupted()) {
+        throw e;
+      }
+      LOG.info("executor {} is tried again: {}", executorId, e.getMessage());
+      return open(location, host, executorId);
+    }
+  }
+
   private RemotePeer open(final Location location, final String host, final String executorId) {
     if (closed) {
       throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
@@ -174,17 +200,19 @@ final class RemotePeers implements AutoCloseable {
       }
       final boolean rdma = answer.get() != 0;
       peer.endpoint(engine.connect(Wire.bytes(answer), peer::breakOff));
-      final SelfTest.TestTarget target =
-          new SelfTest.TestTarget(rdma, answer.getLong(), answer.getLong(), Wire.bytes(answer));
-      final SelfTest test = SelfTest.run(peer, target, slabs, arrivals, requestLimit);
+      final SelfTest.Targets targets =
+          new SelfTest.Targets(rdma, TestTarget.read(answer), TestTarget.read(answer));
+      final SelfTest test = SelfTest.run(peer, targets, slabs, gpuRange, arrivals, requestLimit);
       peer.byMessage(mode == UcxMode.MESSAGE || (mode == UcxMode.AUTO && test.byMessage()));
+      final GpuReach reach = reach(test);
+      peer.direct(reach == GpuReach.DIRECT);
       LOG.info(
           "executor {} at {}:{} is read by UCX{}: {}",
           executorId,
           host,
           location.port(),
           mode == UcxMode.AUTO ? "" : " (spark.zerohop.ucx.mode=" + mode.label() + ")",
-          test.describe(peer.byMessage(), gpu));
+          test.describe(peer.byMessage(), reach));
       done = true;
       return peer;
     } finally {
@@ -194,11 +222,28 @@ final class RemotePeers implements AutoCloseable {
     }
   }
 
+  private GpuReach reach(final SelfTest test) {
+    if (!gpu) {
+      return GpuReach.NO_GPU;
+    }
+    if (gpuRange == null) {
+      return GpuReach.NOT_HERE;
+    }
+    if (mode == UcxMode.MESSAGE) {
+      return GpuReach.FORBIDDEN;
+    }
+    if (test.gpuRate() == 0) {
+      return GpuReach.NOT_THERE;
+    }
+    return mode == UcxMode.GET || test.direct() ? GpuReach.DIRECT : GpuReach.EMULATED;
+  }
+
   private ByteBuffer hello(final RemotePeer peer, final String executorId) {
     final byte[] own = engine.address();
-    final ByteBuffer question = ByteBuffer.allocate(9 + own.length);
+    final ByteBuffer question = ByteBuffer.allocate(10 + own.length);
     question.put(Wire.HELLO).putInt(Wire.VERSION);
     Wire.put(question, own);
+    question.put((byte) (gpuRange == null ? 0 : 1));
     try {
       return peer.ask(question.flip()).get(requestLimit.toMillis(), TimeUnit.MILLISECONDS);
     } catch (final InterruptedException e) {

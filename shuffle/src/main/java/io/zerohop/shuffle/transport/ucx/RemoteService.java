@@ -4,6 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.ucx.LandingLayout.Part;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
@@ -40,6 +41,7 @@ final class RemoteService implements ControlService {
   private final Devices devices;
   private final Slabs slabs;
   private final TestRange testRange;
+  private final TestRange gpuRange;
   private final Duration deviceLimit;
   private final Executor quick;
   private final Executor slow;
@@ -50,6 +52,7 @@ final class RemoteService implements ControlService {
 
   /**
    * @param incarnation which life of this executor answers
+   * @param gpuRange null where UCX does not reach GPU memory
    * @param quick answers, which takes no time but more than a channel's thread should
    * @param slow makes copies, and waits for the GPU
    */
@@ -61,6 +64,7 @@ final class RemoteService implements ControlService {
       final Devices devices,
       final Slabs slabs,
       final TestRange testRange,
+      final TestRange gpuRange,
       final Duration deviceLimit,
       final Executor quick,
       final Executor slow) {
@@ -71,6 +75,7 @@ final class RemoteService implements ControlService {
     this.devices = devices;
     this.slabs = slabs;
     this.testRange = testRange;
+    this.gpuRange = gpuRange;
     this.deviceLimit = deviceLimit;
     this.quick = quick;
     this.slow = slow;
@@ -128,17 +133,30 @@ final class RemoteService implements ControlService {
     }
     reader.address(Wire.bytes(question));
     final byte[] own = engine.address();
-    final byte[] key = testRange.key();
-    final ByteBuffer answer = granted(4 + 8 + 1 + 4 + own.length + 8 + 8 + 4 + key.length);
+    final TestTarget host = TestTarget.of(testRange);
+    final TestTarget gpu = question.get() == 0 ? TestTarget.NONE : gpuTarget();
+    final ByteBuffer answer =
+        granted(4 + 8 + 1 + 4 + own.length + host.encodedBytes() + gpu.encodedBytes());
     answer.putInt(Wire.VERSION).putLong(incarnation).put((byte) (RdmaDevices.any() ? 1 : 0));
     Wire.put(answer, own);
-    answer.putLong(testRange.address()).putLong(testRange.bytes());
-    Wire.put(answer, key);
+    host.write(answer);
+    gpu.write(answer);
     return answer.flip();
   }
 
+  /** None if there is no memory for it now, or UCX cannot register it: it is only a test. */
+  private TestTarget gpuTarget() {
+    try {
+      return gpuRange == null ? TestTarget.NONE : TestTarget.of(gpuRange);
+    } catch (final ZerohopException e) {
+      LOG.warn("readers on other nodes cannot get GPU memory from here: {}", e.getMessage());
+      return TestTarget.NONE;
+    }
+  }
+
   private ByteBuffer open(final ServedReader reader, final ByteBuffer question) {
-    final ServedLease lease = ServedLease.of(holder, question.getInt(), question);
+    final boolean direct = question.get() != 0;
+    final ServedLease lease = ServedLease.of(holder, question.getInt(), direct, question);
     final long id = nextLease.incrementAndGet();
     final ByteBuffer answer = granted(8 + 1 + lease.extents().encodedBytes());
     answer.putLong(id).put((byte) (lease.byMessage() ? 1 : 0));
@@ -174,7 +192,8 @@ final class RemoteService implements ControlService {
       final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
     final long id = question.getLong();
     final long transfer = question.getLong();
-    sends.submit(() -> begin(reader, id, transfer, answer));
+    final boolean hostOnly = question.get() != 0;
+    sends.submit(() -> begin(reader, id, transfer, hostOnly, answer));
   }
 
   /** The lease is looked for when it is its turn: what only waits holds nothing more than that. */
@@ -182,6 +201,7 @@ final class RemoteService implements ControlService {
       final ServedReader reader,
       final long id,
       final long transfer,
+      final boolean hostOnly,
       final Consumer<ByteBuffer> answer) {
     final ServedLease lease = reader.find(id);
     if (lease == null) {
@@ -192,18 +212,22 @@ final class RemoteService implements ControlService {
                   ZerohopException.Category.RETRY, "the lease on the blocks has ended")));
       return;
     }
-    final Packing packing = new Packing(lease, slabs);
+    final Packing packing = new Packing(lease, hostOnly ? Part.HOST : Part.ALL, slabs);
     final Runnable end =
         () -> {
           packing.close();
           lease.release();
-          reader.drop(id);
+          if (!hostOnly) {
+            reader.drop(id);
+          }
           sends.ended();
         };
     final List<Sending.Message> messages;
     final UcxEndpoint to;
     try {
-      lease.bringToHost(devices, deviceLimit);
+      if (!hostOnly) {
+        lease.bringToHost(devices, deviceLimit);
+      }
       messages = packing.messages();
       to = reader.back();
     } catch (final RuntimeException e) {

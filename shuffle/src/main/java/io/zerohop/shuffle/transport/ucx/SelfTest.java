@@ -18,8 +18,9 @@ import java.util.concurrent.TimeoutException;
  * @param getRate bytes a second by gets
  * @param sendRate bytes a second by messages
  * @param rdma whether both nodes have an adapter
+ * @param gpuRate bytes a second by gets from GPU to GPU; 0 if there cannot be any
  */
-record SelfTest(double getRate, double sendRate, boolean rdma) {
+record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
   private static final long FIRST_BYTES = 4 << 10;
 
   /** Whether messages are to be taken. */
@@ -27,30 +28,47 @@ record SelfTest(double getRate, double sendRate, boolean rdma) {
     return !rdma || sendRate > getRate;
   }
 
+  /** Whether blocks in the peer's GPU memory are to be got into that of this GPU as they are. */
+  boolean direct() {
+    return gpuRate > sendRate;
+  }
+
   /**
-   * Reads the peer's test range both ways.
+   * Reads the peer's test range both ways, and that in GPU memory if both have one.
    *
+   * @param own this executor's range in GPU memory; null if it has none
    * @throws UcxException if either does not work in time
    */
   static SelfTest run(
       final RemotePeer peer,
-      final TestTarget target,
+      final Targets targets,
       final Slabs slabs,
+      final TestRange own,
       final Arrivals arrivals,
       final Duration limit) {
-    final Slabs.Slab slab = slabs.take(target.bytes());
+    final TestTarget target = targets.host();
+    final Slab slab = slabs.take(target.bytes());
     try {
-      get(peer, target, slab, FIRST_BYTES, limit); // Connects.
+      final double getRate = getRate(peer, target, slab, limit);
       final long begin = System.nanoTime();
-      get(peer, target, slab, target.bytes(), limit);
-      final long between = System.nanoTime();
       send(peer, target, slab, arrivals, limit);
       final long end = System.nanoTime();
       return new SelfTest(
-          1e9 * target.bytes() / (between - begin),
-          1e9 * target.bytes() / (end - between),
-          target.rdma() && RdmaDevices.any());
-    } catch (final ExecutionException | TimeoutException e) {
+          getRate,
+          1e9 * target.bytes() / (end - begin),
+          targets.rdma() && RdmaDevices.any(),
+          own == null || targets.gpu().bytes() == 0
+              ? 0
+              : getRate(peer, targets.gpu(), own.slab(), limit));
+    } catch (final TimeoutException e) {
+      throw new UcxException(
+          "a test read of executor "
+              + peer.name()
+              + "'s memory did not end within "
+              + limit.toMillis()
+              + " ms",
+          e);
+    } catch (final ExecutionException e) {
       throw new UcxException(
           "a test read of executor " + peer.name() + "'s memory failed: " + e.getMessage(), e);
     } catch (final InterruptedException e) {
@@ -62,12 +80,21 @@ record SelfTest(double getRate, double sendRate, boolean rdma) {
   }
 
   /** What a peer lets others read, and whether its node has an adapter. */
-  record TestTarget(boolean rdma, long address, long bytes, byte[] key) {}
+  record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
+
+  private static double getRate(
+      final RemotePeer peer, final TestTarget target, final Slab slab, final Duration limit)
+      throws ExecutionException, TimeoutException, InterruptedException {
+    get(peer, target, slab, FIRST_BYTES, limit); // Connects.
+    final long begin = System.nanoTime();
+    get(peer, target, slab, target.bytes(), limit);
+    return 1e9 * target.bytes() / (System.nanoTime() - begin);
+  }
 
   private static void get(
       final RemotePeer peer,
       final TestTarget target,
-      final Slabs.Slab slab,
+      final Slab slab,
       final long bytes,
       final Duration limit)
       throws ExecutionException, TimeoutException, InterruptedException {
@@ -94,7 +121,7 @@ record SelfTest(double getRate, double sendRate, boolean rdma) {
   private static void send(
       final RemotePeer peer,
       final TestTarget target,
-      final Slabs.Slab slab,
+      final Slab slab,
       final Arrivals arrivals,
       final Duration limit)
       throws ExecutionException, TimeoutException, InterruptedException {
@@ -111,7 +138,7 @@ record SelfTest(double getRate, double sendRate, boolean rdma) {
   }
 
   /** One line for the log: how fast, and what is missing if it is not the best. */
-  String describe(final boolean messages, final boolean gpu) {
+  String describe(final boolean messages, final GpuReach gpu) {
     final String rates =
         String.format(
             messages
@@ -126,9 +153,8 @@ record SelfTest(double getRate, double sendRate, boolean rdma) {
               + RdmaDevices.FOLDER
               + " is empty), so gets are emulated");
     }
-    if (gpu) {
-      missing.add("blocks in GPU memory go over pinned host memory at both ends");
-    }
-    return missing.isEmpty() ? rates : rates + "; not zero-copy: " + String.join(", ", missing);
+    final String host =
+        missing.isEmpty() ? rates : rates + "; not zero-copy: " + String.join(", ", missing);
+    return gpu == GpuReach.NO_GPU ? host : host + "; GPU memory: " + gpu.describe(gpuRate);
   }
 }

@@ -38,14 +38,19 @@ final class ServedLease {
   /**
    * Looks blocks up and holds them. Copies nothing.
    *
+   * @param direct whether the reader would get GPU memory as it is
    * @param wanted number, then map id and partition of each
    */
-  static ServedLease of(final BlockHolder holder, final int shuffleId, final ByteBuffer wanted) {
+  static ServedLease of(
+      final BlockHolder holder,
+      final int shuffleId,
+      final boolean direct,
+      final ByteBuffer wanted) {
     final ServedLease lease = new ServedLease();
     boolean done = false;
     try {
       lease.hold(holder, shuffleId, wanted);
-      lease.byMessage = lease.places.hasFar();
+      lease.byMessage = lease.places.hasFar() && !direct;
       done = true;
       return lease;
     } finally {
@@ -78,12 +83,7 @@ final class ServedLease {
 
   private void add(final EntryCursor extent, final SegmentMemory memory) {
     final boolean far = SegmentIds.tier(memory.id()) == Tier.DEVICE;
-    extents.add(
-        far ? 0 : memory.id(),
-        extent.offset(),
-        extent.length(),
-        extent.checked(),
-        extent.checksum());
+    extents.add(memory.id(), extent.offset(), extent.length(), extent.checked(), extent.checksum());
     places.add(extent.address(memory), extent.length(), far);
   }
 

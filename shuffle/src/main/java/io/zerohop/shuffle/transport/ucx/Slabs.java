@@ -3,7 +3,6 @@ package io.zerohop.shuffle.transport.ucx;
 import io.zerohop.device.HostBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongFunction;
 
 /**
@@ -33,33 +32,6 @@ final class Slabs implements AutoCloseable {
     this.mostIdleBytes = mostIdleBytes;
   }
 
-  /** One of them, with one reference that is the caller's. Thread safe. */
-  final class Slab {
-    private final HostBuffer buffer;
-    private final AtomicInteger references = new AtomicInteger(1);
-
-    private Slab(final HostBuffer buffer) {
-      this.buffer = buffer;
-    }
-
-    long address() {
-      return buffer.address();
-    }
-
-    void retain() {
-      if (references.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
-        throw new IllegalStateException("memory is used that was given back");
-      }
-    }
-
-    /** The last one returns the memory. */
-    void release() {
-      if (references.decrementAndGet() == 0) {
-        giveBack(buffer);
-      }
-    }
-  }
-
   /**
    * Memory of at least so many bytes, with what others left in it.
    *
@@ -75,14 +47,14 @@ final class Slabs implements AutoCloseable {
       for (int i = 0; i < idle.size(); i++) {
         if (idle.get(i).buffer().bytes() == wanted) {
           idleBytes -= wanted;
-          return new Slab(idle.remove(i).buffer());
+          return slab(idle.remove(i).buffer());
         }
       }
     }
     HostBuffer fresh = null;
     try {
       fresh = allocator.apply(wanted);
-      return new Slab(fresh);
+      return slab(fresh);
     } finally {
       if (fresh == null) {
         synchronized (this) {
@@ -90,6 +62,10 @@ final class Slabs implements AutoCloseable {
         }
       }
     }
+  }
+
+  private Slab slab(final HostBuffer buffer) {
+    return new Slab(buffer.address(), null, () -> giveBack(buffer));
   }
 
   private void giveBack(final HostBuffer buffer) {

@@ -1,63 +1,74 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import io.zerohop.device.HostBuffer;
-import java.util.function.LongFunction;
+import io.zerohop.shuffle.pool.Tier;
+import java.util.function.Supplier;
 
 /**
- * Memory that peers read to learn how fast they can. Its pages are fresh; made when the first peer
- * asks. Thread safe; owns the memory.
+ * Memory that peers read to learn how fast they can, and that this executor reads theirs into; what
+ * is in it does not matter. Made when it is first needed. Thread safe; owns the memory.
  */
 final class TestRange implements AutoCloseable {
   /** Long enough that the time for one request does not count. */
   static final long BYTES = 16 << 20;
 
   private final UcxEngine engine;
-  private final LongFunction<HostBuffer> allocator;
-  private HostBuffer buffer;
-  private UcxMemory memory;
+  private final Tier kind;
+  private final Supplier<Memory> allocator;
+  private Memory memory;
+  private UcxMemory registered;
   private boolean closed;
 
-  TestRange(final UcxEngine engine, final LongFunction<HostBuffer> allocator) {
+  /** {@link #BYTES} of memory, and what gives it back. */
+  record Memory(long address, Runnable free) {}
+
+  TestRange(final UcxEngine engine, final Tier kind, final Supplier<Memory> allocator) {
     this.engine = engine;
+    this.kind = kind;
     this.allocator = allocator;
   }
 
-  private synchronized HostBuffer buffer() {
+  private synchronized Memory memory() {
     if (closed) {
       throw new IllegalStateException("this executor is shutting down");
     }
-    if (buffer == null) {
-      buffer = allocator.apply(BYTES);
+    if (memory == null) {
+      memory = allocator.get();
     }
-    return buffer;
+    return memory;
   }
 
-  synchronized byte[] key() {
-    if (memory == null) {
-      memory = engine.register(buffer().address(), BYTES);
+  /** What UCX knows it by. */
+  synchronized UcxMemory registered() {
+    if (registered == null) {
+      registered = engine.register(kind, memory().address(), BYTES);
     }
-    return memory.key();
+    return registered;
   }
 
   long address() {
-    return buffer().address();
+    return memory().address();
   }
 
   long bytes() {
     return BYTES;
   }
 
-  /** Frees it; the engine must have ended, so that no message reads it. Idempotent. */
+  /** It as a place to read something into. */
+  Slab slab() {
+    return new Slab(address(), kind == Tier.DEVICE ? registered() : null, () -> {});
+  }
+
+  /** Frees it; the engine must have ended, so that nothing reads or writes it. Idempotent. */
   @Override
   public synchronized void close() {
     closed = true;
-    if (memory != null) {
-      memory.close();
-      memory = null;
+    if (registered != null) {
+      registered.close();
+      registered = null;
     }
-    if (buffer != null) {
-      buffer.close();
-      buffer = null;
+    if (memory != null) {
+      memory.free().run();
+      memory = null;
     }
   }
 }

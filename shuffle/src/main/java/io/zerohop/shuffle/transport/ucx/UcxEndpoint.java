@@ -9,9 +9,16 @@ public interface UcxEndpoint extends AutoCloseable {
    * @param key of the peer's memory, as {@link UcxMemory#key} gave it there
    * @param remoteAddress of the first byte, in the peer's address space
    * @param localAddress where it goes; must stay mapped until {@code done} was called
+   * @param gpu the registration of GPU memory that it goes to; null for host memory
    * @param done called once, whatever happens; memory is not written any more after that
    */
-  void get(byte[] key, long remoteAddress, long localAddress, long bytes, UcxCompletion done);
+  void get(
+      byte[] key,
+      long remoteAddress,
+      long localAddress,
+      long bytes,
+      UcxMemory gpu,
+      UcxCompletion done);
 
   /**
    * Sends bytes to the peer's {@link UcxReceiver}.

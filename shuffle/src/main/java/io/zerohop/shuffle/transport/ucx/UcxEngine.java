@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.shuffle.pool.Tier;
 import java.util.function.Consumer;
 
 /**
@@ -13,18 +14,22 @@ public interface UcxEngine extends AutoCloseable {
   /** Whose binding was loaded and what it can do, for the log. */
   String describe();
 
+  /** Whether it can read and write the memory of this process's GPU. */
+  boolean reachesGpuMemory();
+
   /** The worker's address, by which others connect. Not to be changed. */
   byte[] address();
 
   /**
-   * Makes host memory readable by those who have its key. Takes some milliseconds for each 64 MiB
-   * where a network card pins it.
+   * Makes memory readable by those who have its key. Takes some milliseconds for each 64 MiB where
+   * a network card pins it.
    *
+   * @param kind of the memory; GPU memory only if it is reached
    * @param address of memory that stays mapped until this is closed
    * @return owned by the caller
    * @throws UcxException if it cannot be
    */
-  UcxMemory register(long address, long bytes);
+  UcxMemory register(Tier kind, long address, long bytes);
 
   /**
    * An endpoint to another worker. Does not wait for it: a peer that is not there shows in what is

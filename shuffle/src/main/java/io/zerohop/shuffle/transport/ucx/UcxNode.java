@@ -2,15 +2,17 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Segment;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.ReadSide;
 import io.zerohop.shuffle.pool.Devices;
-import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.time.Duration;
@@ -18,7 +20,6 @@ import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,7 +27,7 @@ import org.slf4j.LoggerFactory;
  * An executor's part of the path between nodes: it serves its own map outputs to readers elsewhere
  * and moves what they hold here. Thread safe; owns UCX and the control channel.
  */
-public final class UcxNode implements StagedTransport, AutoCloseable {
+public final class UcxNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
   private static final int THREADS = 2;
   private static final long THREAD_IDLE_SECONDS = 30;
@@ -35,6 +36,11 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
   private final UcxEngine engine;
   private final Slabs slabs;
   private final TestRange testRange;
+
+  /** These two are null where UCX does not reach GPU memory. */
+  private final TestRange gpuRange;
+
+  private final GpuSlabs gpuSlabs;
 
   /** For own transfers, for answers, and for what takes long, so that none waits for another. */
   private final ThreadPoolExecutor transfers = executor("transfers");
@@ -52,22 +58,26 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
       final long incarnation,
       final UcxEngine engine,
       final Devices devices,
-      final SegmentResolver segments,
+      final Tiers tiers,
       final BlockHolder holder) {
     this.engine = engine;
-    final Tier landing = devices.hasGpu() ? Tier.DEVICE : Tier.HOST;
-    final LongFunction<HostBuffer> allocator = devices.of(landing)::hostBuffer;
-    slabs = new Slabs(allocator, config.landingBytes());
-    testRange = new TestRange(engine, allocator);
+    final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
+    final boolean direct = devices.hasGpu() && engine.reachesGpuMemory();
+    final RegisteredSegments segments = new RegisteredSegments(engine, tiers);
+    slabs = new Slabs(device::hostBuffer, config.landingBytes());
+    gpuSlabs = direct ? new GpuSlabs(tiers.of(Tier.DEVICE), segments) : null;
+    testRange = new TestRange(engine, Tier.HOST, () -> nearTestMemory(device));
+    gpuRange = direct ? new TestRange(engine, Tier.DEVICE, () -> gpuTestMemory(device)) : null;
     service =
         new RemoteService(
             incarnation,
             engine,
-            new RegisteredSegments(engine, segments),
+            segments,
             holder,
             devices,
             slabs,
             testRange,
+            gpuRange,
             config.deviceLimit(),
             answers,
             sends);
@@ -81,7 +91,18 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
       }
     }
     channel = made;
-    peers = new RemotePeers(engine, channel, slabs, arrivals, devices.hasGpu(), config);
+    peers = new RemotePeers(engine, channel, slabs, arrivals, gpuRange, devices.hasGpu(), config);
+  }
+
+  private static TestRange.Memory nearTestMemory(final Device device) {
+    final HostBuffer buffer = device.hostBuffer(TestRange.BYTES);
+    return new TestRange.Memory(buffer.address(), buffer::close);
+  }
+
+  /** None of the pool's, which a test must not use up. */
+  private static TestRange.Memory gpuTestMemory(final Device gpu) {
+    final Segment segment = gpu.allocate(TestRange.BYTES);
+    return new TestRange.Memory(segment.address(), segment::close);
   }
 
   private static ThreadPoolExecutor executor(final String name) {
@@ -105,7 +126,7 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
    * Starts the path between nodes, if the configuration has a channel for it.
    *
    * @param incarnation which life of this executor answers
-   * @param segments finds own segments
+   * @param tiers own segments
    * @param holder finds own map outputs
    * @return null if there is none, or UCX cannot be used here, which is said once in the log
    */
@@ -113,7 +134,7 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
       final NodeConfig config,
       final long incarnation,
       final Devices devices,
-      final SegmentResolver segments,
+      final Tiers tiers,
       final BlockHolder holder) {
     if (config.controlChannels() == null) {
       return null;
@@ -122,9 +143,9 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
     boolean done = false;
     try {
       final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-      engine = UcxLoader.start(config.jucx(), device::enter);
+      engine = config.ucx().apply(device::enter);
       LoopbackTest.run(engine);
-      final UcxNode node = new UcxNode(config, incarnation, engine, devices, segments, holder);
+      final UcxNode node = new UcxNode(config, incarnation, engine, devices, tiers, holder);
       done = true;
       LOG.info(
           "executor {} serves other nodes by UCX at port {} ({})",
@@ -170,20 +191,30 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
     return peers.hasMet(location);
   }
 
-  @Override
-  public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
+  /**
+   * Starts to fetch blocks of one owner, as {@link StagedTransport#fetch} does.
+   *
+   * @param side who reads them: for the GPU they may land in its memory
+   */
+  public void fetch(
+      final BlockSource source,
+      final List<Block> blocks,
+      final ReadSide side,
+      final StagedTransport.Sink sink) {
     final RemotePeer peer = peers.connected(source.location());
     if (peer == null) {
       throw new ZerohopException(
           ZerohopException.Category.RETRY,
           "the connection to executor " + source.executorId() + " was lost");
     }
+    final GpuSlabs onGpu = side == ReadSide.DEVICE && peer.direct() ? gpuSlabs : null;
     for (int from = 0; from < blocks.size(); ) {
       int end = from + 1;
       while (end < blocks.size() && blocks.get(end).shuffleId() == blocks.get(from).shuffleId()) {
         end++;
       }
-      new RemoteTransfer(peer, blocks.subList(from, end), sink, slabs, arrivals, transfers).start();
+      final List<Block> ofOne = blocks.subList(from, end);
+      new RemoteTransfer(peer, ofOne, sink, slabs, onGpu, arrivals, transfers).start();
       from = end;
     }
   }
@@ -228,6 +259,9 @@ public final class UcxNode implements StagedTransport, AutoCloseable {
     }
     service.close();
     testRange.close();
+    if (gpuRange != null) {
+      gpuRange.close();
+    }
     slabs.close();
   }
 

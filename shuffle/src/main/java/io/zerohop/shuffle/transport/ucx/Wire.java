@@ -10,14 +10,15 @@ import java.nio.ByteBuffer;
  * checked even so, since a rolling change of jars would else be read wrongly.
  *
  * <pre>
- *  HELLO  version, reader's worker address            -> version, incarnation, has it RDMA?,
- *                                                        worker address; address, size and key
- *                                                        of a test range
+ *  HELLO  version, reader's worker address, would it  -> version, incarnation, has it RDMA?,
+ *         get GPU memory?                                worker address; address, size and key
+ *                                                        of a test range, and of one in GPU memory
  *  PING                                               -> nothing
- *  OPEN   shuffle, n, n x (map id, partition)         -> lease, by message only?, extents
+ *  OPEN   would it get GPU memory?,                   -> lease, by message only?, extents
+ *         shuffle, n, n x (map id, partition)
  *  KEYS   n, n x segment id                           -> n x (address, key; empty if it has none)
- *  SEND   lease, transfer                             -> bytes that will be sent; the lease ends
- *                                                        when they were
+ *  SEND   lease, transfer, not what is in GPU memory? -> bytes that will be sent; if it is all,
+ *                                                        the lease ends when they were
  *  CLOSE  lease                                       -> whether it was still held
  *  TEST   transfer                                    -> bytes of the test range, which is sent
  * </pre>

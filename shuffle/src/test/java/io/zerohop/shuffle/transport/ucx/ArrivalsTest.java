@@ -75,7 +75,7 @@ final class ArrivalsTest {
           }
         };
     final Block block = new Block(1, 2, 3, 4, BYTES);
-    new RemoteTransfer(peer, List.of(block), sink, slabs, arrivals, Runnable::run).start();
+    new RemoteTransfer(peer, List.of(block), sink, slabs, null, arrivals, Runnable::run).start();
 
     final RemoteExtents extents = new RemoteExtents();
     extents.add(1 << 12, 0, BYTES, false, 0);
@@ -93,7 +93,7 @@ final class ArrivalsTest {
     assertThat(failed).hasSize(1);
     assertThat(slabs.taken()).isZero();
 
-    final Slabs.Slab ofAnother = slabs.take(BYTES);
+    final Slab ofAnother = slabs.take(BYTES);
     assertThat(arrivals.arriving(id, 0, BYTES))
         .as("where a late message lands (another's memory is at %d)", ofAnother.address())
         .isZero();
@@ -103,7 +103,7 @@ final class ArrivalsTest {
 
   @Test
   void aFailedMessageIsNeverTakenForOneThatCame() {
-    final Slabs.Slab slab = slabs.take(BYTES);
+    final Slab slab = slabs.take(BYTES);
     final Arrivals.Waiting[] waiting = new Arrivals.Waiting[1];
     // The owner's answer comes just now, on another thread.
     waiting[0] = arrivals.expect(slab, BYTES, () -> waiting[0].total(BYTES));

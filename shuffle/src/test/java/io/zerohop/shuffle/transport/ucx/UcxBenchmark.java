@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.shuffle.pool.Tier;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -169,7 +170,7 @@ public final class UcxBenchmark {
     final UnsafeBuffer from = new UnsafeBuffer(ByteBuffer.allocateDirect(MOST));
     from.setMemory(0, MOST, (byte) 1);
     try (UcxEngine engine = TestUcx.start();
-        UcxMemory memory = engine.register(from.addressOffset(), MOST)) {
+        UcxMemory memory = engine.register(Tier.HOST, from.addressOffset(), MOST)) {
       final HexFormat hex = HexFormat.of();
       System.out.println(
           hex.formatHex(engine.address())
@@ -207,7 +208,7 @@ public final class UcxBenchmark {
       final UcxEndpoint owner, final byte[] key, final long from, final long to, final int size)
       throws Exception {
     final CompletableFuture<String> end = new CompletableFuture<>();
-    owner.get(key, from, to, size, failure -> end.complete(failure == null ? "" : failure));
+    owner.get(key, from, to, size, null, failure -> end.complete(failure == null ? "" : failure));
     final String failure = end.get(LIMIT_SECONDS, TimeUnit.SECONDS);
     if (!failure.isEmpty()) {
       throw new IOException(failure);

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.pool.Tier;
 import java.nio.ByteBuffer;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
@@ -57,11 +58,16 @@ class UcxEngineTest {
   void getsBytesOfRegisteredMemory() throws Exception {
     final UnsafeBuffer from = random(1);
     final UnsafeBuffer to = empty();
-    try (UcxMemory memory = owner.register(from.addressOffset(), BYTES);
+    try (UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES);
         UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {})) {
       final CompletableFuture<String> end = new CompletableFuture<>();
       endpoint.get(
-          memory.key(), from.addressOffset() + 8, to.addressOffset(), BYTES - 8, completing(end));
+          memory.key(),
+          from.addressOffset() + 8,
+          to.addressOffset(),
+          BYTES - 8,
+          null,
+          completing(end));
       assertThat(await(end)).isEmpty();
     }
     to.putBytes(BYTES - 8, from, 0, 8);
@@ -130,22 +136,22 @@ class UcxEngineTest {
   void whatIsUnderWayToALostPeerEndsOnce() throws Exception {
     final UnsafeBuffer from = random(1);
     final UnsafeBuffer to = empty();
-    final UcxMemory memory = owner.register(from.addressOffset(), BYTES);
+    final UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES);
     final CompletableFuture<String> lost = new CompletableFuture<>();
     try (UcxEndpoint endpoint = reader.connect(owner.address(), lost::complete)) {
       final CompletableFuture<String> first = new CompletableFuture<>();
       endpoint.get(
-          memory.key(), from.addressOffset(), to.addressOffset(), BYTES, completing(first));
+          memory.key(), from.addressOffset(), to.addressOffset(), BYTES, null, completing(first));
       assertThat(await(first)).isEmpty();
       memory.close();
       owner.close();
       final CompletableFuture<String> second = new CompletableFuture<>();
       endpoint.get(
-          memory.key(), from.addressOffset(), to.addressOffset(), BYTES, completing(second));
+          memory.key(), from.addressOffset(), to.addressOffset(), BYTES, null, completing(second));
       assertThat(await(second)).isNotEmpty();
       final CompletableFuture<String> third = new CompletableFuture<>();
       endpoint.get(
-          memory.key(), from.addressOffset(), to.addressOffset(), BYTES, completing(third));
+          memory.key(), from.addressOffset(), to.addressOffset(), BYTES, null, completing(third));
       assertThat(await(third)).isNotEmpty();
     }
     assertThat(reader.pending()).isZero();

@@ -63,11 +63,16 @@ abstract class UcxReads {
   private NodeConfig.Builder config(final String executor) {
     return TestNodes.config(base.resolve("s"), executor)
         .nodeId("node-" + executor)
-        .jucx(TestUcx.jucx())
+        .ucx(this::engine)
         .ucxMode(mode)
         .requestLimit(Duration.ofSeconds(4))
         .connectLimit(Duration.ofSeconds(2))
         .controlChannels(channels::open);
+  }
+
+  /** UCX of a node. */
+  UcxEngine engine(final Runnable onStart) {
+    return UcxLoader.start(TestUcx.jucx(), onStart);
   }
 
   @AfterEach

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.shuffle.transport.ucx.UcxCompletion;
 import io.zerohop.shuffle.transport.ucx.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.UcxMemory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.HashMap;
@@ -70,11 +71,18 @@ final class JucxEndpoint implements UcxEndpoint {
       final long remoteAddress,
       final long localAddress,
       final long bytes,
+      final UcxMemory gpu,
       final UcxCompletion done) {
     submit(
         done,
-        request ->
-            endpoint.getNonBlocking(remoteAddress, unpacked(key), localAddress, bytes, request));
+        request -> {
+          if (gpu instanceof JucxMemory to) {
+            to.get(endpoint, unpacked(key), remoteAddress, localAddress, bytes, request);
+          } else {
+            endpoint.getNonBlocking(
+                remoteAddress, unpacked(key), localAddress, bytes, request, JucxEngine.HOST);
+          }
+        });
   }
 
   private UcpRemoteKey unpacked(final byte[] key) {
@@ -112,7 +120,8 @@ final class JucxEndpoint implements UcxEndpoint {
                 bytes > EAGER_BYTES
                     ? UcpConstants.UCP_AM_SEND_FLAG_RNDV
                     : UcpConstants.UCP_AM_SEND_FLAG_EAGER,
-                request));
+                request,
+                JucxEngine.HOST));
   }
 
   private void submit(final UcxCompletion done, final Consumer<JucxRequest> start) {

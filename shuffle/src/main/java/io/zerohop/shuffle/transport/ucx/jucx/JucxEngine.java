@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
+import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.UcxException;
@@ -21,6 +22,18 @@ import org.openucx.jucx.ucs.UcsConstants;
 
 /** {@link UcxEngine} by jucx. */
 public final class JucxEngine implements UcxEngine {
+  /**
+   * Kinds of memory, said with every request: what jucx says otherwise is a number of the libucx
+   * that it was built with, which others take for something else. These two are the same in all
+   * (ucs/memory/memory_type.h).
+   */
+  static final int HOST = 0;
+
+  static final int GPU = 1;
+
+  /** What a request needs to say which memory it goes to; not in jucx before 1.16. */
+  private static final String PARAMS = "org.openucx.jucx.ucp.UcpRequestParams";
+
   private final UcpContext context;
   private final JucxWorker worker;
   private final byte[] address;
@@ -109,7 +122,8 @@ public final class JucxEngine implements UcxEngine {
     final var source = NativeLibs.class.getProtectionDomain().getCodeSource();
     return "jucx of "
         + (source == null ? "an unknown place" : source.getLocation().getPath())
-        + (knowsGpuMemory() ? ", libucx knows GPU memory" : ", libucx without CUDA");
+        + (knowsGpuMemory() ? ", libucx with CUDA" : ", libucx without CUDA")
+        + (saysMemory() ? "" : ", too old for GPU memory");
   }
 
   @Override
@@ -118,12 +132,25 @@ public final class JucxEngine implements UcxEngine {
   }
 
   private boolean knowsGpuMemory() {
-    return UcsConstants.MEMORY_TYPE.isMemTypeSupported(
-        memoryTypes, UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_CUDA);
+    return UcsConstants.MEMORY_TYPE.isMemTypeSupported(memoryTypes, GPU);
+  }
+
+  private static boolean saysMemory() {
+    try {
+      Class.forName(PARAMS, false, JucxEngine.class.getClassLoader());
+      return true;
+    } catch (final ClassNotFoundException e) {
+      return false;
+    }
   }
 
   @Override
-  public synchronized UcxMemory register(final long from, final long bytes) {
+  public boolean reachesGpuMemory() {
+    return knowsGpuMemory() && saysMemory();
+  }
+
+  @Override
+  public synchronized UcxMemory register(final Tier kind, final long from, final long bytes) {
     if (closed) {
       throw new UcxException("UCX has been closed: this executor is shutting down", null);
     }
@@ -134,7 +161,7 @@ public final class JucxEngine implements UcxEngine {
                   new UcpMemMapParams()
                       .setAddress(from)
                       .setLength(bytes)
-                      .setMemoryType(UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_HOST)),
+                      .setMemoryType(kind == Tier.DEVICE ? GPU : HOST)),
               memories::remove);
       memories.add(memory);
       return memory;

@@ -3,7 +3,11 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 import io.zerohop.shuffle.transport.ucx.UcxMemory;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
+import org.openucx.jucx.UcxCallback;
+import org.openucx.jucx.ucp.UcpEndpoint;
 import org.openucx.jucx.ucp.UcpMemory;
+import org.openucx.jucx.ucp.UcpRemoteKey;
+import org.openucx.jucx.ucp.UcpRequestParams;
 
 /** Registered memory and its packed key. */
 final class JucxMemory implements UcxMemory {
@@ -32,6 +36,23 @@ final class JucxMemory implements UcxMemory {
   @Override
   public byte[] key() {
     return key;
+  }
+
+  /** Gets into this memory. UCX takes it for host memory unless each request says what it is. */
+  void get(
+      final UcpEndpoint from,
+      final UcpRemoteKey key,
+      final long remoteAddress,
+      final long localAddress,
+      final long bytes,
+      final UcxCallback request) {
+    from.getNonBlocking(
+        remoteAddress,
+        key,
+        localAddress,
+        bytes,
+        request,
+        new UcpRequestParams().setMemoryHandle(memory).setMemoryType(JucxEngine.GPU));
   }
 
   @Override

@@ -52,7 +52,9 @@ final class JucxMessages implements UcpAmRecvCallback {
       return UcsConstants.STATUS.UCS_OK;
     }
     try {
-      data.receive(to, request);
+      worker
+          .worker()
+          .recvAmDataNonBlocking(data.getDataHandle(), to, bytes, request, JucxEngine.HOST);
     } catch (final RuntimeException e) {
       request.onError(UcsConstants.STATUS.UCS_ERR_IO_ERROR, e.getMessage());
     }

@@ -1,0 +1,131 @@
+package io.zerohop.shuffle;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Segment;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+import java.io.ByteArrayOutputStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Blocks as map tasks on a GPU make them and reduce tasks on one read them: a header on the host
+ * and a payload on the device for each batch. Owns some memory of one device.
+ */
+public final class FarBlocks implements AutoCloseable {
+  public static final int PARTITIONS = 12;
+  static final int MOST = 4_000;
+  private static final long ROOM = 1 << 20;
+  private static final Duration LIMIT = Duration.ofSeconds(20);
+
+  private final Segment room;
+
+  public FarBlocks(final FarDevice device) {
+    room = device.allocate(ROOM);
+  }
+
+  /** A batch as a map task on the GPU has it. */
+  private PackSource payload(final long mapId, final int batch) {
+    final byte[][] blocks = new byte[PARTITIONS][];
+    final long[] addresses = new long[PARTITIONS];
+    long at = room.address();
+    for (int partition = 0; partition < PARTITIONS; partition++) {
+      blocks[partition] = TestBlocks.bytes(1, mapId, batch, partition, MOST);
+      addresses[partition] = at;
+      new UnsafeBuffer(FarDevice.near(at), blocks[partition].length).putBytes(0, blocks[partition]);
+      at += blocks[partition].length;
+    }
+    return new PackSource() {
+      @Override
+      public int partitions() {
+        return PARTITIONS;
+      }
+
+      @Override
+      public boolean onDevice() {
+        return true;
+      }
+
+      @Override
+      public void forEachChunk(final int partition, final ExtentConsumer consumer) {
+        if (blocks[partition].length > 0) {
+          consumer.extent(addresses[partition], blocks[partition].length);
+        }
+      }
+    };
+  }
+
+  static byte[] header(final long mapId, final int batch, final int partition) {
+    return String.format("%d/%d/%d;", mapId, batch, partition).getBytes();
+  }
+
+  private static TestBlocks.Source headers(final long mapId, final int batch) {
+    final byte[][] headers = new byte[PARTITIONS][];
+    for (int partition = 0; partition < PARTITIONS; partition++) {
+      headers[partition] = header(mapId, batch, partition);
+    }
+    return new TestBlocks.Source(headers, 5);
+  }
+
+  void append(final MapOutputWriter writer, final long mapId, final int batch) {
+    writer.append(headers(mapId, batch), payload(mapId, batch));
+  }
+
+  /** Writes shuffle 1 of an owner whose device this memory is of. */
+  public BlockSource write(
+      final ShuffleNode owner, final String executorId, final int maps, final int batches) {
+    final List<Block> blocks = new ArrayList<>();
+    for (long mapId = 0; mapId < maps; mapId++) {
+      try (MapOutputWriter writer = owner.newMapOutput(1, mapId, PARTITIONS)) {
+        for (int batch = 0; batch < batches; batch++) {
+          append(writer, mapId, batch);
+        }
+        final long[] lengths = writer.commit();
+        for (int partition = 0; partition < PARTITIONS; partition++) {
+          blocks.add(new Block(1, mapId, (int) mapId, partition, lengths[partition]));
+        }
+      }
+    }
+    return new BlockSource(executorId, owner.location(), "owner", blocks);
+  }
+
+  /** What is to be read. */
+  public static byte[] expected(final Block block, final int batches) {
+    final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    for (int batch = 0; batch < batches; batch++) {
+      out.writeBytes(header(block.mapId(), batch, block.partition()));
+      out.writeBytes(TestBlocks.bytes(1, block.mapId(), batch, block.partition(), MOST));
+    }
+    return out.toByteArray();
+  }
+
+  /** Gathers what lies on the device by one submission, as a reader on a GPU does. */
+  public byte[] gather(final ShuffleNode by, final FetchedBlock block) {
+    final UnsafeBuffer there = new UnsafeBuffer(FarDevice.near(room.address()), (int) ROOM);
+    final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    try (CopyStream stream = by.gpuStream()) {
+      for (int i = 0; i < block.extentCount(); i++) {
+        final byte[] bytes = new byte[block.extentLength(i)];
+        if (block.extentOnDevice(i) || i % 2 == 1 && block.extentReachable(i)) {
+          final CopyBatch batch = stream.newBatch();
+          batch.add(block.extentAddress(i), room.address(), bytes.length);
+          stream.submit(batch);
+          stream.synchronize(LIMIT);
+          there.getBytes(0, bytes);
+        } else {
+          new UnsafeBuffer(block.extentAddress(i), bytes.length).getBytes(0, bytes);
+        }
+        out.writeBytes(bytes);
+      }
+    }
+    return out.toByteArray();
+  }
+
+  @Override
+  public void close() {
+    room.close();
+  }
+}

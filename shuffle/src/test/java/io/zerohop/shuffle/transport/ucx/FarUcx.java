@@ -1,0 +1,124 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import io.zerohop.shuffle.FarDevice;
+import io.zerohop.shuffle.pool.Tier;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+
+/** UCX that reaches the memory of a {@link FarDevice}, as one with CUDA reaches a GPU's. */
+final class FarUcx implements UcxEngine {
+  private final UcxEngine near;
+
+  /** Gets that went into the device's memory. */
+  private final AtomicInteger gets;
+
+  /** While set, it cannot register the device's memory. */
+  volatile boolean refuses;
+
+  /** Takes the engine over. */
+  FarUcx(final UcxEngine near, final AtomicInteger gets) {
+    this.near = near;
+    this.gets = gets;
+  }
+
+  /** Of a registration that it has made; UCX knows it as host memory. */
+  private record FarMemory(UcxMemory memory) implements UcxMemory {
+    @Override
+    public byte[] key() {
+      return memory.key();
+    }
+
+    @Override
+    public void close() {
+      memory.close();
+    }
+  }
+
+  private static long near(final long address) {
+    return isFar(address) ? FarDevice.near(address) : address;
+  }
+
+  private static boolean isFar(final long address) {
+    return address >= -FarDevice.near(0);
+  }
+
+  @Override
+  public String describe() {
+    return near.describe() + ", as if with CUDA";
+  }
+
+  @Override
+  public boolean reachesGpuMemory() {
+    return true;
+  }
+
+  @Override
+  public byte[] address() {
+    return near.address();
+  }
+
+  @Override
+  public UcxMemory register(final Tier kind, final long address, final long bytes) {
+    if (kind == Tier.HOST) {
+      return near.register(kind, address, bytes);
+    }
+    if (!isFar(address)) {
+      throw new AssertionError("host memory is registered as the device's");
+    }
+    if (refuses) {
+      throw new UcxException("a test wants it", null);
+    }
+    return new FarMemory(near.register(Tier.HOST, near(address), bytes));
+  }
+
+  @Override
+  public UcxEndpoint connect(final byte[] address, final Consumer<String> onFailure) {
+    final UcxEndpoint endpoint = near.connect(address, onFailure);
+    return new UcxEndpoint() {
+      @Override
+      public void get(
+          final byte[] key,
+          final long remoteAddress,
+          final long localAddress,
+          final long bytes,
+          final UcxMemory gpu,
+          final UcxCompletion done) {
+        if (isFar(localAddress) != gpu instanceof FarMemory) {
+          throw new AssertionError("it is not said which memory it goes to");
+        }
+        gets.addAndGet(gpu == null ? 0 : 1);
+        endpoint.get(key, near(remoteAddress), near(localAddress), bytes, null, done);
+      }
+
+      @Override
+      public void send(
+          final long id,
+          final long offset,
+          final long from,
+          final long bytes,
+          final UcxCompletion done) {
+        endpoint.send(id, offset, from, bytes, done);
+      }
+
+      @Override
+      public void close() {
+        endpoint.close();
+      }
+    };
+  }
+
+  @Override
+  public void receiver(final UcxReceiver receiver) {
+    near.receiver(receiver);
+  }
+
+  @Override
+  public int pending() {
+    return near.pending();
+  }
+
+  @Override
+  public boolean end() {
+    return near.end();
+  }
+}

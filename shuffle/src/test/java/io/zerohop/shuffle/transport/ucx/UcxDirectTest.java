@@ -1,0 +1,198 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.FarBlocks;
+import io.zerohop.shuffle.FarDevice;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.fetch.ReadSide;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Blocks go from the memory of one node's device into that of another's. */
+@Timeout(120)
+class UcxDirectTest {
+  private static final int MAPS = 8;
+  private static final int BATCHES = 2;
+  private static final long POOL = 4 << 20;
+  private static final long SEGMENT = 128 << 10;
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final LocalChannels channels = new LocalChannels();
+  private final FarDevice ownersDevice = new FarDevice();
+  private final FarDevice readersDevice = new FarDevice();
+  private final AtomicInteger gets = new AtomicInteger();
+  private final List<FarUcx> engines = new ArrayList<>();
+  private boolean reachable = true;
+  private ShuffleNode owner;
+  private ShuffleNode reader;
+  private FarBlocks made;
+  private FarBlocks landing;
+
+  private void start(final UcxMode mode, final long readersPool) {
+    TestUcx.start().close(); // Skips where there is no libucx.
+    owner = ShuffleNode.start(config("1", mode, POOL), ownersDevice);
+    reader = ShuffleNode.start(config("2", mode, readersPool), readersDevice);
+    made = new FarBlocks(ownersDevice);
+    landing = new FarBlocks(readersDevice);
+  }
+
+  private NodeConfig config(final String executor, final UcxMode mode, final long pool) {
+    return TestNodes.config(base.resolve("s"), executor)
+        .nodeId("node-" + executor)
+        .ucx(this::engine)
+        .ucxMode(mode)
+        .poolBytes(POOL)
+        .devicePoolBytes(pool)
+        .deviceSegmentBytes(Math.min(pool, SEGMENT))
+        .controlChannels(channels::open)
+        .build();
+  }
+
+  private UcxEngine engine(final Runnable onStart) {
+    final UcxEngine near = UcxLoader.start(TestUcx.jucx(), onStart);
+    if (!reachable) {
+      return near;
+    }
+    engines.add(new FarUcx(near, gets));
+    return engines.get(engines.size() - 1);
+  }
+
+  @AfterEach
+  void noLeaks() {
+    if (landing == null) {
+      return;
+    }
+    made.close();
+    landing.close();
+    for (final ShuffleNode node : List.of(reader, owner)) {
+      node.unregisterShuffle(1);
+      TestNodes.assertNothingHeld(node);
+      node.close();
+    }
+    leaks.check();
+  }
+
+  /** Reads everything, as the GPU does; returns how many payloads were on the reader's device. */
+  private int read(final BlockSource source) {
+    int blocks = 0;
+    int onDevice = 0;
+    try (BlockFetcher fetcher =
+        reader.fetch(
+            List.of(source),
+            TestNodes.noStaging(),
+            TestNodes.quiet(),
+            ReadSide.DEVICE,
+            () -> false)) {
+      while (fetcher.next()) {
+        final FetchedBlock block = fetcher.block();
+        assertThat(block.path()).isEqualTo(Path.UCX);
+        assertThat(landing.gather(reader, block))
+            .isEqualTo(FarBlocks.expected(block.block(), BATCHES));
+        for (int i = 0; i < block.extentCount(); i++) {
+          onDevice += block.extentOnDevice(i) ? 1 : 0;
+        }
+        blocks++;
+      }
+    }
+    assertThat(blocks).isEqualTo(source.blocks().size());
+    return onDevice;
+  }
+
+  @Test
+  void payloadsLandWhereTheyAreReadAndHeadersOnTheHost() {
+    start(UcxMode.GET, POOL);
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    assertThat(read(source)).isGreaterThan(source.blocks().size());
+    // Two were tests; what one map task packed at once comes by one get, within a window.
+    assertThat(gets.get() - 2).isBetween(1, 2 * MAPS * BATCHES);
+  }
+
+  @Test
+  void headersComeByMessageWhereThoseAreFaster() {
+    start(UcxMode.AUTO, POOL);
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    final int onDevice = read(source);
+    if (gets.get() > 2) { // The test read was the faster one.
+      assertThat(onDevice).isGreaterThan(source.blocks().size());
+    } else {
+      assertThat(onDevice).isZero();
+    }
+  }
+
+  @Test
+  void theHostReadsTheSameBlocks() throws Exception {
+    start(UcxMode.GET, POOL);
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    try (BlockFetcher fetcher =
+        reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+      while (fetcher.next()) {
+        assertThat(TestNodes.read(fetcher.block()))
+            .isEqualTo(FarBlocks.expected(fetcher.block().block(), BATCHES));
+      }
+    }
+    assertThat(gets).hasValue(2);
+  }
+
+  @Test
+  void withoutRoomOnTheReadersDeviceEverythingLandsOnTheHost() {
+    start(UcxMode.GET, 4 << 10);
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    assertThat(read(source)).isZero();
+  }
+
+  @Test
+  void aSegmentThatCannotBeRegisteredComesOverTheHost() {
+    start(UcxMode.GET, POOL);
+    assertThat(read(made.write(owner, "1", 1, BATCHES))).isPositive();
+    owner.unregisterShuffle(1);
+    engines.get(0).refuses = true; // The segment that was read has its key already.
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    assertThat(read(source)).isLessThan(source.blocks().size());
+  }
+
+  @Test
+  void withMessagesOnlyNothingIsGot() {
+    start(UcxMode.MESSAGE, POOL);
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    assertThat(read(source)).isZero();
+    assertThat(gets.get()).isLessThanOrEqualTo(2);
+  }
+
+  @Test
+  void withoutReachEverythingLandsOnTheHost() {
+    reachable = false;
+    start(UcxMode.GET, POOL);
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    assertThat(read(source)).isZero();
+    assertThat(gets).hasValue(0);
+  }
+
+  @Test
+  void aLeaseThatWasLostOnTheWayIsTakenAgain() {
+    start(UcxMode.GET, POOL);
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    final AtomicInteger closes = new AtomicInteger();
+    channels.onQuestion =
+        question -> {
+          if (question.get() == Wire.CLOSE && closes.incrementAndGet() == 1) {
+            channels.breakLinks();
+          }
+        };
+    assertThat(read(source)).isGreaterThan(source.blocks().size());
+    assertThat(closes.get()).isGreaterThan(1);
+  }
+}
