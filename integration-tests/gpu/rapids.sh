@@ -17,6 +17,9 @@
 #   rapids.sh pressure DIR KIT OUT
 #                                  RAPIDS out of GPU memory while our pool has some, on one GPU: the
 #                                  pool gives it back
+#   rapids.sh nodes DIR KIT OUT    executors as if each were on a node of its own, by UCX: queries of every
+#                                  kind, what is logged of peers, and exchanges timed beside NVLink; needs
+#                                  UCX_LIBRARIES, folders of libucx (in lib) with CUDA, the first to be timed
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
 #   rapids.sh faults DIR KIT OUT   the suites of io.zerohop.spark.gpu: faults, odd queries and settings;
 #                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1
@@ -59,7 +62,7 @@ case "$command" in
   pack)
     [ $# -eq 2 ] || usage
     pack "$2" ;;
-  check | paths | bench | demo | proof | checksums | memory | pressure | rows | faults | tpch)
+  check | paths | bench | demo | proof | checksums | memory | pressure | nodes | rows | faults | tpch)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command" ;;

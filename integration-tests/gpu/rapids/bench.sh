@@ -5,7 +5,7 @@ exchanges() { # contenders, queries
   local rounds="${ROUNDS:-5}" contender status=0
   rm -f "$out/bench.jsonl"
   for contender in $1; do
-    submit "$contender" "$contender" "$whole_exchanges" io.zerohop.gpu.GpuBenchApp "${contender%+*}" "$out/bench.jsonl" \
+    submit "$contender" "$contender" "$whole_exchanges" io.zerohop.gpu.GpuBenchApp "${contender%+arena}" "$out/bench.jsonl" \
       "${MILLIONS:-80}" $((16 * gpus)) "$rounds" "$2" || status=1
   done
   return "$status"

@@ -6,6 +6,7 @@ import pathlib
 import sys
 import xml.etree.ElementTree
 
+from exchanges import bench
 from measurement import host
 
 
@@ -27,6 +28,13 @@ def check(files):
         equal = sum(row["equal"] for row in results)
         print(f"{file.stem}: {equal} of {len(results)} equal, " + ", ".join(f"{p} {b}" for p, b in total.items()))
     return rows
+
+
+def nodes(files):
+    """What was logged of peers, exchanges that were timed, and queries that were compared."""
+    peers, timings, *results = files
+    rows = [json.loads(line) for line in open(peers)]
+    return rows + bench(timings) + check(results)
 
 
 def faults(files):

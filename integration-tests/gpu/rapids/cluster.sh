@@ -55,7 +55,8 @@ stop_cluster() {
   rm -rf "$SPARK_LOCAL_DIRS"
 }
 
-settings() { # contender, its name followed by "+arena" for another memory pool of RAPIDS
+settings() { # contender, its name followed by "+arena" for another memory pool of RAPIDS, "+nodes" for UCX
+  [[ "$1" != *+nodes ]] || as_nodes
   [[ "$1" != *+arena ]] || echo "--conf spark.rapids.memory.gpu.pool=ARENA"
   echo "--conf spark.executor.cores=$cores --conf spark.executor.memory=16g
     --conf spark.executor.resource.gpu.amount=1 --conf spark.task.resource.gpu.amount=0.01

@@ -6,6 +6,7 @@
   results.py checksums COMMIT_FILE OUT.json RETRY.json BENCH.jsonl
   results.py demo COMMIT_FILE OUT.json BENCH.jsonl
   results.py memory COMMIT_FILE OUT.json MEMORY.jsonl
+  results.py nodes COMMIT_FILE OUT.json PEERS.jsonl BENCH.jsonl RESULT.json ...
   results.py pressure COMMIT_FILE OUT.json PRESSURE.jsonl
   results.py proof COMMIT_FILE OUT.json RESULT.json ...
   results.py rows COMMIT_FILE OUT.json HOST_JOB.json
@@ -16,7 +17,7 @@
 import pathlib
 import sys
 
-from checks import check, faults, pressure, proof, rows
+from checks import check, faults, nodes, pressure, proof, rows
 from exchanges import bench, checksums, demo, memory
 from measurement import measurement, write
 from tpch import tpch
@@ -31,7 +32,7 @@ def main():
     if kind == "rows":
         rows(out, files[0])
         return
-    readers = {"check": check, "proof": proof, "pressure": lambda found: pressure(found[0]), "faults": faults, "bench": lambda found: bench(found[0]),
+    readers = {"check": check, "proof": proof, "pressure": lambda found: pressure(found[0]), "faults": faults, "nodes": nodes, "bench": lambda found: bench(found[0]),
                "checksums": lambda found: checksums(*found), "memory": lambda found: memory(found[0]),
                "demo": lambda found: demo(out, found[0])}
     found = readers[kind](files)

@@ -71,8 +71,8 @@ public final class JucxEngine implements UcxEngine {
   /**
    * Starts UCX.
    *
-   * @param onStart run by its thread first of all; enters the GPU's context where there is one,
-   *     without which UCX takes slow ways to GPU memory and says nothing
+   * @param onStart run by its thread first of all, and by the caller's; enters the GPU's context
+   *     where there is one, without which UCX takes slow ways to GPU memory and says nothing
    * @param spin how long its thread looks for progress before it sleeps, while requests are under
    *     way
    * @throws UcxException if it cannot be: libucx is not there, or of another kind than jucx
@@ -82,6 +82,7 @@ public final class JucxEngine implements UcxEngine {
     UcpWorker worker = null;
     boolean done = false;
     try {
+      onStart.run(); // Here, too: the transports are opened by this thread.
       // Several threads register memory; one drives the worker.
       context =
           new UcpContext(
