@@ -261,8 +261,8 @@ public final class ZerohopConf {
           PREFIX + "ucx.jucx",
           "path",
           "",
-          "A jucx jar to use instead of the one in Zerohop's jar, where the installed libucx is of"
-              + " another kind, such as jucx 1.12.1 for Debian 12; on every executor's host.",
+          "A jucx jar to use instead of the one in Zerohop's jar, where that does not fit the"
+              + " installed libucx; on every executor's host.",
           Function.identity());
 
   public static final ConfEntry<UcxMode> UCX_MODE =
