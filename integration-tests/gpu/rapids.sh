@@ -19,7 +19,7 @@
 #                                  pool gives it back
 #   rapids.sh nodes DIR KIT OUT    executors as if each were on a node of its own, by UCX: queries of every
 #                                  kind, what is logged of peers, and exchanges timed beside NVLink; needs
-#                                  UCX_LIBRARIES, folders of libucx (in lib) with CUDA, the first to be timed
+#                                  LIBUCX, folders of libucx (in lib) with CUDA, the first to be timed
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
 #   rapids.sh faults DIR KIT OUT   the suites of io.zerohop.spark.gpu: faults, odd queries and settings;
 #                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1

@@ -5,7 +5,7 @@ nodes() {
   local status=0 library
   local some="group_by_string group_by_many nested inner_join window count_of_nothing"
   rm -f "$out/bench.jsonl" "$out/peers.jsonl"
-  for library in ${UCX_LIBRARIES:?folders with lib/libucp.so.0, one for each libucx that is to be tried}; do
+  for library in ${LIBUCX:?folders with lib/libucp.so.0, one for each libucx that is to be tried}; do
     UCX="$library"
     # shellcheck disable=SC2086
     compare "$(basename "$library")" "$(as_nodes)" 500000 ucx $some || status=1
@@ -15,12 +15,12 @@ for line in sys.stdin: print(json.dumps({"run": sys.argv[1], "case": "peer", "li
       tee -a "$out/peers.jsonl"
   done
   # The first library is the one to be timed, beside the same executors as what they are.
-  UCX="${UCX_LIBRARIES%% *}"
+  UCX="${LIBUCX%% *}"
   cores="${CORES:-16}"
   exchanges "${CONTENDERS:-zerohop+nodes zerohop}" "${QUERIES:-64:repartition:${ROUNDS:-5}:80}" || status=1
   # shellcheck disable=SC2086
   python3 "$dir/rapids/results.py" nodes "$dir/commit" "$out/gpu_nodes.json" "$out/peers.jsonl" "$out/bench.jsonl" \
-    $(for library in $UCX_LIBRARIES; do echo "$out/$(basename "$library").json"; done)
+    $(for library in $LIBUCX; do echo "$out/$(basename "$library").json"; done)
   return "$status"
 }
 

@@ -146,6 +146,7 @@ public final class GpuBenchApp {
     final Outcome outcome = meter.outcome(name, result.size(), seconds);
     row.put("local_bytes", outcome.localBytes());
     row.put("peer_bytes", outcome.peerBytes());
+    row.put("ucx_bytes", outcome.ucxBytes());
     row.put("staged_bytes", outcome.stagedBytes());
     row.put("overflow_bytes", overflow.spilledBytes());
     row.put("overflow_file_bytes", overflow.fileBytes());
