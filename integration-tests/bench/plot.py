@@ -280,6 +280,29 @@ def host_fifth(run, folder):
     return markdown(heading, body)
 
 
+def nodes(run, folder):
+    """Whole jobs between two nodes, beside sort shuffle over the same link."""
+    cases = in_order(row["case"] for row in run["rows"])
+    seconds = medians(run["rows"], "query", "seconds")
+    stages = medians(run["rows"], "query", "stage_ms")
+    body = []
+    for query, by_case in seconds.items():
+        between = median(row["ucx_bytes"] for row in timed(run["rows"], query=query, case="zerohop"))
+        body.append([query, *(cell(by_case, case) for case in cases), shown(ratio(by_case)),
+                     shown(ratio(stages[query])), f"{between / 1e6:.0f}"])
+    means = [f"**{geometric_mean([ratio(by_case) for by_case in found.values()]):.2f}**"
+             for found in (seconds, stages)]
+    body.append(["**geometric mean**", *([""] * len(cases)), *means, ""])
+    heading = ["query", *(f"{case}, s" for case in cases), "ratio", "ratio of shuffle stages",
+               "by UCX, MB"]
+    idle = [row for row in run["rows"] if "idle_seconds" in row]
+    most = max(row["share_of_core"] for row in idle)
+    seconds_idle = median(row["idle_seconds"] for row in idle)
+    return markdown(heading, body) + (
+        f"\n\nWhile executors idled for {seconds_idle:.0f} s behind it, a thread of UCX took "
+        f"{100 * most:.2f} % of a core, counted in hundredths of a second.")
+
+
 def spill(run, folder):
     """Map outputs from memory to files, beside plain writes; ratios of each round, then their median."""
     shape = ("output_bytes", "block_bytes", "batches")
@@ -547,7 +570,8 @@ def main():
     page_file = Path(sys.argv[2]) if len(sys.argv) > 2 else docs / "benchmarks.md"
     page = page_file.read_text()
     for bench, draw in (
-        ("host_job", host_job), ("host_memory", host_memory), ("host_fifth", host_fifth), ("growth", growth),
+        ("host_job", host_job), ("host_memory", host_memory), ("host_fifth", host_fifth), ("nodes", nodes),
+        ("growth", growth),
         ("spill", spill),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
         ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),

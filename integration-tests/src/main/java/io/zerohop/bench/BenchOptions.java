@@ -1,8 +1,10 @@
 package io.zerohop.bench;
 
 import io.zerohop.cluster.Installation;
+import io.zerohop.cluster.TwoNodes;
 import io.zerohop.workload.ClusterShape;
 import io.zerohop.workload.Contender;
+import io.zerohop.workload.NodeSite;
 import io.zerohop.workload.Testbed;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -67,14 +69,27 @@ final class BenchOptions {
 
   /** A testbed with folders of its own; {@code part} names them apart. */
   Testbed testbed(final String part) throws IOException {
+    return new Testbed(Installation.in(run.project()), shape(part), files(part));
+  }
+
+  /** One between two nodes, for so many contenders at once. */
+  Testbed testbed(final String part, final TwoNodes nodes, final int contenders)
+      throws IOException {
+    final Installation installation = Installation.in(run.project());
+    final Path jucx = Installation.jucxJar(run.project());
+    final ClusterShape shape = shape(part);
+    final NodeSite site = NodeSite.start(nodes, installation, jucx, shape, contenders);
+    return new Testbed(installation, shape, files(part), site);
+  }
+
+  private ClusterShape shape(final String part) throws IOException {
     final Path local = localDir.resolve(run.folder().getFileName()).resolve(part);
-    final Path files = run.folder().resolve(part);
     Files.createDirectories(local);
-    Files.createDirectories(files);
-    return new Testbed(
-        Installation.in(run.project()),
-        new ClusterShape(executors, executorCores, executorMemoryMib, partitions, local, conf),
-        files);
+    return new ClusterShape(executors, executorCores, executorMemoryMib, partitions, local, conf);
+  }
+
+  private Path files(final String part) throws IOException {
+    return Files.createDirectories(run.folder().resolve(part));
   }
 
   List<Contender> contenders(final Contender... defaults) {

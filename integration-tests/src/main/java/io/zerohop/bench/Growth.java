@@ -6,7 +6,6 @@ import io.zerohop.workload.Workload;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -64,40 +63,17 @@ final class Growth implements Callable<Integer> {
       turns.start();
       for (int iteration = 0; iteration <= iterations; iteration++) {
         for (final int count : tasks) {
-          time(turns, count, rows, iteration, measurement);
+          turns.time(
+              Workload.growth(count, rows),
+              iteration,
+              count + " x " + count,
+              Map.of("tasks", count, "blocks", (long) count * count),
+              measurement);
         }
         measurement.write(out);
       }
     }
     System.out.println("wrote " + out);
     return 0;
-  }
-
-  private void time(
-      final Turns turns,
-      final int count,
-      final long rows,
-      final int iteration,
-      final Measurement measurement)
-      throws IOException {
-    turns.round(
-        Workload.growth(count, rows),
-        iteration,
-        (lane, outcome) -> {
-          final Map<String, Object> row = turns.row(lane, outcome, iteration);
-          row.put("tasks", count);
-          row.put("blocks", (long) count * count);
-          measurement.add(row);
-          System.out.printf(
-              Locale.ROOT,
-              "%d/%d %5d x %-5d %-18s %7.2f s %8d ms in shuffle stages%n",
-              iteration,
-              iterations,
-              count,
-              count,
-              row.get("case"),
-              outcome.seconds(),
-              outcome.stageMs());
-        });
   }
 }

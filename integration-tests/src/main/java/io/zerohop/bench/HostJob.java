@@ -102,7 +102,7 @@ final class HostJob implements Callable<Integer> {
       turns.start();
       for (int iteration = 0; iteration <= iterations; iteration++) {
         for (final String query : some) {
-          time(turns, query, iteration, factor, measurement);
+          turns.time(query, iteration, query, Map.of("scale", factor), measurement);
         }
         measurement.write(out);
       }
@@ -112,32 +112,6 @@ final class HostJob implements Callable<Integer> {
       }
       Runtime.getRuntime().removeShutdownHook(stopper);
     }
-  }
-
-  private void time(
-      final Turns turns,
-      final String query,
-      final int iteration,
-      final double factor,
-      final Measurement measurement)
-      throws IOException {
-    turns.round(
-        query,
-        iteration,
-        (lane, outcome) -> {
-          final Map<String, Object> row = turns.row(lane, outcome, iteration);
-          row.put("scale", factor);
-          measurement.add(row);
-          System.out.printf(
-              Locale.ROOT,
-              "%d/%d %-12s %-18s %7.2f s %8d ms in shuffle stages%n",
-              iteration,
-              iterations,
-              query,
-              row.get("case"),
-              outcome.seconds(),
-              outcome.stageMs());
-        });
   }
 
   private void watchMemory(

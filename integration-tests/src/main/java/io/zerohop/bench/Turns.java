@@ -8,6 +8,7 @@ import io.zerohop.workload.Testbed;
 import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.BiConsumer;
 
@@ -33,12 +34,40 @@ final class Turns {
   }
 
   /**
-   * Runs a workload once through each contender.
+   * Runs a workload once through each contender, keeps a row for each and prints it.
    *
    * @param iteration who begins changes with it
-   * @param each gets the lane and its outcome, in the order they ran
+   * @param shown what the workload is called in print
+   * @param about what the rows say of the workload
    */
-  void round(final String workload, final int iteration, final BiConsumer<Integer, Outcome> each)
+  void time(
+      final String workload,
+      final int iteration,
+      final String shown,
+      final Map<String, Object> about,
+      final Measurement measurement)
+      throws IOException {
+    round(
+        workload,
+        iteration,
+        (lane, outcome) -> {
+          final Map<String, Object> row = row(lane, outcome, iteration);
+          row.putAll(about);
+          measurement.add(row);
+          System.out.printf(
+              Locale.ROOT,
+              "%d %-12s %-18s %7.2f s %8d ms in shuffle stages%n",
+              iteration,
+              shown,
+              row.get("case"),
+              outcome.seconds(),
+              outcome.stageMs());
+        });
+  }
+
+  /** Hands each lane's outcome on, in the order they ran. */
+  private void round(
+      final String workload, final int iteration, final BiConsumer<Integer, Outcome> each)
       throws IOException {
     for (int i = 0; i < contenders.size(); i++) {
       final int lane = (i + iteration) % contenders.size();
@@ -55,7 +84,7 @@ final class Turns {
   }
 
   /** What a measurement says about one run. */
-  Map<String, Object> row(final int lane, final Outcome outcome, final int iteration) {
+  private Map<String, Object> row(final int lane, final Outcome outcome, final int iteration) {
     final Map<String, Object> row = new LinkedHashMap<>();
     row.put("case", contenders.get(lane).label());
     row.put("query", outcome.workload());
@@ -67,6 +96,7 @@ final class Turns {
     row.put("shuffle_bytes", outcome.shuffleBytes());
     row.put("local_bytes", outcome.localBytes());
     row.put("peer_bytes", outcome.peerBytes());
+    row.put("ucx_bytes", outcome.ucxBytes());
     row.put("staged_bytes", outcome.stagedBytes());
     return row;
   }

@@ -25,7 +25,6 @@ public final class NodeCluster implements AutoCloseable {
   private static final Duration START_LIMIT = Duration.ofSeconds(60);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
   private static final long POLL_MS = 50;
-  private static final int MEMORY_MIB_PER_CORE = 1024;
 
   private final TwoNodes nodes;
   private final Installation installation;
@@ -46,23 +45,23 @@ public final class NodeCluster implements AutoCloseable {
    * Starts master and workers; the workers are there when an application has its executors.
    *
    * @param folder for logs, sockets and files; has to be there
-   * @param coresOfFirst how many tasks at a time the first node runs
-   * @param coresOfSecond and the second
+   * @param ofFirst what the first node's worker offers
+   * @param ofSecond and the second's
    * @param conf Spark's configuration of master and workers, {@code spark.worker.timeout} for one
    */
   public static NodeCluster start(
       final TwoNodes nodes,
       final Installation installation,
       final Path folder,
-      final int coresOfFirst,
-      final int coresOfSecond,
+      final WorkerShape ofFirst,
+      final WorkerShape ofSecond,
       final Map<String, String> conf)
       throws IOException {
     final NodeCluster cluster = new NodeCluster(nodes, installation, folder);
     try {
       cluster.startMaster(conf);
-      cluster.startWorker(nodes.first(), coresOfFirst, conf);
-      cluster.startWorker(nodes.second(), coresOfSecond, conf);
+      cluster.startWorker(nodes.first(), ofFirst, conf);
+      cluster.startWorker(nodes.second(), ofSecond, conf);
       return cluster;
     } catch (final IOException | RuntimeException e) {
       cluster.close();
@@ -110,7 +109,7 @@ public final class NodeCluster implements AutoCloseable {
     }
   }
 
-  private void startWorker(final Node node, final int cores, final Map<String, String> conf)
+  private void startWorker(final Node node, final WorkerShape shape, final Map<String, String> conf)
       throws IOException {
     // A socket's path has to be short.
     final Path sockets = Files.createTempDirectory(Path.of("/tmp"), "zh-" + node.id());
@@ -130,9 +129,9 @@ public final class NodeCluster implements AutoCloseable {
             "--webui-port",
             "0",
             "--cores",
-            Integer.toString(cores),
+            Integer.toString(shape.cores()),
             "--memory",
-            cores * MEMORY_MIB_PER_CORE + "m",
+            shape.memoryMib() + "m",
             "--work-dir",
             home.root().resolve("work").resolve(node.id()).toString(),
             master()));

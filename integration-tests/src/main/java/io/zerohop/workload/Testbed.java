@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.zerohop.cluster.ClusterException;
 import io.zerohop.cluster.Installation;
 import io.zerohop.cluster.SparkApplication;
-import io.zerohop.cluster.SparkHome;
 import io.zerohop.cluster.Submission;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -35,19 +34,33 @@ public final class Testbed implements AutoCloseable {
   private final Installation installation;
   private final ClusterShape shape;
   private final Path run;
+  private final LocalSite local;
+  private final Site site;
   private final Map<Integer, SparkApplication> applications = new TreeMap<>();
   private final List<SparkApplication> started = new CopyOnWriteArrayList<>();
   private final ObjectMapper json = new ObjectMapper();
 
   /**
-   * Takes what the build has made.
+   * Takes what the build has made, for clusters on this machine.
    *
    * @param run an empty folder for data, logs and results
    */
   public Testbed(final Installation installation, final ClusterShape shape, final Path run) {
+    this(installation, shape, run, null);
+  }
+
+  /**
+   * The same for contenders elsewhere.
+   *
+   * @param site where contenders run, which is closed with this; null for this machine
+   */
+  public Testbed(
+      final Installation installation, final ClusterShape shape, final Path run, final Site site) {
     this.installation = installation;
     this.shape = shape;
     this.run = run.toAbsolutePath();
+    this.local = new LocalSite(installation, shape, this.run);
+    this.site = site == null ? local : site;
   }
 
   /** Writes TPC-H's tables, by an application of its own that ends afterwards. */
@@ -64,7 +77,7 @@ public final class Testbed implements AutoCloseable {
             GENERATOR_MEMORY,
             conf,
             List.of(data().toString(), Double.toString(scale)));
-    start("generator", submission).await(GENERATE_LIMIT);
+    start(local, "generator", submission).await(GENERATE_LIMIT);
   }
 
   /** Where TPC-H's tables lie. */
@@ -79,11 +92,12 @@ public final class Testbed implements AutoCloseable {
    */
   public void start(final int lane, final Contender contender) throws IOException {
     final Map<String, String> conf = new HashMap<>(shape.clusterConf(run));
+    conf.putAll(site.conf());
     conf.putAll(contender.conf());
     conf.putAll(shape.extraConf());
     final Submission submission =
         new Submission(
-            shape.master(),
+            site.master(),
             WorkloadApp.class.getName(),
             installation.applicationJar(),
             installation.applicationJars(),
@@ -91,7 +105,7 @@ public final class Testbed implements AutoCloseable {
             DRIVER_MEMORY,
             conf,
             Files.isDirectory(data()) ? List.of(data().toString()) : List.of());
-    applications.put(lane, start(lane + "-" + contender.label(), submission));
+    applications.put(lane, start(site, lane + "-" + contender.label(), submission));
   }
 
   /** Waits until every started contender has its executors and has run a first small job. */
@@ -130,17 +144,16 @@ public final class Testbed implements AutoCloseable {
     return applications.get(lane).driver();
   }
 
-  /** Stops every application that still runs. */
+  /** Stops every application that still runs, and what it ran on. */
   @Override
   public void close() {
     started.parallelStream().forEach(SparkApplication::close);
+    site.close();
   }
 
-  private SparkApplication start(final String name, final Submission submission)
+  private SparkApplication start(final Site on, final String name, final Submission submission)
       throws IOException {
-    final SparkHome home = installation.sparkHome().linkedAt(run.resolve("spark-" + name));
-    final SparkApplication application =
-        SparkApplication.start(name, home, submission, run.resolve(name + ".log"));
+    final SparkApplication application = on.start(name, submission, run.resolve(name + ".log"));
     started.add(application);
     return application;
   }

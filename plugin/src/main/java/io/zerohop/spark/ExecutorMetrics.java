@@ -37,6 +37,7 @@ final class ExecutorMetrics implements Source {
   void watch(final ShuffleNode node) {
     pool("pool.host", node, NodeStats::host);
     spilled("spill.files", node, NodeStats::toFiles);
+    gauge("landing.slabs", node, NodeStats::landingSlabs);
     gauge("landing.wait.nanos", node, NodeStats::landingWaitNanos);
     if (node.hasGpu()) {
       spilled("spill.host", node, NodeStats::toHost);

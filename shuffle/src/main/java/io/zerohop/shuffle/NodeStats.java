@@ -23,6 +23,7 @@ import java.util.function.ToLongFunction;
  * @param peers peers whose memory this node may read now
  * @param mappedPeerSegments peers' segments that are mapped now, their root segments included
  * @param landingBytes bytes reserved for staged blocks now
+ * @param landingSlabs pieces of memory that bytes from other nodes land in or leave from now
  * @param landingWaitNanos time that readers waited for such memory, since the start
  * @param local blocks handed out in place from own memory
  * @param peer blocks handed out in place from peers' memory
@@ -44,6 +45,7 @@ public record NodeStats(
     int peers,
     int mappedPeerSegments,
     long landingBytes,
+    int landingSlabs,
     long landingWaitNanos,
     Moved local,
     Moved peer,

@@ -421,6 +421,7 @@ public final class ShuffleNode implements AutoCloseable {
         peers.connected(),
         peers.mappings(),
         landing.reserved(),
+        ucx == null ? 0 : ucx.slabsTaken(),
         landing.waitedNanos(),
         counters.moved(Path.LOCAL),
         counters.moved(Path.PEER),

@@ -48,6 +48,20 @@ final class NodesApplication private (
     Cluster.executorProcesses(id).filter { case (_, pid) => here(pid) }
   }
 
+  /**
+   * Resets every connection by which executors ask each other, behind their backs, as what lies
+   * between nodes may do; returns how many there were.
+   */
+  def resetConnections(): Int = {
+    val ports = ask(s"gauge $ControlPort")
+    val reset = for {
+      node <- Seq(nodes.first, nodes.second)
+      executor <- executors(node).keys
+      port = ports.number(executor)
+    } yield node.run("ss", "-K", "-H", "-t", "-n", s"sport = :$port").linesIterator.size
+    reset.sum
+  }
+
   /** Runs a program that does not belong to the application, on a node; its last words, if any. */
   def stranger(node: Node, arguments: String*): String = {
     val command = cluster.home.javaCommand(
@@ -64,6 +78,9 @@ final class NodesApplication private (
 }
 
 object NodesApplication {
+  /** The gauge of the port at which an executor is asked. */
+  val ControlPort = "control.port"
+
   private val StartLimit = Duration.ofSeconds(120)
   private val ScenarioLimit = Duration.ofSeconds(200)
   private val Limit = 200.seconds

@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.cluster.{ClusterException, Installation, NodeCluster, Submission, TwoNodes}
+import io.zerohop.cluster.WorkerShape
 import io.zerohop.spark.suites.ManagerUnderTest
 
 /** What the build has made for applications on two nodes, and how they are submitted. */
@@ -15,6 +16,7 @@ object NodesHost {
   val Executors = 3
 
   private val OnFirst = 2
+  private val MemoryMib = 1024
   private val DriverMemory = "768m"
 
   /** Why this user or machine cannot have two nodes; none if it can. */
@@ -29,8 +31,10 @@ object NodesHost {
 
   lazy val target: Path = Paths.get(sys.props("zerohop.test.target")).toAbsolutePath.normalize
 
-  lazy val installation: Installation =
-    Installation.in(Paths.get(sys.props("zerohop.test.repository")).toAbsolutePath.normalize)
+  lazy val installation: Installation = Installation.in(repository)
+
+  private def repository: Path =
+    Paths.get(sys.props("zerohop.test.repository")).toAbsolutePath.normalize
 
   /** Zerohop as users have it, and the tests' classes. */
   lazy val classPath: Seq[Path] =
@@ -47,8 +51,11 @@ object NodesHost {
   def cluster(nodes: TwoNodes, folder: Path, settings: Map[String, String]): NodeCluster = {
     val daemons = settings.filter(_._1.startsWith("spark.authenticate")) +
       ("spark.worker.timeout" -> "8") + ("spark.master.rest.enabled" -> "false")
-    NodeCluster.start(nodes, installation, folder, OnFirst, Executors - OnFirst, daemons.asJava)
+    NodeCluster.start(
+      nodes, installation, folder, worker(OnFirst), worker(Executors - OnFirst), daemons.asJava)
   }
+
+  private def worker(executors: Int) = new WorkerShape(executors, executors * MemoryMib)
 
   def submission(master: String, settings: Map[String, String]): Submission =
     new Submission(
@@ -72,7 +79,7 @@ object NodesHost {
   private def ucx: Map[String, String] = Map(
     // Two nodes of one kernel: UCX would find out, and use shared memory.
     "spark.executorEnv.UCX_TLS" -> "tcp",
-    "spark.zerohop.ucx.jucx" -> jars("jucx").head.toString)
+    "spark.zerohop.ucx.jucx" -> Installation.jucxJar(repository).toString)
 
   private def jars(folder: String): Seq[Path] =
     Using.resource(Files.list(target.resolve(folder)))(_.iterator.asScala.toVector.sorted)

@@ -4,9 +4,11 @@ import java.nio.file.{Path, Paths}
 
 import scala.jdk.CollectionConverters._
 
+import io.zerohop.spark.faults.{Workload => SmallShuffle}
 import io.zerohop.spark.support.{Cluster, PathBytes, ScenarioServer}
 import io.zerohop.workload.{ResultFile, TpchData, Workload}
 import org.apache.spark.{SparkConf, SparkException}
+import org.apache.spark.zerohop.SparkInternals
 
 /** The driver program of the tests on two nodes; a question is a scenario and its arguments. */
 object NodesTestApp {
@@ -26,6 +28,8 @@ final class NodesTestApp(cluster: Cluster) {
   def answer(question: Seq[String]): Map[String, Any] = question match {
     case Seq("application") => Map("id" -> cluster.sc.applicationId)
     case Seq("transfer", middle) => transfer(Paths.get(middle))
+    case Seq("shuffles", count) => shuffles(count.toInt)
+    case Seq("footprint") => footprint()
     case Seq("settle") => settle()
     case Seq("tables", folder) =>
       TpchData.register(cluster.spark, folder)
@@ -41,6 +45,28 @@ final class NodesTestApp(cluster: Cluster) {
       val outcome = if (rows == Transfer.expected) "right" else "wrong"
       Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ bytes(seen)
     } catch { case e: SparkException => Map("outcome" -> "failed", "message" -> e.getMessage) }
+
+  /** So many small ones, each dropped behind its job, as a driver that collects garbage does. */
+  private def shuffles(count: Int): Map[String, Any] = {
+    val (answers, seen) = cluster.counted(s"$count shuffles") {
+      (1 to count).map { _ =>
+        val shuffled = SmallShuffle.shuffled(cluster.sc)((_, _) => ())
+        val answer = SmallShuffle.answer(shuffled)((_, _) => ())
+        SparkInternals.removeShuffle(cluster.sc, SparkInternals.shuffleOf(shuffled).shuffleId)
+        answer
+      }
+    }
+    val outcome = if (answers.forall(_ == SmallShuffle.expected)) "right" else "wrong"
+    Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ bytes(seen)
+  }
+
+  /** Of each executor that holds no shuffle, see [[Footprint]]. */
+  private def footprint(): Map[String, Any] = {
+    settle()
+    cluster.onEach("footprint")(() => Footprint.here()).flatMap { case (executor, has) =>
+      has.map { case (name, value) => s"$executor $name" -> value }
+    }
+  }
 
   /** As if nothing had happened: all executors work, and none holds anything. */
   private def settle(): Map[String, Any] = {

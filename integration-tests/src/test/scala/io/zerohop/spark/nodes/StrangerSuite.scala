@@ -7,7 +7,6 @@ import io.zerohop.spark.faults.Soak
  * application: he gets nothing, and breaks nothing.
  */
 class StrangerSuite extends NodesSuite {
-  private val ControlPort = "control.port"
   private val Secret = "the secret of this test"
 
   override protected def settings: Map[String, String] = Map(
@@ -34,7 +33,7 @@ class StrangerSuite extends NodesSuite {
 
   /** An executor's port, as its metrics have it; none until they do. */
   private def controlPort(app: NodesApplication, executor: String): Option[Int] = {
-    val ports = app.ask(s"gauge $ControlPort")
+    val ports = app.ask(s"gauge ${NodesApplication.ControlPort}")
     if (ports.has(executor)) Some(ports.number(executor).toInt) else None
   }
 

@@ -1,0 +1,95 @@
+package io.zerohop.bench;
+
+import io.zerohop.cluster.TwoNodes;
+import io.zerohop.workload.Contender;
+import io.zerohop.workload.Testbed;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/**
+ * Whole jobs between two nodes: the demo's queries that shuffle most, through Zerohop, whose
+ * executors read each other by UCX, and through sort shuffle as it is and without compression, over
+ * the same link. Iteration 0 warms up and is kept apart. At the end nobody does anything for a
+ * while, and it is seen what UCX's threads need for that.
+ */
+@Command(
+    name = Nodes.BENCH,
+    mixinStandardHelpOptions = true,
+    description = "jobs between two network namespaces, against sort shuffle; needs root")
+final class Nodes implements Callable<Integer> {
+  static final String BENCH = "nodes";
+
+  @Mixin private BenchOptions options;
+
+  @Option(
+      names = "--scale",
+      paramLabel = "FACTOR",
+      defaultValue = "0.5",
+      description = "TPC-H scale factor (default: ${DEFAULT-VALUE})")
+  private double scale;
+
+  @Option(
+      names = "--iterations",
+      paramLabel = "N",
+      defaultValue = "7",
+      description = "timed rounds (default: ${DEFAULT-VALUE})")
+  private int iterations;
+
+  @Option(
+      names = "--queries",
+      split = ",",
+      paramLabel = "QUERY",
+      description = "what to run (default: q5,q9,q21,repartition,skewed_join)")
+  private List<String> queries = List.of("q5", "q9", "q21", "repartition", "skewed_join");
+
+  @Option(
+      names = "--idle",
+      paramLabel = "SECONDS",
+      defaultValue = "60",
+      description = "how long to watch executors that idle (default: ${DEFAULT-VALUE})")
+  private int idleSeconds;
+
+  private Nodes() {}
+
+  @Override
+  public Integer call() throws IOException, InterruptedException {
+    final List<Contender> contenders =
+        options.contenders(Contender.ZEROHOP, Contender.SORT, Contender.SORT_UNCOMPRESSED);
+    final Measurement measurement =
+        options.measurement(BENCH, Map.of("scale", scale, "iterations", iterations));
+    final Path out = options.out(BENCH);
+    try (TwoNodes nodes = TwoNodes.make();
+        Testbed testbed = options.testbed(BENCH, nodes, contenders.size())) {
+      final Thread stopper = new Thread(testbed::close, "stop-applications");
+      Runtime.getRuntime().addShutdownHook(stopper);
+      System.out.printf(Locale.ROOT, "generating TPC-H data, scale factor %s ...%n", scale);
+      testbed.generate(scale);
+      run(new Turns(testbed, contenders), measurement, out);
+      if (contenders.contains(Contender.ZEROHOP)) {
+        new IdleUcx(nodes, idleSeconds).watch().forEach(measurement::add);
+      }
+      measurement.write(out);
+      Runtime.getRuntime().removeShutdownHook(stopper);
+    }
+    System.out.println("wrote " + out);
+    return 0;
+  }
+
+  private void run(final Turns turns, final Measurement measurement, final Path out)
+      throws IOException {
+    turns.start();
+    for (int iteration = 0; iteration <= iterations; iteration++) {
+      for (final String query : queries) {
+        turns.time(query, iteration, query, Map.of(), measurement);
+      }
+      measurement.write(out);
+    }
+  }
+}
