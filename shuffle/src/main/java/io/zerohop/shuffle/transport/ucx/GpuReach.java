@@ -11,8 +11,12 @@ enum GpuReach {
   DIRECT(""),
   /** UCX reaches no GPU memory here. */
   NOT_HERE("this node's UCX does not reach it (libucx without CUDA, or jucx before 1.16)"),
+  /** Nothing of this GPU's memory could be had to try it. */
+  NO_ROOM("there were not 16 MiB of this GPU's memory to try it"),
   /** UCX reaches no GPU memory there. */
   NOT_THERE("the other node has no GPU memory that UCX reaches (libucx without CUDA?)"),
+  /** A get failed, here or from a peer that was met before. */
+  FAILED("a test read of it failed, which the log has; it is not tried again"),
   /** Gets are possible, but slower than over the host. */
   EMULATED("gets of it are emulated"),
   /** The user wants messages. */

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.Location;
@@ -39,6 +40,9 @@ final class RemotePeers implements AutoCloseable {
   private final UcxMode mode;
   private final Map<Long, Contact> contacts = new ConcurrentHashMap<>();
   private volatile boolean closed;
+
+  /** A get from GPU to GPU has failed, and may have taken the connection with it: none is tried. */
+  private volatile boolean gpuFailed;
 
   /** An owner, met or not. */
   private static final class Contact {
@@ -202,9 +206,11 @@ final class RemotePeers implements AutoCloseable {
       peer.endpoint(engine.connect(Wire.bytes(answer), peer::breakOff));
       final SelfTest.Targets targets =
           new SelfTest.Targets(rdma, TestTarget.read(answer), TestTarget.read(answer));
-      final SelfTest test = SelfTest.run(peer, targets, slabs, gpuRange, arrivals, requestLimit);
+      final Slab gpuSlab = gpuSlab();
+      final SelfTest test = SelfTest.run(peer, targets, slabs, gpuSlab, arrivals, requestLimit);
       peer.byMessage(mode == UcxMode.MESSAGE || (mode == UcxMode.AUTO && test.byMessage()));
-      final GpuReach reach = reach(test);
+      gpuFailed |= test.gpuRate() < 0;
+      final GpuReach reach = reach(test, gpuSlab);
       peer.direct(reach == GpuReach.DIRECT);
       LOG.info(
           "executor {} at {}:{} is read by UCX{}: {}",
@@ -222,7 +228,17 @@ final class RemotePeers implements AutoCloseable {
     }
   }
 
-  private GpuReach reach(final SelfTest test) {
+  /** Null if there is no GPU memory for a test, which must not keep anybody from the rest. */
+  private Slab gpuSlab() {
+    try {
+      return gpuRange == null || gpuFailed ? null : gpuRange.slab();
+    } catch (final ZerohopException e) {
+      LOG.debug("no GPU memory for a test", e);
+      return null;
+    }
+  }
+
+  private GpuReach reach(final SelfTest test, final Slab gpuSlab) {
     if (!gpu) {
       return GpuReach.NO_GPU;
     }
@@ -231,6 +247,12 @@ final class RemotePeers implements AutoCloseable {
     }
     if (mode == UcxMode.MESSAGE) {
       return GpuReach.FORBIDDEN;
+    }
+    if (gpuFailed) {
+      return GpuReach.FAILED;
+    }
+    if (gpuSlab == null) {
+      return GpuReach.NO_ROOM;
     }
     if (test.gpuRate() == 0) {
       return GpuReach.NOT_THERE;

@@ -8,6 +8,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Measures at first contact what a peer's bytes can come by. Where anything that one-sided gets
@@ -18,9 +20,11 @@ import java.util.concurrent.TimeoutException;
  * @param getRate bytes a second by gets
  * @param sendRate bytes a second by messages
  * @param rdma whether both nodes have an adapter
- * @param gpuRate bytes a second by gets from GPU to GPU; 0 if there cannot be any
+ * @param gpuRate bytes a second by gets from GPU to GPU; 0 if there cannot be any, negative if they
+ *     failed
  */
 record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
+  private static final Logger LOG = LoggerFactory.getLogger(SelfTest.class);
   private static final long FIRST_BYTES = 4 << 10;
 
   /** Of several, the best counts: in the first ones connections are made and memory is mapped. */
@@ -47,16 +51,17 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
   }
 
   /**
-   * Reads the peer's test range both ways, and that in GPU memory if both have one.
+   * Reads the peer's test range both ways, and that in GPU memory if both have one; what becomes of
+   * the latter keeps nobody from the rest.
    *
-   * @param own this executor's range in GPU memory; null if it has none
+   * @param gpuSlab as much of this GPU's memory; null if there is none
    * @throws UcxException if either does not work in time
    */
   static SelfTest run(
       final RemotePeer peer,
       final Targets targets,
       final Slabs slabs,
-      final TestRange own,
+      final Slab gpuSlab,
       final Arrivals arrivals,
       final Duration limit) {
     final TestTarget target = targets.host();
@@ -68,9 +73,7 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
           getRate,
           rate(target.bytes(), send),
           targets.rdma() && RdmaDevices.any(),
-          own == null || targets.gpu().bytes() == 0
-              ? 0
-              : getRate(peer, targets.gpu(), own.slab(), limit));
+          gpuRate(peer, targets.gpu(), gpuSlab, limit));
     } catch (final TimeoutException e) {
       throw new UcxException(
           "a test read of executor "
@@ -92,6 +95,20 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
 
   /** What a peer lets others read, and whether its node has an adapter. */
   record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
+
+  private static double gpuRate(
+      final RemotePeer peer, final TestTarget target, final Slab slab, final Duration limit)
+      throws InterruptedException {
+    if (slab == null || target.bytes() == 0) {
+      return 0;
+    }
+    try {
+      return getRate(peer, target, slab, limit);
+    } catch (final ExecutionException | TimeoutException e) {
+      LOG.warn("GPU memory of executor {} cannot be got: {}", peer.name(), String.valueOf(e));
+      return -1;
+    }
+  }
 
   private static double getRate(
       final RemotePeer peer, final TestTarget target, final Slab slab, final Duration limit)

@@ -180,6 +180,17 @@ class UcxDirectTest {
   }
 
   @Test
+  void testReadsBetweenDevicesThatFailKeepNobodyFromTheRest() {
+    start(UcxMode.GET, POOL);
+    engines.get(1).broken = true;
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    assertThat(read(source)).isZero();
+    engines.get(1).broken = false;
+    channels.breakLinks();
+    assertThat(read(source)).as("it is not tried again").isZero();
+  }
+
+  @Test
   void withMessagesOnlyNothingIsGot() {
     start(UcxMode.MESSAGE, POOL);
     final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
