@@ -14,8 +14,8 @@ class ChurnSuite extends NodesSuite {
 
   /**
    * By how much an executor may have more at the end than after the warm-up; else by nothing. What
-   * is resident was seen to grow by 20 and 29 MB in a thousand shuffles, ever slower, which was not
-   * explained; connections would have to leave 280 KiB each to be noticed.
+   * is resident was seen to grow by 20 and 29 MB in a thousand shuffles, which was not explained;
+   * connections would have to leave 280 KiB each to be noticed.
    */
   private val Tolerances = Map(
     Footprint.Resident -> (48L << 20),
