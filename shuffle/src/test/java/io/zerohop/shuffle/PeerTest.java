@@ -201,6 +201,10 @@ class PeerTest {
     assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
         .containsOnlyKeys(Path.STAGED);
     TestNodes.eventually("unmapped", () -> reader.stats().mappedPeerSegments() == 0);
+    staging.desert();
+    assertThatThrownBy(() -> TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
+        .isInstanceOf(BlockFetchException.class)
+        .hasCauseInstanceOf(OwnerGoneException.class);
     owner = TestNodes.start(base.resolve("s"), "owner");
   }
 

@@ -5,6 +5,7 @@ import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.io.IOException;
 import java.io.InputStream;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -59,6 +60,12 @@ public final class BlockTransferTransport implements StagedTransport {
     if (!small.isEmpty()) {
       request(source, small, null, sink);
     }
+  }
+
+  @Override
+  public boolean answers(final BlockSource source, final Duration limit) {
+    final BlockManagerId owner = (BlockManagerId) source.address();
+    return isOwn(source) || PortProbe.answers(owner.host(), owner.port(), limit);
   }
 
   /** Whether the blocks are this very executor's. */

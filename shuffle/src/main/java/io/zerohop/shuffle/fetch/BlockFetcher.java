@@ -43,6 +43,7 @@ public final class BlockFetcher implements AutoCloseable {
 
   private final FetchContext context;
   private final List<BlockSource> sources;
+  private final StagedTransport transport;
   private final FetchListener listener;
   private final ReadSide side;
   private final BooleanSupplier ended;
@@ -80,6 +81,7 @@ public final class BlockFetcher implements AutoCloseable {
       final BooleanSupplier cancelled) {
     this.context = context;
     this.sources = List.copyOf(sources);
+    this.transport = transport;
     this.listener = listener;
     this.side = side;
     this.ended = () -> closed || cancelled.getAsBoolean();
@@ -273,7 +275,7 @@ public final class BlockFetcher implements AutoCloseable {
 
   private Route choose(final BlockSource source) {
     try {
-      return context.paths().choose(source);
+      return context.paths().choose(source, transport);
     } catch (final OwnerGoneException e) {
       final Block first = source.blocks().get(0);
       throw new BlockFetchException(first, source, first + ": " + e.getMessage(), e);

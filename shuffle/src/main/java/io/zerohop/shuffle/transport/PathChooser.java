@@ -7,6 +7,7 @@ import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.transport.ucx.UcxException;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
@@ -24,34 +25,40 @@ public final class PathChooser {
   private final LocalMemory local;
   private final PeerDirectory peers;
   private final UcxNode ucx;
+  private final Duration answerLimit;
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
   /**
    * @param ucx the path between nodes; null if there is none here
+   * @param answerLimit how long an owner that cannot be asked any more may take to show that it
+   *     lives
    */
   public PathChooser(
       final Location self,
       final Set<Path> allowed,
       final LocalMemory local,
       final PeerDirectory peers,
-      final UcxNode ucx) {
+      final UcxNode ucx,
+      final Duration answerLimit) {
     this.self = self;
     this.allowed = allowed;
     this.local = local;
     this.peers = peers;
     this.ucx = ucx;
+    this.answerLimit = answerLimit;
   }
 
   /**
    * The route to an owner. May connect to it, which takes a limited time.
    *
+   * @param staging what stages blocks, which also shows whether an owner lives that cannot be asked
    * @throws OwnerGoneException if the owner is dead: on this node, nobody serves its socket; on
-   *     another, nobody answers where somebody did before. Also if its socket file is not there and
-   *     staging, which would show whether it lives, is not allowed
+   *     another, nobody answers where somebody did before; on either, it cannot be asked and nobody
+   *     serves staged blocks there. Also if its socket file is not there and staging is not allowed
    * @throws ZerohopException (RETRY) if no way is allowed that is possible
    */
-  public Route choose(final BlockSource source) {
-    final Route route = best(source);
+  public Route choose(final BlockSource source, final StagedTransport staging) {
+    final Route route = best(source, staging);
     return route.path() == Path.STAGED ? staged(source.executorId(), route.reason()) : route;
   }
 
@@ -73,7 +80,7 @@ public final class PathChooser {
     return Route.staged(reason);
   }
 
-  private Route best(final BlockSource source) {
+  private Route best(final BlockSource source, final StagedTransport staging) {
     final Location owner = source.location();
     final String executorId = source.executorId();
     if (owner == null) {
@@ -85,14 +92,14 @@ public final class PathChooser {
           : Route.staged("spark.zerohop.paths does not allow 'local'");
     }
     if (!owner.bootId().equals(self.bootId())) {
-      return elsewhere(source, "it is on another node");
+      return elsewhere(source, staging, "it is on another node");
     }
     if (!allowed.contains(Path.PEER)) {
-      return elsewhere(source, "spark.zerohop.paths does not allow 'peer'");
+      return elsewhere(source, staging, "spark.zerohop.paths does not allow 'peer'");
     }
     if (!owner.folderId().equals(self.folderId())) {
       if (ucx != null && owner.port() > 0 && allowed.contains(Path.UCX)) {
-        return elsewhere(source, "it has another spark.zerohop.socket.dir");
+        return elsewhere(source, staging, "it has another spark.zerohop.socket.dir");
       }
       report(
           executorId,
@@ -101,11 +108,12 @@ public final class PathChooser {
           null);
       return Route.staged("it has another spark.zerohop.socket.dir");
     }
-    return peer(owner, executorId);
+    return peer(source, staging);
   }
 
   /** The owner's memory cannot be mapped: by UCX if that is to be had, else staged. */
-  private Route elsewhere(final BlockSource source, final String why) {
+  private Route elsewhere(
+      final BlockSource source, final StagedTransport staging, final String why) {
     if (!allowed.contains(Path.UCX)) {
       return Route.staged(why + ", and spark.zerohop.paths does not allow 'ucx'");
     }
@@ -119,15 +127,19 @@ public final class PathChooser {
       ucx.connect(source.location(), source.host(), source.executorId());
       return Route.ucx();
     } catch (final ExchangeException e) {
-      return unanswered(source, e);
+      return unanswered(source, staging, e);
     } catch (final UcxException e) {
       report(source.executorId(), "UCX cannot read executor {}; its blocks are staged", e);
       return Route.staged("UCX cannot read it: " + e.getMessage());
     }
   }
 
-  /** Who has answered before and does not now is dead; else something may be in between. */
-  private Route unanswered(final BlockSource source, final ExchangeException e) {
+  /**
+   * Who has answered before and does not now is dead, and so is who answers at none of its ports;
+   * else something may be in between.
+   */
+  private Route unanswered(
+      final BlockSource source, final StagedTransport staging, final ExchangeException e) {
     final String executorId = source.executorId();
     if (e.reason() == ExchangeException.Reason.AUTHENTICATION) {
       report(
@@ -140,9 +152,9 @@ public final class PathChooser {
     final boolean silent =
         e.reason() == ExchangeException.Reason.REFUSED
             || e.reason() == ExchangeException.Reason.TIMEOUT;
-    if (silent && ucx.hasMet(source.location())) {
+    if (silent && (ucx.hasMet(source.location()) || !staging.answers(source, answerLimit))) {
       throw new OwnerGoneException(
-          "executor " + executorId + " does not answer any more: " + e.getMessage(), e);
+          "executor " + executorId + " does not answer: " + e.getMessage(), e);
     }
     report(
         executorId,
@@ -152,13 +164,15 @@ public final class PathChooser {
     return Route.staged("it cannot be asked at its control port: " + e.getMessage());
   }
 
-  private Route peer(final Location owner, final String executorId) {
+  private Route peer(final BlockSource source, final StagedTransport staging) {
+    final Location owner = source.location();
+    final String executorId = source.executorId();
     try {
       return Route.inPlace(peers.connect(owner, executorId));
     } catch (final ExchangeException e) {
       switch (e.reason()) {
         case ABSENT:
-          return absent(owner, executorId, e);
+          return absent(source, staging, e);
         case REFUSED:
           throw new OwnerGoneException(
               "executor " + executorId + " is dead: nobody serves its socket " + owner.socket(), e);
@@ -181,13 +195,15 @@ public final class PathChooser {
 
   /** It ended in good order, or lives on and something removed its socket file. */
   private Route absent(
-      final Location owner, final String executorId, final ExchangeException cause) {
-    if (!allowed.contains(Path.STAGED)) {
+      final BlockSource source, final StagedTransport staging, final ExchangeException cause) {
+    final String executorId = source.executorId();
+    final String socket = source.location().socket();
+    if (!allowed.contains(Path.STAGED) || !staging.answers(source, answerLimit)) {
       throw new OwnerGoneException(
           "executor "
               + executorId
               + " has ended: its socket "
-              + owner.socket()
+              + socket
               + " is gone (if it runs, see spark.zerohop.socket.dir)",
           cause);
     }
@@ -196,7 +212,7 @@ public final class PathChooser {
         "the socket of executor {} is gone; its blocks are staged. If the executor still runs,"
             + " something cleans its socket folder: set spark.zerohop.socket.dir to one that stays",
         null);
-    return Route.staged("its socket " + owner.socket() + " is gone");
+    return Route.staged("its socket " + socket + " is gone");
   }
 
   /** Logs each kind of trouble once for each owner. */

@@ -91,6 +91,11 @@ public final class SharedTransfers implements StagedTransport, AutoCloseable {
     return thread;
   }
 
+  @Override
+  public boolean answers(final BlockSource source, final Duration limit) {
+    return transport.answers(source, limit);
+  }
+
   private record Key(Object owner, Block block) {}
 
   /** One block on its way, and who waits for it. */

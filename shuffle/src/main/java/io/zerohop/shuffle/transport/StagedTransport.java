@@ -5,6 +5,7 @@ import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.ExtentList;
 import java.io.IOException;
 import java.io.InputStream;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 
@@ -21,6 +22,14 @@ public interface StagedTransport {
    * @param blocks some of the source's blocks, never empty
    */
   void fetch(BlockSource source, List<Block> blocks, Sink sink);
+
+  /**
+   * Whether anybody serves an owner's blocks: false only if it is sure that none can be fetched,
+   * since nobody answers there. Waits for a limited time.
+   */
+  default boolean answers(final BlockSource source, final Duration limit) {
+    return true;
+  }
 
   /** Where blocks arrive. Thread safe; each block of a call is reported exactly once. */
   interface Sink {

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.fetch.BlockSource;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -19,10 +20,21 @@ public class FakeStaging implements StagedTransport {
   private final AtomicLong openBytes = new AtomicLong();
   private final AtomicLong mostOpenBytes = new AtomicLong();
   private final AtomicInteger requests = new AtomicInteger();
+  private volatile boolean deserted;
 
   public FakeStaging(final int batches, final int most) {
     this.batches = batches;
     this.most = most;
+  }
+
+  /** From now on no owner answers. */
+  public void desert() {
+    deserted = true;
+  }
+
+  @Override
+  public boolean answers(final BlockSource source, final Duration limit) {
+    return !deserted;
   }
 
   @Override

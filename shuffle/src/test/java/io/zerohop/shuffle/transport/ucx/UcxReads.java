@@ -17,6 +17,7 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.transport.FakeStaging;
+import io.zerohop.shuffle.transport.OwnerGoneException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -268,7 +269,21 @@ abstract class UcxReads {
     final long begin = System.nanoTime();
     assertThatThrownBy(() -> read(source))
         .isInstanceOf(BlockFetchException.class)
-        .hasMessageContaining("does not answer any more");
+        .hasMessageContaining("does not answer");
+    assertThat(System.nanoTime() - begin).isLessThan(TimeUnit.SECONDS.toNanos(10));
+  }
+
+  @Test
+  void anOwnerThatWasNeverMetAndAnswersNowhereIsDead() {
+    final BlockSource source = write(4);
+    owner.unregisterShuffle(SHUFFLE);
+    owner.close();
+    staging.desert();
+    final long begin = System.nanoTime();
+    assertThatThrownBy(() -> read(source))
+        .isInstanceOf(BlockFetchException.class)
+        .hasCauseInstanceOf(OwnerGoneException.class)
+        .hasMessageContaining("executor 1 does not answer");
     assertThat(System.nanoTime() - begin).isLessThan(TimeUnit.SECONDS.toNanos(10));
   }
 
