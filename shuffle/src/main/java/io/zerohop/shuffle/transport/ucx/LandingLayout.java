@@ -78,13 +78,28 @@ final class LandingLayout {
 
   /** In the order in which they lie there: blocks of several batches take turns in a request. */
   private static int[] members(final RemoteExtents extents, final Part part) {
-    return IntStream.range(0, extents.size())
-        .filter(extent -> part.has(extents, extent))
+    final int[] asked =
+        IntStream.range(0, extents.size()).filter(extent -> part.has(extents, extent)).toArray();
+    if (inOrder(extents, asked)) {
+      return asked; // As those of one batch are.
+    }
+    return IntStream.of(asked)
         .boxed()
         .sorted(
             Comparator.<Integer>comparingLong(extents::segment).thenComparingInt(extents::offset))
         .mapToInt(Integer::intValue)
         .toArray();
+  }
+
+  private static boolean inOrder(final RemoteExtents extents, final int[] members) {
+    for (int i = 1; i < members.length; i++) {
+      final int before = members[i - 1];
+      final int segments = Long.compare(extents.segment(members[i]), extents.segment(before));
+      if (segments < 0 || (segments == 0 && extents.offset(members[i]) < extents.offset(before))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Bytes between an extent and the one before it; negative if they are no neighbours. */
