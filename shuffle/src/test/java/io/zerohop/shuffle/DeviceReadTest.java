@@ -18,6 +18,7 @@ import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -139,21 +140,13 @@ class DeviceReadTest {
 
   private void readThroughFullDevicePool() {
     final BlockSource source = made.write(owner, "owner", 60, 1);
-    int onHost = 0;
-    try (BlockFetcher fetcher =
-        reader.fetch(
-            List.of(source),
-            TestNodes.noStaging(),
-            TestNodes.quiet(),
-            ReadSide.DEVICE,
-            () -> false)) {
-      while (fetcher.next()) {
-        final FetchedBlock block = fetcher.block();
-        assertThat(landing.gather(reader, block)).isEqualTo(FarBlocks.expected(block.block(), 1));
-        onHost += block.extentCount() == 2 && !block.extentOnDevice(1) ? 1 : 0;
-      }
-    }
-    assertThat(onHost).isPositive();
+    final AtomicInteger onHost = new AtomicInteger();
+    landing.readAll(
+        reader,
+        source,
+        1,
+        block -> onHost.addAndGet(block.extentCount() == 2 && !block.extentOnDevice(1) ? 1 : 0));
+    assertThat(onHost).hasPositiveValue();
   }
 
   @Test

@@ -1,14 +1,19 @@
 package io.zerohop.shuffle;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Segment;
+import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.fetch.ReadSide;
 import java.io.ByteArrayOutputStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
@@ -122,6 +127,40 @@ public final class FarBlocks implements AutoCloseable {
       }
     }
     return out.toByteArray();
+  }
+
+  /**
+   * Reads all blocks as a GPU does and checks what is in them.
+   *
+   * @param each is given each block while it can be read
+   * @return payloads that were on the reader's device or on a peer's
+   */
+  public int readAll(
+      final ShuffleNode by,
+      final BlockSource source,
+      final int batches,
+      final Consumer<FetchedBlock> each) {
+    int blocks = 0;
+    int onDevice = 0;
+    try (BlockFetcher fetcher =
+        by.fetch(
+            List.of(source),
+            TestNodes.noStaging(),
+            TestNodes.quiet(),
+            ReadSide.DEVICE,
+            () -> false)) {
+      while (fetcher.next()) {
+        final FetchedBlock block = fetcher.block();
+        assertThat(gather(by, block)).isEqualTo(expected(block.block(), batches));
+        for (int i = 0; i < block.extentCount(); i++) {
+          onDevice += block.extentOnDevice(i) ? 1 : 0;
+        }
+        each.accept(block);
+        blocks++;
+      }
+    }
+    assertThat(blocks).isEqualTo(source.blocks().size());
+    return onDevice;
   }
 
   @Override

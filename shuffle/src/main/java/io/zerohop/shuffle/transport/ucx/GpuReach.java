@@ -13,9 +13,11 @@ enum GpuReach {
   NOT_HERE("this node's UCX does not reach it (libucx without CUDA, or jucx before 1.16)"),
   /** Nothing of this GPU's memory could be had to try it. */
   NO_ROOM("there were not 16 MiB of this GPU's memory to try it"),
+  /** UCX refused it. */
+  NOT_REGISTERED("UCX cannot register this GPU's memory (UCX_LOG_LEVEL=info says why)"),
   /** UCX reaches no GPU memory there. */
   NOT_THERE("the other node has no GPU memory that UCX reaches (libucx without CUDA?)"),
-  /** A get failed, here or from a peer that was met before. */
+  /** A get from this peer failed, now or when it was connected before. */
   FAILED("a test read of it failed, which the log has; it is not tried again"),
   /** Gets are possible, but slower than over the host. */
   EMULATED("gets of it are emulated"),

@@ -4,6 +4,8 @@ import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.pool.Tier;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,6 +18,9 @@ final class RegisteredSegments {
 
   private final UcxEngine engine;
   private final SegmentResolver segments;
+
+  /** Segments that UCX did not take; they are not tried again. */
+  private final Set<Long> refused = ConcurrentHashMap.newKeySet();
 
   /**
    * @param segments finds own segments
@@ -39,14 +44,16 @@ final class RegisteredSegments {
   /** What UCX knows a segment by; null if it cannot know it. The caller holds something of it. */
   UcxMemory registered(final SegmentMemory memory) {
     final Tier kind = SegmentIds.tier(memory.id());
-    if (kind == Tier.DEVICE && !engine.reachesGpuMemory()) {
+    if ((kind == Tier.DEVICE && !engine.reachesGpuMemory()) || refused.contains(memory.id())) {
       return null;
     }
     try {
       return memory.attach(
           UcxMemory.class, () -> engine.register(kind, memory.address(), memory.bytes()));
     } catch (final UcxException e) {
-      LOG.warn("segment {} can be read by messages only: {}", memory.id(), e.getMessage());
+      if (refused.add(memory.id())) {
+        LOG.warn("segment {} moves by messages only: {}", memory.id(), e.getMessage());
+      }
       return null;
     }
   }

@@ -91,7 +91,10 @@ public final class UcxNode implements AutoCloseable {
       }
     }
     channel = made;
-    peers = new RemotePeers(engine, channel, slabs, arrivals, gpuRange, devices.hasGpu(), config);
+    peers =
+        new RemotePeers(
+            new PeerConnector(engine, channel, slabs, arrivals, gpuRange, devices.hasGpu(), config),
+            config);
   }
 
   private static TestRange.Memory nearTestMemory(final Device device) {

@@ -15,6 +15,9 @@ final class FarUcx implements UcxEngine {
   /** While set, it cannot register the device's memory. */
   volatile boolean refuses;
 
+  /** How often it did. */
+  final AtomicInteger refusals = new AtomicInteger();
+
   /** While set, reads between devices fail. */
   volatile boolean broken;
 
@@ -72,6 +75,7 @@ final class FarUcx implements UcxEngine {
       throw new AssertionError("host memory is registered as the device's");
     }
     if (refuses) {
+      refusals.incrementAndGet();
       throw new UcxException("a test wants it", null);
     }
     return new FarMemory(near.register(Tier.HOST, near(address), bytes));

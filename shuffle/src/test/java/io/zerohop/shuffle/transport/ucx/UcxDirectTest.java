@@ -11,8 +11,6 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
-import io.zerohop.shuffle.fetch.FetchedBlock;
-import io.zerohop.shuffle.fetch.ReadSide;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -95,28 +93,8 @@ class UcxDirectTest {
 
   /** Reads everything, as the GPU does; returns how many payloads were on the reader's device. */
   private int read(final BlockSource source) {
-    int blocks = 0;
-    int onDevice = 0;
-    try (BlockFetcher fetcher =
-        reader.fetch(
-            List.of(source),
-            TestNodes.noStaging(),
-            TestNodes.quiet(),
-            ReadSide.DEVICE,
-            () -> false)) {
-      while (fetcher.next()) {
-        final FetchedBlock block = fetcher.block();
-        assertThat(block.path()).isEqualTo(Path.UCX);
-        assertThat(landing.gather(reader, block))
-            .isEqualTo(FarBlocks.expected(block.block(), BATCHES));
-        for (int i = 0; i < block.extentCount(); i++) {
-          onDevice += block.extentOnDevice(i) ? 1 : 0;
-        }
-        blocks++;
-      }
-    }
-    assertThat(blocks).isEqualTo(source.blocks().size());
-    return onDevice;
+    return landing.readAll(
+        reader, source, BATCHES, block -> assertThat(block.path()).isEqualTo(Path.UCX));
   }
 
   @Test
@@ -177,6 +155,18 @@ class UcxDirectTest {
     engines.get(0).refuses = true; // The segment that was read has its key already.
     final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
     assertThat(read(source)).isLessThan(source.blocks().size());
+    final int refusals = engines.get(0).refusals.get();
+    assertThat(refusals).isPositive();
+    read(source);
+    assertThat(engines.get(0).refusals).as("it is not tried again").hasValue(refusals);
+  }
+
+  @Test
+  void memoryThatCannotBeRegisteredForATestKeepsNobodyFromTheRest() {
+    start(UcxMode.GET, POOL);
+    engines.get(1).refuses = true;
+    assertThat(read(made.write(owner, "1", MAPS, BATCHES))).isZero();
+    assertThat(gets).hasValue(0);
   }
 
   @Test
@@ -188,6 +178,22 @@ class UcxDirectTest {
     engines.get(1).broken = false;
     channels.breakLinks();
     assertThat(read(source)).as("it is not tried again").isZero();
+  }
+
+  @Test
+  void oneOwnerWhoseTestReadFailedDoesNotStandForOthers() {
+    start(UcxMode.GET, POOL);
+    engines.get(1).broken = true;
+    assertThat(read(made.write(owner, "1", MAPS, BATCHES))).isZero();
+    engines.get(1).broken = false;
+    final FarDevice othersDevice = new FarDevice();
+    try (ShuffleNode other = ShuffleNode.start(config("3", UcxMode.GET, POOL), othersDevice);
+        FarBlocks others = new FarBlocks(othersDevice)) {
+      final BlockSource source = others.write(other, "3", MAPS, BATCHES);
+      assertThat(read(source)).isGreaterThan(source.blocks().size());
+      other.unregisterShuffle(1);
+      TestNodes.assertNothingHeld(other);
+    }
   }
 
   @Test
