@@ -152,7 +152,10 @@ public final class PathChooser {
     final boolean silent =
         e.reason() == ExchangeException.Reason.REFUSED
             || e.reason() == ExchangeException.Reason.TIMEOUT;
-    if (silent && (ucx.hasMet(source.location()) || !staging.answers(source, answerLimit))) {
+    // One that is just dying may still accept a connection, and then reset it.
+    final boolean doubtful = silent || e.reason() == ExchangeException.Reason.CLOSED;
+    if ((silent && ucx.hasMet(source.location()))
+        || (doubtful && !staging.answers(source, answerLimit))) {
       throw new OwnerGoneException(
           "executor " + executorId + " does not answer: " + e.getMessage(), e);
     }
