@@ -23,7 +23,8 @@
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
 #   rapids.sh faults DIR KIT OUT   the suites of io.zerohop.spark.gpu: faults, odd queries and settings;
 #                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1
-#                                  they run anywhere, on CPU rows: a test of the tests, no result
+#                                  they run anywhere, on CPU rows: a test of the tests, no result;
+#                                  LIBUCX as for nodes adds faults between executors that UCX connects
 #   rapids.sh tpch DIR KIT OUT     TPC-H's 22 queries, compared with the CPU's rows or timed
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar

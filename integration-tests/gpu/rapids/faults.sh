@@ -13,6 +13,7 @@ suites() { # suites ...
   timeout -k 10 "${LIMIT:-540}" java -Xmx1g -cp "$tests:$zerohop:$dir/suites/*:$SPARK_HOME/jars/*" \
     -Dzerohop.test.master=spark://127.0.0.1:7077 -Dzerohop.test.project="$project" \
     -Dzerohop.test.suites="$dir/suites/suites.jar" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
+    -Dzerohop.test.libucx="${LIBUCX:+${LIBUCX%% *}/lib:${LD_LIBRARY_PATH:-}}" \
     -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
     org.scalatest.tools.Runner "${named[@]}" -oDW -u "$out/faults/junit" || status=$?
   stop_cluster
@@ -25,7 +26,7 @@ suites() { # suites ...
 faults() {
   local status=0
   # shellcheck disable=SC2086
-  suites ${SUITES:-GpuRefusalSuite GpuFaultSuite GpuQuerySuite GpuSettingsSuite} || status=$?
+  suites ${SUITES:-GpuRefusalSuite GpuFaultSuite ${LIBUCX:+GpuNodeFaultSuite} GpuQuerySuite GpuSettingsSuite} || status=$?
   [ -n "${SMOKE:-}" ] ||
     python3 "$dir/rapids/results.py" faults "$dir/commit" "$out/gpu_faults.json" "$out"/faults/junit/*.xml
   return "$status"

@@ -9,7 +9,7 @@ nodes() {
     UCX="$library"
     # shellcheck disable=SC2086
     compare "$(basename "$library")" "$(as_nodes)" 500000 ucx $some || status=1
-    grep -h 'is read by UCX' "$out/$(basename "$library").executors.err" | sed 's/.*RemotePeers: //' |
+    grep -h 'is read by UCX' "$out/$(basename "$library").executors.err" | sed 's/.*PeerConnector: //' |
       python3 -c 'import json, sys
 for line in sys.stdin: print(json.dumps({"run": sys.argv[1], "case": "peer", "line": line.strip()}))' "$(basename "$library")" |
       tee -a "$out/peers.jsonl"

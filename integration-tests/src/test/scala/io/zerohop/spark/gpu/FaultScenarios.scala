@@ -104,8 +104,9 @@ final class FaultScenarios(cluster: Cluster) {
     "fetch_failures" -> seen.fetchFailures.size,
     "fetch_failure" -> seen.fetchFailures.flatMap(_.linesIterator.take(1)).headOption.getOrElse(""),
     "map_tasks" -> seen.finishedMapTasks,
-    "direct_bytes" -> (seen.bytes("local") + seen.bytes("peer")),
+    "direct_bytes" -> Seq("local", "peer", "ucx").map(seen.bytes(_)).sum,
     "peer_bytes" -> seen.bytes("peer"),
+    "ucx_bytes" -> seen.bytes("ucx"),
     "staged_bytes" -> seen.bytes("staged"))
 }
 

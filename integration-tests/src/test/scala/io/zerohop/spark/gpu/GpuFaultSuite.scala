@@ -2,8 +2,12 @@ package io.zerohop.spark.gpu
 
 import io.zerohop.spark.support.Facts
 
-/** Whatever happens in the middle of a shuffle on the GPU, the answer stays that of the CPU. */
-class GpuFaultSuite extends GpuSuite {
+/**
+ * Whatever happens in the middle of a shuffle on the GPU, the answer stays that of the CPU.
+ *
+ * @param wayBetween what counts the bytes that one executor reads of the other's
+ */
+abstract class GpuFaults(wayBetween: String) extends GpuSuite {
   // Small, so that a map task packs often and a reduce task reads window by window.
   override protected def settings: Map[String, String] = Map(
     "spark.rapids.sql.batchSizeBytes" -> "64k",
@@ -32,6 +36,7 @@ class GpuFaultSuite extends GpuSuite {
     assert(facts.number("pool_then") > 0, facts)
     assert(facts.number("failed_tasks") === 1, facts)
     assert(facts.number("map_tasks") === 1, facts)
+    assert(facts.number(wayBetween) > 0, facts)
   }
 
   test("a map task fails when its output is published and its MapStatus not sent") {
@@ -78,4 +83,16 @@ class GpuFaultSuite extends GpuSuite {
     assert(facts.flag("equal_after"), facts)
     assertOnGpu(facts)
   }
+}
+
+/** The executors are peers of one node, each with a GPU, or share one. */
+class GpuFaultSuite extends GpuFaults("peer_bytes")
+
+/** Each executor takes the other to be on another node, and gets what it holds by UCX. */
+class GpuNodeFaultSuite extends GpuFaults("ucx_bytes") {
+  override protected def missing: Option[String] = super.missing.orElse(GpuHost.missingUcx)
+
+  override protected def settings: Map[String, String] = super.settings ++ Map(
+    "spark.zerohop.paths" -> "local,ucx,staged",
+    "spark.executorEnv.LD_LIBRARY_PATH" -> GpuHost.ucxLibraries)
 }

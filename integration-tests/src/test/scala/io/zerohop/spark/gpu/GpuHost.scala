@@ -22,6 +22,14 @@ object GpuHost {
     if (sys.props.contains("zerohop.test.master")) None
     else Some("no GPU host: `integration-tests/gpu/rapids.sh faults` runs this there")
 
+  /** Why executors cannot read each other by UCX; none if they can. */
+  def missingUcx: Option[String] =
+    if (ucxLibraries.nonEmpty) None
+    else Some("no UCX: LIBUCX names a folder with libucx in lib, which knows CUDA or does not")
+
+  /** Where executors find libucx, beside what the host has; empty for nowhere. */
+  def ucxLibraries: String = property("libucx")
+
   /** Whether RAPIDS is left out. */
   def isSmoke: Boolean = rapids.isEmpty
 

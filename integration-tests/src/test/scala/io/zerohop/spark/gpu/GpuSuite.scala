@@ -11,8 +11,11 @@ abstract class GpuSuite extends AnyFunSuite with BeforeAndAfterAll {
   /** Beside what a user would set. */
   protected def settings: Map[String, String] = Map.empty
 
+  /** Why this cannot run here; none if it can. */
+  protected def missing: Option[String] = GpuHost.missing
+
   override protected def withFixture(test: NoArgTest): Outcome =
-    GpuHost.missing match {
+    missing match {
       case Some(reason) => Canceled(reason)
       case None => super.withFixture(test)
     }
