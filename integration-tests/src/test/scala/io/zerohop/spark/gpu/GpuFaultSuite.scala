@@ -54,7 +54,8 @@ abstract class GpuFaults(wayBetween: String) extends GpuSuite {
 
   test("a flipped byte in the header of a block is found and the block written again") {
     val facts = survived("header_damaged")
-    assert(facts.text("fetch_failure").contains("CRC32C"), facts)
+    // By the block's CRC32C, or by a catalog's if it begins where a header lay that was freed.
+    assert(facts.text("fetch_failure").contains("damaged"), facts)
     assert(facts.number("map_tasks") > 0, facts)
   }
 
