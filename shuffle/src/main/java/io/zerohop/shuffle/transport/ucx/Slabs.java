@@ -11,7 +11,11 @@ import java.util.function.LongFunction;
  * Thread safe; owns its buffers.
  */
 final class Slabs implements AutoCloseable {
-  private static final long LEAST_BYTES = 64 << 10;
+  static final long LEAST_BYTES = 64 << 10;
+
+  /** Sizes between a power of two and the next, so that an eighth at most is made in vain. */
+  private static final int STEPS = 8;
+
   private static final long IDLE_NANOS = 30_000_000_000L;
 
   private final LongFunction<HostBuffer> allocator;
@@ -38,17 +42,17 @@ final class Slabs implements AutoCloseable {
    * @throws io.zerohop.device.DeviceMemoryException (RETRY) if there is none now
    */
   Slab take(final long bytes) {
-    final long wanted = Math.max(LEAST_BYTES, Long.highestOneBit(Math.max(1, bytes - 1)) << 1);
+    final long wanted = rounded(bytes);
     synchronized (this) {
       if (closed) {
         throw new IllegalStateException("the slabs are closed: this executor is shutting down");
       }
       taken++;
-      for (int i = 0; i < idle.size(); i++) {
-        if (idle.get(i).buffer().bytes() == wanted) {
-          idleBytes -= wanted;
-          return slab(idle.remove(i).buffer());
-        }
+      final Idle fitting = fitting(wanted);
+      if (fitting != null) {
+        idle.remove(fitting);
+        idleBytes -= fitting.buffer().bytes();
+        return slab(fitting.buffer());
       }
     }
     HostBuffer fresh = null;
@@ -62,6 +66,25 @@ final class Slabs implements AutoCloseable {
         }
       }
     }
+  }
+
+  private static long rounded(final long bytes) {
+    final long step = Math.max(LEAST_BYTES, Long.highestOneBit(bytes) / STEPS);
+    return Math.max(1, (bytes + step - 1) / step) * step;
+  }
+
+  /** The least of what is idle that is long enough, and not so long that others would miss it. */
+  private Idle fitting(final long wanted) {
+    Idle best = null;
+    for (final Idle each : idle) {
+      final long bytes = each.buffer().bytes();
+      if (bytes >= wanted
+          && bytes / 2 <= wanted
+          && (best == null || bytes < best.buffer().bytes())) {
+        best = each;
+      }
+    }
+    return best;
   }
 
   private Slab slab(final HostBuffer buffer) {
