@@ -27,7 +27,10 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
   private static final Logger LOG = LoggerFactory.getLogger(SelfTest.class);
   private static final long FIRST_BYTES = 4 << 10;
 
-  /** Of several, the best counts: in the first ones connections are made and memory is mapped. */
+  /**
+   * Where the rate decides, the best of so many counts: in the first one connections are made and
+   * memory is mapped. Elsewhere one is enough for the log.
+   */
   private static final int TIMES = 2;
 
   /**
@@ -66,13 +69,15 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
       final Duration limit) {
     final TestTarget target = targets.host();
     final Slab slab = slabs.take(target.bytes());
+    final boolean rdma = targets.rdma() && RdmaDevices.any();
+    final int times = rdma ? TIMES : 1;
     try {
-      final double getRate = getRate(peer, target, slab, limit);
+      final double getRate = getRate(peer, target, slab, times, limit);
       final Transfer send = () -> send(peer, target, slab, arrivals, limit);
       return new SelfTest(
           getRate,
-          rate(target.bytes(), send),
-          targets.rdma() && RdmaDevices.any(),
+          rate(target.bytes(), times, send),
+          rdma,
           gpuRate(peer, targets.gpu(), gpuSlab, limit));
     } catch (final TimeoutException e) {
       throw new UcxException(
@@ -103,7 +108,7 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
       return 0;
     }
     try {
-      return getRate(peer, target, slab, limit);
+      return getRate(peer, target, slab, TIMES, limit);
     } catch (final ExecutionException | TimeoutException e) {
       LOG.warn("GPU memory of executor {} cannot be got: {}", peer.name(), String.valueOf(e));
       return -1;
@@ -111,10 +116,14 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
   }
 
   private static double getRate(
-      final RemotePeer peer, final TestTarget target, final Slab slab, final Duration limit)
+      final RemotePeer peer,
+      final TestTarget target,
+      final Slab slab,
+      final int times,
+      final Duration limit)
       throws ExecutionException, TimeoutException, InterruptedException {
     get(peer, target, slab, FIRST_BYTES, limit); // Connects.
-    return rate(target.bytes(), () -> get(peer, target, slab, target.bytes(), limit));
+    return rate(target.bytes(), times, () -> get(peer, target, slab, target.bytes(), limit));
   }
 
   /** Moves the bytes once; waits for that. */
@@ -122,10 +131,10 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
     void run() throws ExecutionException, TimeoutException, InterruptedException;
   }
 
-  private static double rate(final long bytes, final Transfer transfer)
+  private static double rate(final long bytes, final int times, final Transfer transfer)
       throws ExecutionException, TimeoutException, InterruptedException {
     long least = Long.MAX_VALUE;
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < times; i++) {
       final long begin = System.nanoTime();
       transfer.run();
       least = Math.min(least, System.nanoTime() - begin);
