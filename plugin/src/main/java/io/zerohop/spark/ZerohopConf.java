@@ -129,7 +129,7 @@ public final class ZerohopConf {
           PREFIX + "connect.timeout",
           "duration",
           "5s",
-          "Longest wait for the first contact with an executor of the same node.",
+          "Longest wait for a connection to another executor, on this node or another.",
           text -> atLeast(1, millis(text)));
 
   public static final ConfEntry<Long> REQUEST_TIMEOUT =

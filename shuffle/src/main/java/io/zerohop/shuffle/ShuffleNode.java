@@ -120,10 +120,7 @@ public final class ShuffleNode implements AutoCloseable {
       local = new LocalMemory(root, tiers, config.executorId());
       peers = new PeerDirectory(devices, folder, location, config.view(), config);
       landing = new LandingBudget(config.landingBytes());
-      // Half, since it comes on top of the limit within which the owner could not be asked.
-      final PathChooser paths =
-          new PathChooser(
-              location, config.paths(), local, peers, ucx, config.connectLimit().dividedBy(2));
+      final PathChooser paths = new PathChooser(location, config.paths(), local, peers, ucx);
       fetchContext = new FetchContext(config, devices, paths, landing, counters, warmth, ucx);
       spiller = new Spiller(config, devices, tiers, catalog, reclaimer, warmth, this::leaseToSpill);
       server =

@@ -201,6 +201,15 @@ class PeerTest {
     assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
         .containsOnlyKeys(Path.STAGED);
     TestNodes.eventually("unmapped", () -> reader.stats().mappedPeerSegments() == 0);
+    owner = TestNodes.start(base.resolve("s"), "owner");
+  }
+
+  @Test
+  void anOwnerThatClosedAndAnswersNowhereIsGone() {
+    write(1, 2);
+    final BlockSource source = source(1, 2);
+    owner.close();
+    final FakeStaging staging = new FakeStaging(2, MOST);
     staging.desert();
     assertThatThrownBy(() -> TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
         .isInstanceOf(BlockFetchException.class)

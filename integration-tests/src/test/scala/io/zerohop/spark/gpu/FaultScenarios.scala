@@ -86,7 +86,7 @@ final class FaultScenarios(cluster: Cluster) {
       SparkEnv.get.executorId == victim && SparkInternals.forgetShuffle(shuffleId)
     }(victim)
 
-  /** Where cudf's metadata is, and nothing but the checksum would notice. */
+  /** Where cudf's metadata is, and nothing but a checksum would notice. */
   private def damageHeaders(shuffleId: Int, victim: String): Boolean = {
     val memory = new ExecutorMemory(cluster.pids(victim))
     memory.damagePayloads(HeaderMagic, HeaderMetadata) +

@@ -8,27 +8,54 @@ import java.net.Proxy;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Tells within a limit whether a port is served. Spark's client would try for three times five
  * seconds before it gave up an executor that is dead.
  */
 final class PortProbe {
+  private static final Duration PAUSE = Duration.ofMillis(500);
+
   private PortProbe() {}
 
   /**
-   * False if the connection was refused, or nothing answered within the limit. The kernel accepts
-   * it, so a process that is only busy answers. What says nothing of the port, such as a name that
-   * cannot be looked up now, counts as an answer.
+   * False if the connection was refused, or if nothing answered, or there was no way to the host,
+   * for all of the limit. The kernel accepts it, so a process that is only busy answers. What says
+   * nothing of the port, such as a name that cannot be looked up now or an interrupt, counts as an
+   * answer. To look the name up may take longer than the limit.
    */
   static boolean answers(final String host, final int port, final Duration limit) {
-    try (Socket socket = new Socket(Proxy.NO_PROXY)) {
-      socket.connect(new InetSocketAddress(host, port), Math.toIntExact(limit.toMillis()));
+    final InetSocketAddress address = new InetSocketAddress(host, port);
+    final long deadline = System.nanoTime() + limit.toNanos();
+    for (; ; ) {
+      final long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+      if (left <= 0) {
+        return false;
+      }
+      try (Socket socket = new Socket(Proxy.NO_PROXY)) {
+        socket.connect(address, Math.toIntExact(left)); // 0 would be no limit.
+        return true;
+      } catch (final NoRouteToHostException e) {
+        if (!pause(left)) {
+          return true;
+        }
+      } catch (final ConnectException | SocketTimeoutException e) {
+        return false;
+      } catch (final IOException e) {
+        return true;
+      }
+    }
+  }
+
+  /** False if interrupted. */
+  private static boolean pause(final long mostMillis) {
+    try {
+      Thread.sleep(Math.min(mostMillis, PAUSE.toMillis()));
       return true;
-    } catch (final ConnectException | NoRouteToHostException | SocketTimeoutException e) {
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
       return false;
-    } catch (final IOException e) {
-      return true;
     }
   }
 }

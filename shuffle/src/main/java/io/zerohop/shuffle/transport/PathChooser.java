@@ -7,7 +7,6 @@ import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.transport.ucx.UcxException;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
-import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
@@ -25,27 +24,23 @@ public final class PathChooser {
   private final LocalMemory local;
   private final PeerDirectory peers;
   private final UcxNode ucx;
-  private final Duration answerLimit;
+  private final OwnerLiveness liveness = new OwnerLiveness();
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
   /**
    * @param ucx the path between nodes; null if there is none here
-   * @param answerLimit how long an owner that cannot be asked any more may take to show that it
-   *     lives
    */
   public PathChooser(
       final Location self,
       final Set<Path> allowed,
       final LocalMemory local,
       final PeerDirectory peers,
-      final UcxNode ucx,
-      final Duration answerLimit) {
+      final UcxNode ucx) {
     this.self = self;
     this.allowed = allowed;
     this.local = local;
     this.peers = peers;
     this.ucx = ucx;
-    this.answerLimit = answerLimit;
   }
 
   /**
@@ -149,13 +144,16 @@ public final class PathChooser {
           e);
       return Route.staged("it failed authentication, see spark.authenticate.secret");
     }
+    if (e.reason() == ExchangeException.Reason.BUSY) {
+      return Route.staged(e.getMessage());
+    }
     final boolean silent =
         e.reason() == ExchangeException.Reason.REFUSED
             || e.reason() == ExchangeException.Reason.TIMEOUT;
     // One that is just dying may still accept a connection, and then reset it.
     final boolean doubtful = silent || e.reason() == ExchangeException.Reason.CLOSED;
     if ((silent && ucx.hasMet(source.location()))
-        || (doubtful && !staging.answers(source, answerLimit))) {
+        || (doubtful && !liveness.answers(source, staging))) {
       throw new OwnerGoneException(
           "executor " + executorId + " does not answer: " + e.getMessage(), e);
     }
@@ -201,7 +199,7 @@ public final class PathChooser {
       final BlockSource source, final StagedTransport staging, final ExchangeException cause) {
     final String executorId = source.executorId();
     final String socket = source.location().socket();
-    if (!allowed.contains(Path.STAGED) || !staging.answers(source, answerLimit)) {
+    if (!allowed.contains(Path.STAGED) || !liveness.answers(source, staging)) {
       throw new OwnerGoneException(
           "executor "
               + executorId

@@ -24,8 +24,8 @@ public interface StagedTransport {
   void fetch(BlockSource source, List<Block> blocks, Sink sink);
 
   /**
-   * Whether anybody serves an owner's blocks: false only if it is sure that none can be fetched,
-   * since nobody answers there. Waits for a limited time.
+   * Whether anybody serves an owner's blocks: false if nobody answers there although there is a
+   * way, or for all of the limit. Waits no longer than that.
    */
   default boolean answers(final BlockSource source, final Duration limit) {
     return true;

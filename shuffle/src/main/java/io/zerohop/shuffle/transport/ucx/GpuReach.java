@@ -17,7 +17,7 @@ enum GpuReach {
   NOT_REGISTERED("UCX cannot register this GPU's memory (UCX_LOG_LEVEL=info says why)"),
   /** UCX reaches no GPU memory there. */
   NOT_THERE("the other node has no GPU memory that UCX reaches (libucx without CUDA?)"),
-  /** A get from this peer failed, now or when it was connected before. */
+  /** A get from this peer failed, now or when it was connected before, or from all others. */
   FAILED("a test read of it failed, which the log has; it is not tried again"),
   /** Gets are possible, but slower than over the host. */
   EMULATED("gets of it are emulated"),

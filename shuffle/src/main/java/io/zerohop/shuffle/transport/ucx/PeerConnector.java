@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,6 +24,9 @@ import org.slf4j.LoggerFactory;
 final class PeerConnector {
   private static final Logger LOG = LoggerFactory.getLogger(PeerConnector.class);
 
+  /** After so many owners, and none that worked, it is this node's fault; each costs its limit. */
+  private static final int MOST_GPU_FAILURES = 3;
+
   private final UcxEngine engine;
   private final ControlChannel channel;
   private final Slabs slabs;
@@ -32,6 +36,9 @@ final class PeerConnector {
   private final Duration connectLimit;
   private final Duration requestLimit;
   private final UcxMode mode;
+
+  /** Owners whose GPU memory could not be got, until that of one can. */
+  private final AtomicInteger gpuFailures = new AtomicInteger();
 
   /**
    * @param gpuRange null where UCX does not reach GPU memory
@@ -56,7 +63,7 @@ final class PeerConnector {
     this.mode = config.ucxMode();
   }
 
-  /** The longest that one may take: to connect, to introduce itself, and to try what there is. */
+  /** How long others wait for the one who connects; they do without it then. */
   Duration limit() {
     return connectLimit.plus(requestLimit.multipliedBy(4));
   }
@@ -96,9 +103,7 @@ final class PeerConnector {
           SelfTest.run(peer, targets, slabs, trial.slab(), arrivals, requestLimit);
       peer.byMessage(mode == UcxMode.MESSAGE || (mode == UcxMode.AUTO && test.byMessage()));
       final GpuReach reach = trial.slab() == null ? trial.obstacle() : reach(test);
-      if (reach == GpuReach.FAILED) {
-        contact.gpuHasFailed();
-      }
+      learn(contact, test);
       peer.direct(reach == GpuReach.DIRECT);
       LOG.info(
           "executor {} at {}:{} is read by UCX{}: {}",
@@ -113,6 +118,15 @@ final class PeerConnector {
       if (!done) {
         peer.breakOff("it could not be connected");
       }
+    }
+  }
+
+  private void learn(final Contact contact, final SelfTest test) {
+    if (test.gpuRate() < 0) {
+      contact.gpuHasFailed();
+      gpuFailures.updateAndGet(count -> count < 0 ? count : count + 1);
+    } else if (test.gpuRate() > 0) {
+      gpuFailures.set(Integer.MIN_VALUE); // It can be done: who fails stands for itself only.
     }
   }
 
@@ -151,7 +165,7 @@ final class PeerConnector {
     if (mode == UcxMode.MESSAGE) {
       return GpuReach.FORBIDDEN;
     }
-    return contact.gpuFailed() ? GpuReach.FAILED : null;
+    return contact.gpuFailed() || gpuFailures.get() >= MOST_GPU_FAILURES ? GpuReach.FAILED : null;
   }
 
   private GpuReach reach(final SelfTest test) {

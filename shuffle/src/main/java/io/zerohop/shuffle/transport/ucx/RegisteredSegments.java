@@ -4,7 +4,8 @@ import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.pool.Tier;
-import java.util.Set;
+import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -16,11 +17,14 @@ import org.slf4j.LoggerFactory;
 final class RegisteredSegments {
   private static final Logger LOG = LoggerFactory.getLogger(RegisteredSegments.class);
 
+  /** What is refused may be taken later, but trying costs time and a line of UCX's each. */
+  private static final Duration PAUSE = Duration.ofMinutes(1);
+
   private final UcxEngine engine;
   private final SegmentResolver segments;
 
-  /** Segments that UCX did not take; they are not tried again. */
-  private final Set<Long> refused = ConcurrentHashMap.newKeySet();
+  /** Segments that UCX did not take, and when. */
+  private final Map<Long, Long> refused = new ConcurrentHashMap<>();
 
   /**
    * @param segments finds own segments
@@ -44,15 +48,19 @@ final class RegisteredSegments {
   /** What UCX knows a segment by; null if it cannot know it. The caller holds something of it. */
   UcxMemory registered(final SegmentMemory memory) {
     final Tier kind = SegmentIds.tier(memory.id());
-    if ((kind == Tier.DEVICE && !engine.reachesGpuMemory()) || refused.contains(memory.id())) {
+    if (kind == Tier.DEVICE && !engine.reachesGpuMemory()) {
+      return null;
+    }
+    final Long last = refused.get(memory.id());
+    if (last != null && System.nanoTime() - last < PAUSE.toNanos()) {
       return null;
     }
     try {
       return memory.attach(
           UcxMemory.class, () -> engine.register(kind, memory.address(), memory.bytes()));
     } catch (final UcxException e) {
-      if (refused.add(memory.id())) {
-        LOG.warn("segment {} moves by messages only: {}", memory.id(), e.getMessage());
+      if (refused.put(memory.id(), System.nanoTime()) == null) {
+        LOG.warn("segment {} moves by messages only, for now: {}", memory.id(), e.getMessage());
       }
       return null;
     }

@@ -70,7 +70,8 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
     final TestTarget target = targets.host();
     final Slab slab = slabs.take(target.bytes());
     final boolean rdma = targets.rdma() && RdmaDevices.any();
-    final int times = rdma ? TIMES : 1;
+    final boolean onGpu = gpuSlab != null && targets.gpu().bytes() > 0;
+    final int times = rdma || onGpu ? TIMES : 1;
     try {
       final double getRate = getRate(peer, target, slab, times, limit);
       final Transfer send = () -> send(peer, target, slab, arrivals, limit);
@@ -78,7 +79,7 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
           getRate,
           rate(target.bytes(), times, send),
           rdma,
-          gpuRate(peer, targets.gpu(), gpuSlab, limit));
+          onGpu ? gpuRate(peer, targets.gpu(), gpuSlab, limit) : 0);
     } catch (final TimeoutException e) {
       throw new UcxException(
           "a test read of executor "
@@ -104,9 +105,6 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
   private static double gpuRate(
       final RemotePeer peer, final TestTarget target, final Slab slab, final Duration limit)
       throws InterruptedException {
-    if (slab == null || target.bytes() == 0) {
-      return 0;
-    }
     try {
       return getRate(peer, target, slab, TIMES, limit);
     } catch (final ExecutionException | TimeoutException e) {

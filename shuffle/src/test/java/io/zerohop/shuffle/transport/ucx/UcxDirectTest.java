@@ -157,6 +157,7 @@ class UcxDirectTest {
     assertThat(read(source)).isLessThan(source.blocks().size());
     final int refusals = engines.get(0).refusals.get();
     assertThat(refusals).isPositive();
+    channels.breakLinks(); // The reader asks for its key again.
     read(source);
     assertThat(engines.get(0).refusals).as("it is not tried again").hasValue(refusals);
   }
@@ -186,14 +187,30 @@ class UcxDirectTest {
     engines.get(1).broken = true;
     assertThat(read(made.write(owner, "1", MAPS, BATCHES))).isZero();
     engines.get(1).broken = false;
-    final FarDevice othersDevice = new FarDevice();
-    try (ShuffleNode other = ShuffleNode.start(config("3", UcxMode.GET, POOL), othersDevice);
-        FarBlocks others = new FarBlocks(othersDevice)) {
-      final BlockSource source = others.write(other, "3", MAPS, BATCHES);
-      assertThat(read(source)).isGreaterThan(source.blocks().size());
+    assertThat(readFromAnother("3")).isPositive();
+  }
+
+  /** Payloads on the reader's device of what one more owner has written, which ends. */
+  private int readFromAnother(final String executor) {
+    final FarDevice device = new FarDevice();
+    try (ShuffleNode other = ShuffleNode.start(config(executor, UcxMode.GET, POOL), device);
+        FarBlocks others = new FarBlocks(device)) {
+      final int onDevice = read(others.write(other, executor, MAPS, BATCHES));
       other.unregisterShuffle(1);
       TestNodes.assertNothingHeld(other);
+      return onDevice;
     }
+  }
+
+  @Test
+  void whereNoOwnersGpuCanBeReadNoMoreAreTried() {
+    start(UcxMode.GET, POOL);
+    engines.get(1).broken = true;
+    read(made.write(owner, "1", MAPS, BATCHES));
+    assertThat(readFromAnother("3")).isZero();
+    assertThat(readFromAnother("4")).isZero();
+    engines.get(1).broken = false;
+    assertThat(readFromAnother("5")).isZero();
   }
 
   @Test
