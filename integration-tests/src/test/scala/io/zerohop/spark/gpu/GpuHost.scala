@@ -25,7 +25,7 @@ object GpuHost {
   /** Why executors cannot read each other by UCX; none if they can. */
   def missingUcx: Option[String] =
     if (ucxLibraries.nonEmpty) None
-    else Some("no UCX: LIBUCX names a folder with libucx in lib, which knows CUDA or does not")
+    else Some("no UCX: LIBUCX names a folder that has a libucx with CUDA in lib")
 
   /** Where executors find libucx, beside what the host has; empty for nowhere. */
   def ucxLibraries: String = property("libucx")
