@@ -8,6 +8,7 @@ import io.zerohop.spark.faults.{Workload => SmallShuffle}
 import io.zerohop.spark.support.{Cluster, PathBytes, ScenarioServer}
 import io.zerohop.workload.{ResultFile, TpchData, Workload}
 import org.apache.spark.{SparkConf, SparkException}
+import org.apache.spark.rdd.RDD
 import org.apache.spark.zerohop.SparkInternals
 
 /** The driver program of the tests on two nodes; a question is a scenario and its arguments. */
@@ -25,6 +26,12 @@ object NodesTestApp {
 
 final class NodesTestApp(cluster: Cluster) {
 
+  /**
+   * Keeps what the driver would collect as garbage, so that nobody but [[settle]] drops a shuffle:
+   * one that is dropped while an executor that was taken for dead has no block manager stays there.
+   */
+  private var transfers = List.empty[RDD[_]]
+
   def answer(question: Seq[String]): Map[String, Any] = question match {
     case Seq("application") => Map("id" -> cluster.sc.applicationId)
     case Seq("transfer", middle) => transfer(Paths.get(middle))
@@ -41,7 +48,9 @@ final class NodesTestApp(cluster: Cluster) {
   /** Right, wrong or failed, which for a fault is allowed if Spark says why. */
   private def transfer(middle: Path): Map[String, Any] =
     try {
-      val (rows, seen) = cluster.counted("transfer")(Transfer.rows(cluster.sc, middle))
+      val transfer = Transfer.rdd(cluster.sc, middle)
+      transfers ::= transfer
+      val (rows, seen) = cluster.counted("transfer")(Transfer.rows(transfer))
       val outcome = if (rows == Transfer.expected) "right" else "wrong"
       Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ bytes(seen)
     } catch { case e: SparkException => Map("outcome" -> "failed", "message" -> e.getMessage) }
@@ -72,6 +81,7 @@ final class NodesTestApp(cluster: Cluster) {
   private def settle(): Map[String, Any] = {
     cluster.awaitExecutors()
     cluster.assertNothingHeld()
+    transfers = Nil
     Map.empty
   }
 

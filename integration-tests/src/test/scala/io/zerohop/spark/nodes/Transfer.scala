@@ -6,6 +6,7 @@ import java.util.zip.CRC32
 
 import io.zerohop.spark.faults.Fault
 import org.apache.spark.{HashPartitioner, SparkContext}
+import org.apache.spark.rdd.RDD
 
 /**
  * A shuffle of 64 MiB that no compression makes smaller, in blocks of 1 MiB, whose rows are known
@@ -27,7 +28,7 @@ object Transfer {
   lazy val expected: Seq[Row] = (0 until Records).map(id => (id, checksum(payload(id))))
 
   /** @param middle a file that the first reduce task makes which is in the middle of its records */
-  def rows(sc: SparkContext, middle: Path): Seq[Row] = {
+  def rdd(sc: SparkContext, middle: Path): RDD[Row] = {
     val fault = Fault(middle.toString)
     sc.parallelize(0 until Records, Maps)
       .map(id => (id, payload(id)))
@@ -38,10 +39,9 @@ object Transfer {
           (id, checksum(bytes))
         }
       }
-      .collect()
-      .sorted
-      .toSeq
   }
+
+  def rows(transfer: RDD[Row]): Seq[Row] = transfer.collect().sorted.toSeq
 
   private def payload(id: Int): Array[Byte] = {
     val bytes = new Array[Byte](PayloadBytes)

@@ -87,8 +87,15 @@ final class Cluster(
       case (executor, Some(value)) => (executor, value)
     }
 
-  /** Drops every shuffle and asserts that no executor keeps a byte or a lease of one. */
+  /**
+   * Drops every shuffle and asserts that no executor keeps a byte or a lease of one. Spark tells
+   * only registered block managers to drop one: an executor that somebody took for dead, and that
+   * lives, has none until its next heartbeat.
+   */
   def assertNothingHeld(): Unit = {
+    Bounded.until("block managers of all executors", 60.seconds) {
+      SparkInternals.executorIds(sc).toSet.subsetOf(SparkInternals.blockManagerIds(sc))
+    }
     SparkInternals.shuffleIds(sc).foreach(SparkInternals.removeShuffle(sc, _))
     for (name <- Seq("leases.open", "pool.used.bytes")) {
       var last = Map.empty[String, Long]

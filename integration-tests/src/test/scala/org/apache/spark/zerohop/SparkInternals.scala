@@ -33,6 +33,10 @@ object SparkInternals {
   /** Ids of the executors that are registered now. */
   def executorIds(sc: SparkContext): Seq[String] = backend(sc).getExecutorIds()
 
+  /** Ids of those whose block manager is registered, the driver's among them. */
+  def blockManagerIds(sc: SparkContext): Set[String] =
+    sc.env.blockManager.master.getMemoryStatus.keySet.map(_.executorId).toSet
+
   /** Makes driver and executors forget a shuffle, and waits until they have. */
   def removeShuffle(sc: SparkContext, shuffleId: Int): Unit =
     sc.cleaner.foreach(_.doCleanupShuffle(shuffleId, blocking = true))
