@@ -19,6 +19,12 @@ final class PortProbe {
 
   private PortProbe() {}
 
+  /** Connects and lets go again, within a limit. */
+  @FunctionalInterface
+  interface Attempt {
+    void run(int limitMillis) throws IOException;
+  }
+
   /**
    * False if the connection was refused, or if nothing answered, or there was no way to the host,
    * for all of the limit. The kernel accepts it, so a process that is only busy answers. What says
@@ -27,14 +33,24 @@ final class PortProbe {
    */
   static boolean answers(final String host, final int port, final Duration limit) {
     final InetSocketAddress address = new InetSocketAddress(host, port);
+    return answers(
+        limitMillis -> {
+          try (Socket socket = new Socket(Proxy.NO_PROXY)) {
+            socket.connect(address, limitMillis);
+          }
+        },
+        limit);
+  }
+
+  static boolean answers(final Attempt attempt, final Duration limit) {
     final long deadline = System.nanoTime() + limit.toNanos();
     for (; ; ) {
       final long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
       if (left <= 0) {
         return false;
       }
-      try (Socket socket = new Socket(Proxy.NO_PROXY)) {
-        socket.connect(address, Math.toIntExact(left)); // 0 would be no limit.
+      try {
+        attempt.run(Math.toIntExact(left)); // 0 would be no limit.
         return true;
       } catch (final NoRouteToHostException e) {
         if (!pause(left)) {

@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -63,6 +65,41 @@ class PortProbeTest {
     } catch (final IOException e) {
       return false;
     }
+  }
+
+  @Test
+  void noRouteIsTriedAgainUntilTheLimit() {
+    final AtomicInteger attempts = new AtomicInteger();
+    final PortProbe.Attempt never =
+        limitMillis -> {
+          attempts.incrementAndGet();
+          throw new NoRouteToHostException("a test wants it");
+        };
+    assertThat(PortProbe.answers(never, Duration.ofMillis(1_200))).isFalse();
+    assertThat(attempts).hasValueGreaterThan(1);
+  }
+
+  @Test
+  void aRouteMayComeBack() {
+    final AtomicInteger attempts = new AtomicInteger();
+    final PortProbe.Attempt second =
+        limitMillis -> {
+          if (attempts.incrementAndGet() == 1) {
+            throw new NoRouteToHostException("a test wants it");
+          }
+        };
+    assertThat(PortProbe.answers(second, Duration.ofSeconds(10))).isTrue();
+  }
+
+  @Test
+  void anInterruptSaysNothing() {
+    final PortProbe.Attempt never =
+        limitMillis -> {
+          throw new NoRouteToHostException("a test wants it");
+        };
+    Thread.currentThread().interrupt();
+    assertThat(PortProbe.answers(never, Duration.ofSeconds(10))).isTrue();
+    assertThat(Thread.interrupted()).isTrue();
   }
 
   @Test

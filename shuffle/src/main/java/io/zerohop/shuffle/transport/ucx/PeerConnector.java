@@ -37,8 +37,11 @@ final class PeerConnector {
   private final Duration requestLimit;
   private final UcxMode mode;
 
-  /** Owners whose GPU memory could not be got, until that of one can. */
+  /** Owners whose GPU memory could not be got. */
   private final AtomicInteger gpuFailures = new AtomicInteger();
+
+  /** Whether that of any could: then who fails stands for itself only. */
+  private volatile boolean gpuWorks;
 
   /**
    * @param gpuRange null where UCX does not reach GPU memory
@@ -124,9 +127,9 @@ final class PeerConnector {
   private void learn(final Contact contact, final SelfTest test) {
     if (test.gpuRate() < 0) {
       contact.gpuHasFailed();
-      gpuFailures.updateAndGet(count -> count < 0 ? count : count + 1);
+      gpuFailures.incrementAndGet();
     } else if (test.gpuRate() > 0) {
-      gpuFailures.set(Integer.MIN_VALUE); // It can be done: who fails stands for itself only.
+      gpuWorks = true;
     }
   }
 
@@ -165,7 +168,8 @@ final class PeerConnector {
     if (mode == UcxMode.MESSAGE) {
       return GpuReach.FORBIDDEN;
     }
-    return contact.gpuFailed() || gpuFailures.get() >= MOST_GPU_FAILURES ? GpuReach.FAILED : null;
+    final boolean hopeless = !gpuWorks && gpuFailures.get() >= MOST_GPU_FAILURES;
+    return contact.gpuFailed() || hopeless ? GpuReach.FAILED : null;
   }
 
   private GpuReach reach(final SelfTest test) {

@@ -33,6 +33,9 @@ final class LocalChannels {
   /** While set, nobody answers and nobody is told. */
   volatile boolean silent;
 
+  /** While set, connections are accepted and reset before either side has proved itself. */
+  volatile boolean resets;
+
   ControlChannel open(final ControlService service) {
     final Channel channel = new Channel(nextPort.incrementAndGet(), service);
     channels.put(channel.port, channel);
@@ -66,6 +69,9 @@ final class LocalChannels {
     public ControlLink connect(final String host, final int to, final Duration limit) {
       if (silent) {
         throw new ExchangeException(Reason.TIMEOUT, "nobody answers at " + to);
+      }
+      if (resets) {
+        throw new ExchangeException(Reason.CLOSED, "the connection to " + to + " was reset");
       }
       final Channel other = channels.get(to);
       if (other == null) {

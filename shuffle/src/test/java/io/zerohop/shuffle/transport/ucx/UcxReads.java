@@ -288,6 +288,21 @@ abstract class UcxReads {
   }
 
   @Test
+  void whoResetsConnectionsIsDeadIfNobodyAnswersElsewhere() {
+    final BlockSource source = write(4);
+    channels.resets = true;
+    assertThat(read(source)).containsOnlyKeys(Path.STAGED);
+    final FakeStaging deserted = new FakeStaging(BATCHES, MOST);
+    deserted.desert();
+    try (ShuffleNode other = ShuffleNode.start(config("3").build())) {
+      assertThatThrownBy(() -> TestNodes.fetchAndCheck(other, deserted, BATCHES, MOST, source))
+          .isInstanceOf(BlockFetchException.class)
+          .hasCauseInstanceOf(OwnerGoneException.class);
+    }
+    channels.resets = false;
+  }
+
+  @Test
   void silenceInTheMiddleFailsTheFetchInTime() {
     final BlockSource source = write(4);
     channels.onQuestion =
