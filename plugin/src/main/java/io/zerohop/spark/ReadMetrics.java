@@ -1,7 +1,9 @@
 package io.zerohop.spark;
 
+import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.fetch.FetchListener;
+import java.util.List;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**
@@ -14,18 +16,26 @@ public final class ReadMetrics {
 
   private final PathAccumulators accumulators;
   private final ExecutorMetrics executor;
+  private final BlockCount counted;
   private long waitedNanos;
 
-  ReadMetrics(final PathAccumulators accumulators, final ExecutorMetrics executor) {
+  /**
+   * Metrics of one reader.
+   *
+   * @param batches whether Spark counts what is read of one map output as one block
+   */
+  ReadMetrics(
+      final PathAccumulators accumulators, final ExecutorMetrics executor, final boolean batches) {
     this.accumulators = accumulators;
     this.executor = executor;
+    this.counted = new BlockCount(batches);
   }
 
   /** Counts what a fetch tells, for this reporter. */
   public FetchListener listener(final ShuffleReadMetricsReporter reporter) {
     return new FetchListener() {
       @Override
-      public void fetched(final Path path, final long blocks, final long bytes) {
+      public void fetched(final Path path, final List<Block> blocks, final long bytes) {
         ReadMetrics.this.fetched(reporter, path, blocks, bytes);
       }
 
@@ -40,17 +50,18 @@ public final class ReadMetrics {
   private void fetched(
       final ShuffleReadMetricsReporter reporter,
       final Path path,
-      final long blocks,
+      final List<Block> blocks,
       final long bytes) {
+    final long sparks = counted.add(blocks);
     if (path == Path.STAGED || path == Path.UCX) {
-      reporter.incRemoteBlocksFetched(blocks);
+      reporter.incRemoteBlocksFetched(sparks);
       reporter.incRemoteBytesRead(bytes);
     } else {
-      reporter.incLocalBlocksFetched(blocks);
+      reporter.incLocalBlocksFetched(sparks);
       reporter.incLocalBytesRead(bytes);
     }
-    accumulators.add(path, blocks, bytes);
-    executor.fetched(path, blocks, bytes);
+    accumulators.add(path, blocks.size(), bytes);
+    executor.fetched(path, blocks.size(), bytes);
   }
 
   /** The reader waited; Spark counts milliseconds, so the rest is kept for the next time. */

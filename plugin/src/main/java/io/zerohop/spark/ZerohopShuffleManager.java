@@ -73,7 +73,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
     }
     final boolean gpu = RapidsShuffle.isGpuShuffle(dependency);
     if (gpu) {
-      RapidsShuffle.advise(conf, dependency.partitioner().numPartitions());
+      RapidsShuffle.advise(conf, dependency);
     }
     return new ZerohopShuffleHandle<>(
         shuffleId,
@@ -143,13 +143,17 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
         env.mapOutputTracker()
             .getMapSizesByExecutorId(
                 handle.shuffleId(), startMapIndex, endMapIndex, startPartition, endPartition);
+    final boolean batches =
+        canUseBatchFetch(startPartition, endPartition, context)
+            && ours.dependency().serializer().supportsRelocationOfSerializedObjects();
+    final ReadMetrics pathMetrics = new ReadMetrics(ours.accumulators(), here.metrics(), batches);
     if (ours.gpu()) {
       return new RapidsReader<>(
           ours.dependency(),
           blocks,
           context,
           metrics,
-          new ReadMetrics(ours.accumulators(), here.metrics()),
+          pathMetrics,
           here.gpuNode(),
           here.transport(),
           ZerohopConf.RAPIDS_BATCH_SIZE.get(conf),
@@ -171,7 +175,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
         blocks,
         context,
         metrics,
-        new ReadMetrics(ours.accumulators(), here.metrics()),
+        pathMetrics,
         here.node(),
         here.transport(),
         here.retained(context));

@@ -104,7 +104,7 @@ public final class TestNodes {
   public static FetchListener quiet() {
     return new FetchListener() {
       @Override
-      public void fetched(final Path path, final long blocks, final long bytes) {}
+      public void fetched(final Path path, final List<Block> blocks, final long bytes) {}
 
       @Override
       public void waited(final long nanos) {}

@@ -41,7 +41,6 @@ private object ZerohopAdaptiveSuite {
    */
   val SortShuffleSizes: Seq[String] = Seq(
     "metrics of the shuffle read",
-    "SPARK-34091: Batch shuffle fetch in AQE partition coalescing",
     "SPARK-35264: Support AQE side shuffled hash join formula",
     "SPARK-35725: Support optimize skewed partitions in RebalancePartitions",
     "SPARK-37357: Add small partition factor for rebalance partitions")

@@ -43,6 +43,7 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
   private final DataType[] types;
   private final TaskContext context;
   private final ShuffleReadMetricsReporter metrics;
+  private final ExchangeMetrics exchange;
   private final List<Table> gathered = new ArrayList<>();
   private long mostBytes;
   private long rowsWithoutColumns;
@@ -64,7 +65,8 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
       final DataType[] types,
       final long batchBytes,
       final TaskContext context,
-      final ShuffleReadMetricsReporter metrics) {
+      final ShuffleReadMetricsReporter metrics,
+      final ExchangeMetrics exchange) {
     this.rapids = rapids;
     this.fetcher = fetcher;
     this.sources = sources;
@@ -73,6 +75,7 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
     this.mostBytes = batchBytes;
     this.context = context;
     this.metrics = metrics;
+    this.exchange = exchange;
   }
 
   @Override
@@ -111,8 +114,7 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
   private ColumnarBatch load() {
     while (gathered.isEmpty()) {
       if (landing.isEmpty()) {
-        letGo();
-        fetchBatch();
+        timed(this::fetchBatch);
         if (landing.isEmpty()) {
           if (finished || rowsWithoutColumns > 0) {
             break;
@@ -122,7 +124,7 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
       }
       rapids.acquireSemaphore(context);
       try {
-        landing.gather(mostBytes, gathered);
+        timed(() -> landing.gather(mostBytes, gathered));
       } catch (final RuntimeException e) {
         shrink(e);
       }
@@ -158,8 +160,19 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
     fetcher.releaseWindows();
   }
 
+  /** What a task waits for until it has blocks, apart from its turn at the GPU. */
+  private void timed(final Runnable step) {
+    final long begin = System.nanoTime();
+    try {
+      step.run();
+    } finally {
+      exchange.readTime(System.nanoTime() - begin);
+    }
+  }
+
   /** Fetches windows until they make up a batch, or hold many leases or much pinned memory. */
   private void fetchBatch() {
+    letGo();
     for (int windows = 0; windows < MOST_WINDOWS && !finished; windows++) {
       if (landing.bytes() >= mostBytes || landing.stagedBytes() >= MOST_STAGED_BYTES) {
         return;

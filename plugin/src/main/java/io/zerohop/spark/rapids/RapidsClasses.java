@@ -10,10 +10,12 @@ import java.util.function.Supplier;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
+import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Function0;
 import scala.Option;
+import scala.collection.immutable.Map;
 import scala.runtime.AbstractFunction0;
 
 /**
@@ -27,6 +29,7 @@ final class RapidsClasses {
 
   private final MethodHandle usesGpuShuffle;
   private final MethodHandle sparkTypes;
+  private final MethodHandle exchangeMetrics;
   private final Class<?> packedColumn;
   private final MethodHandle contiguousTable;
   private final MethodHandle toBatch;
@@ -44,6 +47,7 @@ final class RapidsClasses {
     final Class<?> conf = loader.loadClass("com.nvidia.spark.rapids.RapidsConf");
     usesGpuShuffle = method(lookup, dependency, "useGPUShuffle", boolean.class);
     sparkTypes = method(lookup, dependency, "sparkTypes", DataType[].class);
+    exchangeMetrics = method(lookup, dependency, "metrics", Map.class);
     packedColumn = loader.loadClass("com.nvidia.spark.rapids.GpuPackedTableColumn");
     contiguousTable = method(lookup, packedColumn, "getContiguousTable", ContiguousTable.class);
     toBatch =
@@ -158,6 +162,16 @@ final class RapidsClasses {
   DataType[] sparkTypes(final ShuffleDependency<?, ?, ?> dependency) {
     try {
       return (DataType[]) sparkTypes.invokeExact((Object) dependency);
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** The SQL metrics, by name, that an exchange has for its shuffle manager. */
+  @SuppressWarnings("unchecked")
+  Map<String, SQLMetric> exchangeMetrics(final ShuffleDependency<?, ?, ?> dependency) {
+    try {
+      return (Map<String, SQLMetric>) (Map<?, ?>) exchangeMetrics.invokeExact((Object) dependency);
     } catch (final Throwable e) {
       throw rethrow(e);
     }

@@ -72,6 +72,7 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
   @SuppressWarnings("unchecked")
   public Iterator<Product2<K, C>> read() {
     final RapidsClasses rapids = RapidsClasses.get();
+    final ExchangeMetrics exchange = ExchangeMetrics.of(dependency);
     final List<BlockSource> sources = TrackedBlocks.sources(blocks);
     final BlockFetcher fetcher =
         node.fetch(
@@ -85,11 +86,12 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
             rapids,
             fetcher,
             sources,
-            new TableLanding(rapids, node, limit),
+            new TableLanding(rapids, node, limit, exchange),
             rapids.sparkTypes(dependency),
             batchBytes,
             context,
-            metrics);
+            metrics,
+            exchange);
     context.addTaskCompletionListener(
         (TaskCompletionListener)
             ended -> {

@@ -13,9 +13,10 @@ public final class RapidsShuffle {
     return RapidsClasses.isGpuShuffle(dependency);
   }
 
-  /** Tells the user once what would help a shuffle of so many partitions; for the driver. */
-  public static void advise(final SparkConf conf, final int partitions) {
-    PoolAdvice.give(conf, partitions);
+  /** Tells the user once what would help a shuffle, and what it lacks; for the driver. */
+  public static void advise(final SparkConf conf, final ShuffleDependency<?, ?, ?> dependency) {
+    PoolAdvice.give(conf, dependency.partitioner().numPartitions());
+    ExchangeMetrics.of(dependency).warnOfMissing();
   }
 
   /**

@@ -47,6 +47,8 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   /** Null if the map output reports no row checksum. */
   private final RowHash hash;
 
+  private final ExchangeMetrics exchange;
+  private long tableBytes;
   private long checksum;
   private long packNanos;
   private long[] partitionLengths;
@@ -85,6 +87,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
         rowChecksum
             ? new RowHash(partitions, stream, node::gpuHostBuffer, limit, context.taskAttemptId())
             : null;
+    this.exchange = ExchangeMetrics.of(dependency);
     context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }
 
@@ -117,6 +120,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     metrics.incRecordsWritten(rows);
     metrics.incBytesWritten(bytes);
     metrics.incWriteTime(packNanos);
+    exchange.written(tableBytes);
     context.taskMetrics().incMemoryBytesSpilled(output.deflectedBytes() + output.spilledBytes());
     context.taskMetrics().incDiskBytesSpilled(output.spilledBytes());
   }
@@ -135,7 +139,9 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
               + " to a GPU shuffle, which Zerohop does not know; set"
               + " spark.zerohop.rapids.enabled=false and report this");
     }
-    makeRoom(table.getBuffer() == null ? 0 : table.getBuffer().getLength());
+    final long length = table.getBuffer() == null ? 0 : table.getBuffer().getLength();
+    makeRoom(length);
+    tableBytes += length;
     pending.add(
         partition, batch.numRows(), bytes(table.getMetadataDirectBuffer()), table.getBuffer());
   }

@@ -30,6 +30,7 @@ final class TableLanding implements AutoCloseable {
   private final RapidsClasses rapids;
   private final ShuffleNode node;
   private final Duration limit;
+  private final ExchangeMetrics metrics;
   private final HostStaging staging;
   private final Deque<Waiting> waiting = new ArrayDeque<>();
   private long waitingBytes;
@@ -45,11 +46,17 @@ final class TableLanding implements AutoCloseable {
 
   /**
    * @param limit of one gather
+   * @param metrics told how many bytes the tables have
    */
-  TableLanding(final RapidsClasses rapids, final ShuffleNode node, final Duration limit) {
+  TableLanding(
+      final RapidsClasses rapids,
+      final ShuffleNode node,
+      final Duration limit,
+      final ExchangeMetrics metrics) {
     this.rapids = rapids;
     this.node = node;
     this.limit = limit;
+    this.metrics = metrics;
     this.staging = new HostStaging(node::gpuHostBuffer);
   }
 
@@ -121,6 +128,7 @@ final class TableLanding implements AutoCloseable {
         waiting.add(next);
         waitingBytes += next.room();
         address += table.bytes();
+        metrics.read(table.bytes());
       }
     }
     return rows;

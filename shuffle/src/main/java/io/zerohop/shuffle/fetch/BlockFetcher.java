@@ -299,7 +299,7 @@ public final class BlockFetcher implements AutoCloseable {
     block = staged.poll();
     if (block != null) {
       landed += block.path() == Path.UCX ? 1 : 0;
-      count(block.path(), 1, block.bytes());
+      count(block.path(), List.of(block.block()), block.bytes());
     }
     return block != null;
   }
@@ -336,7 +336,7 @@ public final class BlockFetcher implements AutoCloseable {
       previous = window;
       window = opened;
       release(oldest);
-      count(opened.path(), opened.size(), opened.bytes());
+      count(opened.path(), opened.blocks(), opened.bytes());
     }
     stage(request.source, opened.notHeld(), "it does not hold them in memory");
   }
@@ -399,8 +399,8 @@ public final class BlockFetcher implements AutoCloseable {
     }
   }
 
-  private void count(final Path path, final long blocks, final long bytes) {
-    context.counters().add(path, blocks, bytes);
+  private void count(final Path path, final List<Block> blocks, final long bytes) {
+    context.counters().add(path, blocks.size(), bytes);
     listener.fetched(path, blocks, bytes);
   }
 

@@ -1,6 +1,8 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Path;
+import java.util.List;
 
 /** Hears what a fetcher moves and how long its reader waits; called on the reader's thread. */
 public interface FetchListener {
@@ -9,10 +11,10 @@ public interface FetchListener {
    * Blocks are ready to be read.
    *
    * @param path the way they took
-   * @param blocks how many
+   * @param blocks which; valid during the call only
    * @param bytes their bytes together
    */
-  void fetched(Path path, long blocks, long bytes);
+  void fetched(Path path, List<Block> blocks, long bytes);
 
   /** The reader stood still for this many nanoseconds. */
   void waited(long nanos);

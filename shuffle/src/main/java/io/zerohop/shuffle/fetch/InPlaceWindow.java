@@ -214,7 +214,12 @@ final class InPlaceWindow implements AutoCloseable {
     return extents.isFar(extent) || extents.segment(extent).pin(context.devices().of(Tier.DEVICE));
   }
 
-  /** Blocks in the window. */
+  /** The blocks that are read in place, in their order. */
+  List<Block> blocks() {
+    return blocks;
+  }
+
+  /** How many they are. */
   int size() {
     return blocks.size();
   }

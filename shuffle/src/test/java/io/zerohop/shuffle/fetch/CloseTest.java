@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
@@ -86,7 +87,7 @@ class CloseTest {
     final FetchListener slow =
         new FetchListener() {
           @Override
-          public void fetched(final Path path, final long blocks, final long bytes) {
+          public void fetched(final Path path, final List<Block> blocks, final long bytes) {
             opened.countDown();
             awaitQuietly(closed);
           }

@@ -24,6 +24,11 @@ public class SortShuffleManager implements ShuffleManager {
 
   public SortShuffleManager(final SparkConf conf) {}
 
+  public static boolean canUseBatchFetch(
+      final int startPartition, final int endPartition, final TaskContext context) {
+    throw new UnsupportedOperationException();
+  }
+
   @Override
   public <K, V, C> ShuffleHandle registerShuffle(
       final int shuffleId, final ShuffleDependency<K, V, C> dependency) {
