@@ -12,10 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.StreamSupport;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -40,7 +36,6 @@ public final class TpchData {
   private static final int ROWS_PER_PART = 200_000;
   // Enough for all cores of a large machine and not more, so that files grow with the scale.
   private static final int MOST_PARTS = 128;
-  private static final long LIMIT_MINUTES = 30;
   private static final Map<String, Integer> ROWS_AT_SCALE_ONE =
       Map.of(
           "lineitem", 6_000_000,
@@ -69,20 +64,7 @@ public final class TpchData {
               return null;
             });
       }
-      atOnce(writes);
-    }
-  }
-
-  /** No core waits for the last part of one table before it begins with the next. */
-  private static void atOnce(final List<Callable<Void>> writes)
-      throws InterruptedException, ExecutionException {
-    final ExecutorService threads = Executors.newFixedThreadPool(writes.size());
-    try {
-      for (final Future<Void> write : threads.invokeAll(writes, LIMIT_MINUTES, TimeUnit.MINUTES)) {
-        write.get();
-      }
-    } finally {
-      threads.shutdownNow();
+      AtOnce.run(writes);
     }
   }
 

@@ -8,9 +8,11 @@ import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * SQL to run and to measure: some settings, then one query.
@@ -42,6 +44,21 @@ public record Workload(String name, List<String> settings, String query) {
   public static final List<String> TPCH =
       IntStream.rangeClosed(1, 22).mapToObj(number -> "q" + number).toList();
 
+  private static final String TPCDS_PREFIX = "tpcds:";
+  private static final Set<Integer> TPCDS_TWINS = Set.of(14, 23, 24, 39);
+
+  /** All queries of TPC-DS, as Spark's own tests have them: 99, and four that are two. */
+  public static final List<String> TPCDS =
+      IntStream.rangeClosed(1, 99)
+          .boxed()
+          .flatMap(
+              number ->
+                  TPCDS_TWINS.contains(number)
+                      ? Stream.of("q" + number + "a", "q" + number + "b")
+                      : Stream.of("q" + number))
+          .map(TPCDS_PREFIX::concat)
+          .toList();
+
   private static final BigDecimal FRACTION_AT_SCALE_ONE = new BigDecimal("0.0001");
   private static final int FRACTION_DIGITS = 12;
   private static final Pattern GROWTH = Pattern.compile("growth:(\\d+):(\\d+)");
@@ -67,7 +84,8 @@ public record Workload(String name, List<String> settings, String query) {
   /**
    * Finds a workload.
    *
-   * @param name one of {@link #ALL} or {@link #TPCH}, or what {@link #growth} returns
+   * @param name one of {@link #ALL}, {@link #TPCH} or {@link #TPCDS}, or what {@link #growth}
+   *     returns
    * @param scale the scale factor of the tables that it will ask
    * @throws IllegalArgumentException if there is none of that name
    */
@@ -78,9 +96,13 @@ public record Workload(String name, List<String> settings, String query) {
       final long rows = Long.parseLong(growth.group(2));
       return new Workload(name, List.of(), GROWTH_QUERY.formatted(tasks, rows));
     }
+    if (TPCDS.contains(name)) {
+      final String file = "/tpcds/" + name.substring(TPCDS_PREFIX.length()) + ".sql";
+      return new Workload(name, List.of(), resource(file));
+    }
     if (!ALL.contains(name) && !TPCH.contains(name)) {
       throw new IllegalArgumentException(
-          "no query '" + name + "'; there are " + ALL + " and all of " + TPCH);
+          "no query '" + name + "'; there are " + ALL + " and all of " + TPCH + " and " + TPCDS);
     }
     final String text = resource(name + ".sql").replaceAll("(?m)^--.*\\n", "");
     final List<String> statements =
