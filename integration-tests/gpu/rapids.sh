@@ -26,6 +26,7 @@
 #                                  they run anywhere, on CPU rows: a test of the tests, no result;
 #                                  LIBUCX as for nodes adds faults between executors that UCX connects
 #   rapids.sh tpch DIR KIT OUT     TPC-H's 22 queries, compared with the CPU's rows or timed
+#   rapids.sh tpcds DIR KIT OUT    TPC-DS' 103 queries at Spark's and RAPIDS' defaults, likewise
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
 # (RAPIDS Accelerator 26.08.1), and native (amd64/Linux/libcudf.so) if that is not in rapids.jar;
@@ -35,8 +36,10 @@
 #   LIMIT    how many seconds one application may take (150)
 #   MORE     further arguments of spark-submit
 # For bench, and the last three for checksums, which times TURNS (2) of each, and memory, too:
-#   CONTENDERS  zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA;
-#               "zerohop+arena" uses RAPIDS' ARENA pool
+#   CONTENDERS  zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA; each may
+#               be varied: +arena (another memory pool of RAPIDS), +compress (files, as is Spark's
+#               default; without it they are not), +skipmerge and +kudo (of multithreaded), +nodes
+#               (of zerohop: by UCX), +tight (little GPU memory)
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
 #   QUERIES     each partitions:query,query:rounds:millions
@@ -49,6 +52,10 @@
 #   QUERIES      some of q1 to q22
 #   QUERY_LIMIT  how many seconds a query may take (60)
 #   PARTITIONS   64
+# For tpcds the same, but for PARTITIONS, which is left to Spark, and
+#   MODE         check (rows, and plans beside those of the other contenders; the CPU is asked for its
+#                rows meanwhile if DIR/answers/tpcds-SCALE is not there), time, or tables
+#   CONTENDERS   zerohop zerohop+tight multithreaded to check, zerohop multithreaded to time
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -63,7 +70,7 @@ case "$command" in
   pack)
     [ $# -eq 2 ] || usage
     pack "$2" ;;
-  check | paths | bench | demo | proof | checksums | memory | pressure | nodes | rows | faults | tpch)
+  check | paths | bench | demo | proof | checksums | memory | pressure | nodes | rows | faults | tpch | tpcds)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command" ;;

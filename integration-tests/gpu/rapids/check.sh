@@ -5,7 +5,7 @@ compare() { # name, more settings, rows, way that blocks must take, queries ...
   local name="$1" more="$2" status=0
   shift 2
   rm -f "$out/$name.json"
-  submit "$name" zerohop "--conf spark.sql.shuffle.partitions=16 $more" io.zerohop.gpu.GpuCheckApp \
+  submit "$name" zerohop "$no_broadcasts --conf spark.sql.shuffle.partitions=16 $more" io.zerohop.gpu.GpuCheckApp \
     "$data" "$out/$name.json" "$@" || status=$?
   rm -rf "$data"
   grep -vE '"equal":true.*"went_its_way":true' "$out/$name.out" | grep -E '^\{|^[-+] |^checked|^expected' | cut -c1-300 | sed "s/^/$name: /" || true

@@ -8,7 +8,7 @@ checksums_retry() {
   local folder cores=1 status=0
   folder="$(mktemp -d)"
   rm -f "$out/checksums_retry.json"
-  submit checksums_retry zerohop "--conf spark.sql.shuffle.partitions=4 --conf spark.locality.wait=0
+  submit checksums_retry zerohop "$no_broadcasts --conf spark.sql.shuffle.partitions=4 --conf spark.locality.wait=0
     --conf spark.shuffle.io.maxRetries=1 --conf spark.shuffle.io.retryWait=200ms" \
     io.zerohop.gpu.GpuChecksumApp "$folder" "$out/checksums_retry.json" gpu || status=$?
   rm -rf "$folder"

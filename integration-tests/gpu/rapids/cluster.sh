@@ -55,13 +55,12 @@ stop_cluster() {
   rm -rf "$SPARK_LOCAL_DIRS"
 }
 
-settings() { # contender, its name followed by "+arena" for another memory pool of RAPIDS, "+nodes" for UCX
-  [[ "$1" != *+nodes ]] || as_nodes
-  [[ "$1" != *+arena ]] || echo "--conf spark.rapids.memory.gpu.pool=ARENA"
+settings() { # contender, which may be followed by "+" and a variation, or several
+  local variation
   echo "--conf spark.executor.cores=$cores --conf spark.executor.memory=16g
     --conf spark.executor.resource.gpu.amount=1 --conf spark.task.resource.gpu.amount=0.01
-    --conf spark.executor.extraClassPath=$rapids:$zerohop --conf spark.sql.autoBroadcastJoinThreshold=-1"
-  case "${1%+*}" in
+    --conf spark.executor.extraClassPath=$rapids:$zerohop"
+  case "${1%%+*}" in
     zerohop)
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin
         --conf spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager" ;;
@@ -79,14 +78,43 @@ settings() { # contender, its name followed by "+arena" for another memory pool 
         --conf spark.executorEnv.UCX_MEMTYPE_CACHE=n --conf spark.executorEnv.UCX_RNDV_SCHEME=put_zcopy
         --conf spark.executorEnv.UCX_MAX_RNDV_RAILS=1
         --conf spark.executorEnv.UCX_TLS=cuda_copy,cuda_ipc,tcp" ;;
+    rows) # Without RAPIDS, so that scripts can be tried where there is no GPU.
+      echo "--conf spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager" ;;
     *)
-      echo "no contender '$1'; there are zerohop, sort, multithreaded and ucx" >&2
+      echo "no contender '$1'; there are zerohop, sort, multithreaded, ucx and rows" >&2
+      return 1 ;;
+  esac
+  [[ "$1" != *+* ]] || for variation in $(tr + ' ' <<< "${1#*+}"); do vary "$variation" || return 1; done
+}
+
+vary() { # a variation of a contender
+  case "$1" in
+    nodes) as_nodes ;;
+    arena) echo "--conf spark.rapids.memory.gpu.pool=ARENA" ;;
+    compress) echo "--conf spark.shuffle.compress=true" ;;
+    # RAPIDS wants a limit on host memory with it.
+    skipmerge)
+      echo "--conf spark.rapids.shuffle.multithreaded.skipMerge=true
+        --conf spark.rapids.memory.host.offHeapLimit.enabled=true" ;;
+    kudo)
+      echo "--conf spark.rapids.shuffle.kudo.serializer.write.mode=GPU
+        --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU" ;;
+    # A tenth of the default of our pool, which is a fifth of the GPU, and little for RAPIDS.
+    tight)
+      echo "--conf spark.zerohop.device.pool.size=${TIGHT_POOL:-2800m} --conf spark.rapids.memory.gpu.minAllocFraction=0
+        --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}" ;;
+    *)
+      echo "no variation '$1'; there are nodes, arena, compress, skipmerge, kudo and tight" >&2
       return 1 ;;
   esac
 }
 
+# Where shuffles are looked at and tables are small enough to be broadcast. Not what users have:
+# tpcds runs without it.
+no_broadcasts="--conf spark.sql.autoBroadcastJoinThreshold=-1"
+
 # For exchanges with all their partitions. Sums of hashes overflow, which is what they are for.
-whole_exchanges="--conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
+whole_exchanges="$no_broadcasts --conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
 
 # Submits one application to a cluster of its own; its logs stay in OUT.
 submit() { # name, contender, more settings, class, arguments ...
@@ -116,6 +144,6 @@ lay_out() {
   mkdir -p "$built/spark-home/conf" "$built/application-jars" "$project/plugin/target" "$project/run"
   ln -s "$SPARK_HOME/jars" "$SPARK_HOME/RELEASE" "$built/spark-home/"
   ln -s "$tests" "$built/"
-  ln -s "$dir"/picocli-*.jar "$dir"/tpch-*.jar "$built/application-jars/"
+  ln -s "$dir"/application-jars/*.jar "$built/application-jars/"
   ln -s "$zerohop" "$project/plugin/target/"
 }

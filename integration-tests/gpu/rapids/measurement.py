@@ -4,6 +4,7 @@ import datetime
 import json
 import pathlib
 import re
+import statistics
 import subprocess
 
 
@@ -16,6 +17,19 @@ def host():
     topology = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True).stdout
     links = re.findall(r"\bNV\d+\b", topology)
     return seen | ({"link": links[0]} if links else {})
+
+
+def figures(rows):
+    """Medians of one contender and one query, and half the interquartile range of its seconds."""
+    seconds = [row["seconds"] for row in rows]
+    middle = statistics.median(seconds)
+    low, _, high = statistics.quantiles(seconds, n=4, method="inclusive") if len(rows) > 1 else [middle] * 3
+    return {
+        "seconds": round(middle, 4),
+        "spread": round((high - low) / 2 / middle, 4),
+        "stage_ms": statistics.median(row["stage_ms"] for row in rows),
+        "runs": len(rows),
+    }
 
 
 def measurement(bench, commit_file, rows):

@@ -7,8 +7,9 @@ pack() {
   mkdir -p "$out"
   rm -rf "${out:?}"/*
   cp "$root"/plugin/target/zerohop-spark-*.jar "$root"/integration-tests/target/zerohop-integration-tests-*.jar \
-    "$root"/integration-tests/target/application-jars/*.jar "$here/rapids.sh" "$out/"
+    "$here/rapids.sh" "$out/"
   mkdir "$out/rapids" "$out/suites"
+  cp -r "$root/integration-tests/target/application-jars" "$out/"
   cp "$here"/rapids/*.* "$root/integration-tests/bench/plot.py" "$out/rapids/"
   cp "$root"/integration-tests/target/suite-jars/*.jar "$out/suites/"
   # Without the settings of the log beside the classes, which would silence the applications.

@@ -12,6 +12,8 @@
   results.py rows COMMIT_FILE OUT.json HOST_JOB.json
   results.py faults COMMIT_FILE OUT.json JUNIT.xml ...
   results.py tpch COMMIT_FILE OUT.json TPCH.jsonl
+  results.py tpcds COMMIT_FILE OUT.json TPCDS.jsonl
+  results.py tpcds_check COMMIT_FILE OUT.json RUNS.jsonl EQUAL.jsonl
 """
 
 import pathlib
@@ -20,14 +22,17 @@ import sys
 from checks import check, faults, nodes, pressure, proof, rows
 from exchanges import bench, checksums, demo, memory
 from measurement import measurement, write
+from tpcds import tpcds
+from tpcds_check import tpcds_check
 from tpch import tpch
 
 
 def main():
     kind, commit_file, out, *files = sys.argv[1:]
     name = pathlib.Path(out).stem
-    if kind == "tpch":
-        tpch(out, commit_file, files[0])
+    whole = {"tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
+    if kind in whole:
+        whole[kind](out, commit_file, *files)
         return
     if kind == "rows":
         rows(out, files[0])

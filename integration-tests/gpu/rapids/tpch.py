@@ -6,20 +6,7 @@ import pathlib
 import statistics
 import sys
 
-from measurement import measurement, write
-
-
-def figures(rows):
-    """Medians of one contender and one query, and half the interquartile range of its seconds."""
-    seconds = [row["seconds"] for row in rows]
-    middle = statistics.median(seconds)
-    low, _, high = statistics.quantiles(seconds, n=4, method="inclusive") if len(rows) > 1 else [middle] * 3
-    return {
-        "seconds": round(middle, 4),
-        "spread": round((high - low) / 2 / middle, 4),
-        "stage_ms": statistics.median(row["stage_ms"] for row in rows),
-        "runs": len(rows),
-    }
+from measurement import figures, measurement, write
 
 
 def tpch_summary(rows):

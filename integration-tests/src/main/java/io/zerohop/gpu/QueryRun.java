@@ -1,13 +1,14 @@
 package io.zerohop.gpu;
 
-import java.util.List;
-import org.apache.spark.sql.Row;
+import io.zerohop.workload.Answer;
+import io.zerohop.workload.PlanShape;
 
 /**
  * A query that ran to its end.
  *
- * @param rows what it returned
+ * @param answer what it returned
  * @param seconds from planning until the last row was at the driver
  * @param exchanges the shuffles of its plan
+ * @param plan what adaptive execution made of it in the end
  */
-record QueryRun(List<Row> rows, double seconds, ExchangeCount exchanges) {}
+record QueryRun(Answer answer, double seconds, ExchangeCount exchanges, PlanShape plan) {}

@@ -1,5 +1,7 @@
 package io.zerohop.gpu;
 
+import io.zerohop.workload.Answer;
+import io.zerohop.workload.PlanShape;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -9,6 +11,7 @@ import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.SparkPlan;
 
 /**
  * Runs queries, one at a time, and cancels one that takes too long, so that the others have their
@@ -67,7 +70,8 @@ final class QueryRunner {
     final Dataset<Row> result = spark.sql(query);
     final List<Row> rows = result.collectAsList();
     final double seconds = (System.nanoTime() - start) / NANOS_PER_SECOND;
-    return new QueryRun(rows, seconds, ExchangeCount.of(result.queryExecution().executedPlan()));
+    final SparkPlan plan = result.queryExecution().executedPlan();
+    return new QueryRun(Answer.of(rows), seconds, ExchangeCount.of(plan), PlanShape.of(plan));
   }
 
   /**

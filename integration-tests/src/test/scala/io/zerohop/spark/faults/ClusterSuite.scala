@@ -12,6 +12,8 @@ abstract class ClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   protected def settings: Map[String, String] = Map.empty
 
+  protected def shape: Map[String, String] = Cluster.Small
+
   private var running: Option[Cluster] = None
 
   protected def cluster: Cluster = running.get
@@ -20,7 +22,7 @@ abstract class ClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
-    running = Some(new Cluster(executors, settings))
+    running = Some(new Cluster(executors, settings, shape = shape))
   }
 
   override protected def afterAll(): Unit =

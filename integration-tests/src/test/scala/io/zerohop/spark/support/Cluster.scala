@@ -15,17 +15,19 @@ import org.apache.spark.zerohop.SparkInternals
  *
  * @param executors how many, with one core each
  * @param master a standalone master with as many workers, or none for a local-cluster
+ * @param shape what it has before `settings`: small and quick, or only what it cannot do without
  */
 final class Cluster(
     val executors: Int,
     settings: Map[String, String],
-    master: Option[String] = None)
+    master: Option[String] = None,
+    shape: Map[String, String] = Cluster.Small)
     extends AutoCloseable {
   val spark: SparkSession = {
     val conf = new SparkConf()
       .setMaster(master.getOrElse(s"local-cluster[$executors,1,1024]"))
       .setAppName("zerohop-faults")
-      .setAll(Cluster.Defaults ++ settings)
+      .setAll(shape ++ settings)
     SparkSession.builder().config(conf).getOrCreate()
   }
 
@@ -114,10 +116,15 @@ final class Cluster(
 }
 
 object Cluster {
-  private val Defaults = Map(
+
+  /** What executors must have on a small machine; all else is as users find it. */
+  val Plain: Map[String, String] = Map(
     "spark.executor.memory" -> "512m",
     "spark.executor.extraJavaOptions" ->
-      s"-Dzerohop.test.target=${sys.props("zerohop.test.target")}",
+      s"-Dzerohop.test.target=${sys.props("zerohop.test.target")}")
+
+  /** Few tasks, small pools that fill, and no patience with what is dead, for quick tests. */
+  val Small: Map[String, String] = Plain ++ Map(
     "spark.zerohop.pool.size" -> "256m",
     "spark.zerohop.segment.size" -> "32m",
     "spark.zerohop.write.buffer" -> "4m",

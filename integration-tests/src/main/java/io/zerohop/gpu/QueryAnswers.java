@@ -1,7 +1,6 @@
 package io.zerohop.gpu;
 
 import io.zerohop.workload.Answer;
-import io.zerohop.workload.Workload;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,13 +10,14 @@ import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * The CPU's answers to TPC-H's queries. They are the same wherever they are asked for, as the
+ * The CPU's answers to a set of queries. They are the same wherever they are asked for, as the
  * tables are, so a folder keeps those that are known and the CPU is asked for the rest.
  */
-final class TpchAnswers {
+final class QueryAnswers {
   private static final String ON_GPU = "spark.rapids.sql.enabled";
 
   private final SparkSession spark;
+  private final QuerySet set;
   private final QueryRunner runner;
   private final Path folder;
   private final double scale;
@@ -27,9 +27,14 @@ final class TpchAnswers {
    *
    * @param folder the known answers for this scale; need not be there
    */
-  TpchAnswers(
-      final SparkSession spark, final QueryRunner runner, final Path folder, final double scale) {
+  QueryAnswers(
+      final SparkSession spark,
+      final QuerySet set,
+      final QueryRunner runner,
+      final Path folder,
+      final double scale) {
     this.spark = spark;
+    this.set = set;
     this.runner = runner;
     this.folder = folder;
     this.scale = scale;
@@ -48,7 +53,7 @@ final class TpchAnswers {
     }
     spark.conf().set(ON_GPU, "false");
     try {
-      return Answer.of(runner.run(Workload.named(query, scale).query()).rows());
+      return runner.run(set.text(query, scale)).answer();
     } finally {
       spark.conf().set(ON_GPU, "true");
     }
@@ -80,6 +85,11 @@ final class TpchAnswers {
   }
 
   private Path file(final String query) {
+    return file(folder, query);
+  }
+
+  /** Where a folder has the answer to a query. */
+  static Path file(final Path folder, final String query) {
     return folder.resolve(query + ".gz");
   }
 }

@@ -1,10 +1,9 @@
 package io.zerohop.gpu;
 
-import io.zerohop.workload.Answer;
 import io.zerohop.workload.Outcome;
 import io.zerohop.workload.ShuffleMeter;
-import io.zerohop.workload.Workload;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,23 +14,27 @@ import org.apache.spark.sql.SparkSession;
 
 /**
  * Times queries for one shuffle. A row of the result has seconds, the milliseconds of the stages
- * that shuffle, and a checksum by which the shuffles are compared; or the reason of a failure.
+ * that shuffle, what became of the plan, and a checksum by which the shuffles are compared; or the
+ * reason of a failure.
  */
-final class TpchTimes {
+final class QueryTimes {
   private final SparkSession spark;
+  private final QuerySet set;
   private final QueryRunner runner;
   private final ShuffleMeter meter = new ShuffleMeter();
   private final double scale;
   private final Path out;
   private final String shuffle;
 
-  TpchTimes(
+  QueryTimes(
       final SparkSession spark,
+      final QuerySet set,
       final QueryRunner runner,
       final double scale,
       final Path out,
       final String shuffle) {
     this.spark = spark;
+    this.set = set;
     this.runner = runner;
     this.scale = scale;
     this.out = out;
@@ -43,9 +46,10 @@ final class TpchTimes {
    * Runs all queries in turns, so that a run that is cut off has each as often as the others. Round
    * 0 warms up.
    *
+   * @param answers the folder that gets the rows of round 0; null if they are not kept
    * @return how many runs failed
    */
-  int measure(final List<String> queries, final int rounds)
+  int measure(final List<String> queries, final int rounds, final Path answers)
       throws IOException, InterruptedException {
     int failed = 0;
     for (int round = 0; round <= rounds; round++) {
@@ -57,35 +61,45 @@ final class TpchTimes {
         row.put("case", shuffle);
         row.put("query", query);
         row.put("scale", scale);
+        row.put("partitions", spark.conf().get("spark.sql.shuffle.partitions"));
         row.put("iteration", round);
         try {
-          measure(query, row);
+          measure(query, row, round == 0 ? answers : null);
         } catch (final ExecutionException | TimeoutException e) {
           failed++;
           row.put("error", QueryRunner.reason(e));
         }
         JsonLines.append(out, row);
-        runner.forgetShuffles();
+        if (set.forgetsBetweenQueries()) {
+          runner.forgetShuffles();
+        }
       }
+      runner.forgetShuffles();
     }
     return failed;
   }
 
-  private void measure(final String query, final Map<String, Object> row)
-      throws ExecutionException, TimeoutException, InterruptedException {
+  private void measure(final String query, final Map<String, Object> row, final Path answers)
+      throws IOException, ExecutionException, TimeoutException, InterruptedException {
     meter.reset();
-    final QueryRun run = runner.run(Workload.named(query, scale).query());
-    final Answer answer = Answer.of(run.rows());
-    final Outcome outcome = meter.outcome(query, answer.rows(), run.seconds());
+    final QueryRun run = runner.run(set.text(query, scale));
+    final Outcome outcome = meter.outcome(query, run.answer().rows(), run.seconds());
     row.put("seconds", run.seconds());
     row.put("stage_ms", outcome.stageMs());
+    row.put("write_ms", outcome.writeNanos() / 1_000_000);
+    row.put("fetch_wait_ms", outcome.fetchWaitMs());
     row.put("shuffle_bytes", outcome.shuffleBytes());
     row.put("local_bytes", outcome.localBytes());
     row.put("peer_bytes", outcome.peerBytes());
     row.put("staged_bytes", outcome.stagedBytes());
     row.put("gpu_exchanges", run.exchanges().gpu());
     row.put("cpu_exchanges", run.exchanges().cpu());
-    row.put("rows", answer.rows());
-    row.put("checksum", answer.checksum());
+    row.put("plan", run.plan().toMap());
+    row.put("rows", run.answer().rows());
+    row.put("checksum", run.answer().checksum());
+    if (answers != null) {
+      Files.createDirectories(answers);
+      run.answer().write(QueryAnswers.file(answers, query));
+    }
   }
 }

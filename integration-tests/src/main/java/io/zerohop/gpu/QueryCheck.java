@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.SerializationFeature;
 import io.zerohop.workload.Answer;
 import io.zerohop.workload.Outcome;
 import io.zerohop.workload.ShuffleMeter;
-import io.zerohop.workload.Workload;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,11 +19,12 @@ import org.apache.spark.sql.SparkSession;
  * Compares every row that the GPU returns with the CPU's and looks which way the shuffles' bytes
  * went. The results are written after each query.
  */
-final class TpchCheck {
+final class QueryCheck {
   private static final int SHOWN = 6;
 
+  private final QuerySet set;
   private final QueryRunner runner;
-  private final TpchAnswers answers;
+  private final QueryAnswers answers;
   private final double scale;
   private final Path out;
   private final ShuffleMeter meter = new ShuffleMeter();
@@ -32,12 +32,14 @@ final class TpchCheck {
   private final boolean onGpu;
   private int bad;
 
-  TpchCheck(
+  QueryCheck(
       final SparkSession spark,
+      final QuerySet set,
       final QueryRunner runner,
-      final TpchAnswers answers,
+      final QueryAnswers answers,
       final double scale,
       final Path out) {
+    this.set = set;
     this.runner = runner;
     this.answers = answers;
     this.scale = scale;
@@ -80,12 +82,13 @@ final class TpchCheck {
       throws IOException, ExecutionException, TimeoutException, InterruptedException {
     final Answer expected = answers.of(query);
     meter.reset();
-    final QueryRun run = runner.run(Workload.named(query, scale).query());
-    final Outcome outcome = meter.outcome(query, run.rows().size(), run.seconds());
-    final List<String> differences = Answer.of(run.rows()).differences(expected);
-    result.put("rows", run.rows().size());
+    final QueryRun run = runner.run(set.text(query, scale));
+    final Outcome outcome = meter.outcome(query, run.answer().rows(), run.seconds());
+    final List<String> differences = run.answer().differences(expected);
+    result.put("rows", run.answer().rows());
     result.put("equal", differences.isEmpty());
     result.put("seconds", run.seconds());
+    result.put("data_size", run.plan().dataSize());
     result.put("gpu_exchanges", run.exchanges().gpu());
     result.put("cpu_exchanges", run.exchanges().cpu());
     result.put("local_bytes", outcome.localBytes());

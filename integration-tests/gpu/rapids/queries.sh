@@ -1,0 +1,46 @@
+# shellcheck shell=bash disable=SC2154
+# Tables and queries of TPC-H and TPC-DS.
+
+# What the generators of tables need, as an argument of spark-submit.
+application_jars() {
+  local jars=("$dir"/application-jars/*.jar)
+  (IFS=, && echo "${jars[*]}")
+}
+
+# Tables in memory, where later calls find them again.
+generate() { # class, scale, folder
+  local start="$SECONDS"
+  [ ! -d "$3" ] || return 0
+  rm -rf "$3.new"
+  on_cpu tables "${GENERATE_LIMIT:-500}" "$(nproc)" "" "$1" "$3.new" "$2" || {
+    echo "the tables could not be generated" >&2
+    rm -rf "$3.new"
+    return 1
+  }
+  mv "$3.new" "$3"
+  echo "generated scale $2: $(du -sm "$3" | cut -f1) MB in $((SECONDS - start)) s"
+}
+
+# An application on this host's processors, with neither a cluster nor a GPU.
+on_cpu() { # name, seconds, cores, more settings, class, arguments ...
+  local name="$1" seconds="$2" threads="$3" more="$4" class="$5" status=0
+  shift 5
+  # shellcheck disable=SC2086
+  timeout -k 5 "$seconds" java -Xmx"${CPU_MEMORY:-48g}" "${opens[@]}" -cp "$SPARK_HOME/jars/*" \
+    org.apache.spark.deploy.SparkSubmit --master "local[$threads]" --conf spark.ui.enabled=false $more \
+    --jars "$(application_jars)" --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
+  if [ "$status" -ne 0 ]; then
+    echo "$name ended with status $status:" >&2
+    grep -hE "ERROR|Exception|Caused" "$out/$name.err" | cut -c1-250 | awk '!seen[$0]++' | head -8 >&2
+  fi
+  return "$status"
+}
+
+# One application that asks a set's queries.
+ask() { # name, contender, more settings, tpch or tpcds, mode and its arguments ...
+  local name="$1" contender="$2" more="$3" set="$4"
+  shift 4
+  # shellcheck disable=SC2086
+  LIMIT="${LIMIT:-240}" submit "$name" "$contender" "--jars $(application_jars) $more" io.zerohop.gpu.GpuQueryApp \
+    "$set" "$tables" "$scale" "${QUERY_LIMIT:-60}" "$@" ${QUERIES:-}
+}

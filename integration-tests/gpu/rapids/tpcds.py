@@ -1,0 +1,136 @@
+"""TPC-DS that was timed, at Spark's defaults."""
+
+import collections
+import json
+import pathlib
+import statistics
+import sys
+
+from measurement import figures, measurement, write
+
+OURS = "zerohop"
+
+
+def order(query):
+    """q2 before q14a before q14b before q100."""
+    number = query[1:].rstrip("ab")
+    return int(number), query
+
+
+def by_files(case):
+    return case.split("+")[0] in ("sort", "multithreaded")
+
+
+def compact(groups):
+    """One row a contender and query; {(partitions, query): {case: row}} beside it."""
+    rows, found = [], collections.defaultdict(dict)
+    for (partitions, query, case), group in sorted(groups.items(), key=lambda item: (int(item[0][0]), order(item[0][1]), item[0][2])):
+        good = [row for row in group if "error" not in row]
+        row = {"case": case, "query": query, "partitions": int(partitions)}
+        if good:
+            row |= figures(good)
+            row["shuffle_bytes"] = int(statistics.median(row["shuffle_bytes"] for row in good))
+            row["staged_bytes"] = max(row["staged_bytes"] for row in good)
+        if len(good) < len(group):
+            row["error"] = next(row["error"] for row in group if "error" in row)[:200]
+        rows.append(row)
+        found[partitions, query][case] = row
+    return rows, found
+
+
+def ratios(found, partitions, other):
+    """How many times as fast ours is, for each query that both have run."""
+    pairs = {}
+    for (parts, query), cases in found.items():
+        if parts == partitions and all("seconds" in cases.get(case, {}) for case in (OURS, other)):
+            pairs[query] = cases[other]["seconds"] / cases[OURS]["seconds"]
+    return pairs
+
+
+def beyond_spread(found, partitions, other, pairs, least):
+    """Queries whose ratio stays below the least one with the spreads of both in its favour."""
+    slow = []
+    for query, ratio in pairs.items():
+        cases = found[partitions, query]
+        if ratio * (1 + cases[OURS]["spread"] + cases[other]["spread"]) < least:
+            slow.append(query)
+    return slow
+
+
+def yardstick(found, partitions):
+    """The one file-based contender with the least geometric mean, over what all of them have run."""
+    cases = {case for (parts, _), all_cases in found.items() if parts == partitions for case in all_cases if by_files(case)}
+    common = [query for (parts, query), all_cases in found.items()
+              if parts == partitions and all("seconds" in all_cases.get(case, {}) for case in cases)]
+    if not cases or not common:
+        return None, {}, []
+    means = {case: statistics.geometric_mean(found[partitions, query][case]["seconds"] for query in common) for case in cases}
+    return min(means, key=means.get), means, sorted(common, key=order)
+
+
+def summarise(found):
+    summary = {}
+    for partitions in sorted({parts for parts, _ in found}, key=int):
+        best, means, common = yardstick(found, partitions)
+        cases = {case for (parts, _), all_cases in found.items() if parts == partitions for case in all_cases}
+        faster = {}
+        for case in sorted(cases - {OURS}):
+            pairs = ratios(found, partitions, case)
+            if pairs:
+                worst = min(pairs, key=pairs.get)
+                faster[case] = {
+                    "queries": len(pairs), "geometric_mean": round(statistics.geometric_mean(pairs.values()), 4),
+                    "least": round(pairs[worst], 4), "least_query": worst,
+                    "below_0.9_beyond_spread": sorted(beyond_spread(found, partitions, case, pairs, 0.9), key=order)}
+        summary[partitions] = {
+            "best_by_files": best, "chosen_on": common,
+            "geometric_mean_seconds": {case: round(mean, 4) for case, mean in sorted(means.items(), key=lambda item: item[1])},
+            "times_as_fast": faster}
+    return summary
+
+
+def goals(summary, scale, gpus):
+    about = f"TPC-DS scale {scale:g}, {gpus} GPUs, Spark's defaults"
+    first = next(iter(summary.values()))
+    best = first["times_as_fast"].get(first["best_by_files"], {})
+    slow = best.get("below_0.9_beyond_spread")
+    return [
+        {"goal": f"{about}, geometric mean over best by files", "at_least": 1.0, "value": best.get("geometric_mean")},
+        {"goal": f"{about}, queries below 0.9 of best by files beyond their spread", "at_most": 0,
+         "value": None if slow is None else len(slow)},
+        {"goal": f"{about}, queries timed", "at_least": 103, "value": best.get("queries")}]
+
+
+def show(found, summary):
+    for partitions, about in summary.items():
+        best = about["best_by_files"]
+        print(f"{partitions} partitions, best by files {best}, of {about['geometric_mean_seconds']}")
+        for (parts, query), cases in found.items():
+            if parts == partitions:
+                cells = "  ".join(f"{case} {row.get('seconds', row.get('error', '-'))}" for case, row in sorted(cases.items()))
+                ours, theirs = (cases.get(case, {}).get("seconds") for case in (OURS, best))
+                print(f"{query:<6}" + (f"{theirs / ours:6.2f}  " if ours and theirs else " " * 8) + cells)
+        for case, value in about["times_as_fast"].items():
+            print(f"times as fast as {case}: {value}")
+
+
+def tpcds(out, commit_file, file):
+    if not pathlib.Path(file).exists():
+        sys.exit("no query was run")
+    raw = [json.loads(line) for line in open(file)]
+    groups = collections.defaultdict(list)
+    last = max(row["iteration"] for row in raw)
+    for row in raw:
+        if row["iteration"] > 0 or last == 0:
+            groups[row["partitions"], row["query"], row["case"]].append(row)
+    rows, found = compact(groups)
+    summary = summarise(found)
+    value = measurement(pathlib.Path(out).stem, commit_file, rows)
+    value["setting"] = {"scale": raw[0]["scale"], "iterations": last}
+    value["summary"] = summary
+    value["goals"] = goals(summary, raw[0]["scale"], value["host"]["gpus"])
+    write(out, value)
+    show(found, summary)
+    failed = [f"{row['case']} {row['query']}: {row['error']}" for row in rows if "error" in row]
+    if failed:
+        sys.exit("\n".join(failed))

@@ -1,0 +1,60 @@
+package io.zerohop.spark.faults
+
+import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.Cluster
+import org.apache.spark.sql.functions.{count, sum}
+import org.apache.spark.zerohop.SparkInternals
+
+/**
+ * What the other suites set to be quick is left alone here: the size of pools and segments, retries
+ * and their pauses, locality, the number of partitions, broadcasts, adaptive execution.
+ */
+class DefaultsSuite extends ClusterSuite {
+  override protected def shape: Map[String, String] = Cluster.Plain
+
+  test("nothing is set but the manager") {
+    val set = cluster.sc.getConf.getAll.toMap.keySet.filter { key =>
+      Seq("spark.sql.", "spark.shuffle.", "spark.zerohop.", "spark.locality.", "spark.task.")
+        .exists(key.startsWith)
+    }
+    assert((set -- Seq("spark.sql.warehouse.dir")) === Set("spark.shuffle.manager"))
+  }
+
+  test("joins and aggregations over 200 partitions") {
+    val spark = cluster.spark
+    val (rows, bytes) = cluster.counted("a join at the defaults") {
+      val facts = spark.range(0, 400000, 1, 8).selectExpr("id", "id % 20000 AS k")
+      val large = spark.range(0, 200000, 1, 8).selectExpr("id AS r", "repeat('x', 200) AS text")
+      val small = spark.range(0, 20).selectExpr("id AS s", "id * 10 AS tens")
+      facts.join(large, facts("k") === large("r"))
+        .join(small, facts("k") % 20 === small("s"))
+        .groupBy("k").agg(count("*").as("n"), sum("tens").as("t"))
+        .agg(count("*"), sum("n"), sum("t"))
+        .collect().toSeq
+    }
+    assert(rows.map(_.toSeq) === Seq(Seq(20000L, 400000L, 400000L * 95)))
+    if (ManagerUnderTest.isZerohop) {
+      assert(bytes.bytes("staged") === 0)
+      assert(bytes.bytes("local") + bytes.bytes("peer") > 0)
+    }
+    forget()
+  }
+
+  test("an owner that is killed while it is read") {
+    val fault = Fault.in(folder)
+    cluster.awaitExecutors()
+    val (answer, _) = cluster.counted("owner killed at the defaults") {
+      Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ())) { (partition, record) =>
+        if (partition == 1 && record == 100) fault.killOthers()
+      }
+    }
+    assert(fault.happened)
+    assert(answer === Workload.expected)
+    cluster.awaitExecutors()
+    forget()
+  }
+
+  private def forget(): Unit =
+    if (ManagerUnderTest.isZerohop) cluster.assertNothingHeld()
+    else SparkInternals.shuffleIds(cluster.sc).foreach(SparkInternals.removeShuffle(cluster.sc, _))
+}
