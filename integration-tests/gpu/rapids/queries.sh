@@ -21,12 +21,34 @@ generate() { # class, scale, folder
   echo "generated scale $2: $(du -sm "$3" | cut -f1) MB in $((SECONDS - start)) s"
 }
 
+# TPC-DS' tables, by as many processes as there are processors: threads of one do not scale.
+generate_tpcds() { # scale, folder
+  local start="$SECONDS" shares share table status=0 pids=()
+  [ ! -d "$2" ] || return 0
+  rm -rf "$2.new" "$2".share-*
+  shares="${GENERATORS:-$(nproc)}"
+  for share in $(seq 0 $((shares - 1))); do
+    CPU_MEMORY="${GENERATOR_MEMORY:-1500m}" CPU_JAVA=-XX:+UseSerialGC on_cpu "tables-$share" "${GENERATE_LIMIT:-500}" 1 "" \
+      io.zerohop.workload.TpcdsData "$2.share-$share" "$1" "$share" "$shares" &
+    pids+=($!)
+  done
+  for share in "${pids[@]}"; do wait "$share" || status=1; done
+  for table in "$2".share-*/*; do
+    mkdir -p "$2.new/$(basename "$table")"
+    mv "$table"/*.parquet "$2.new/$(basename "$table")/"
+  done
+  rm -rf "$2".share-* "$out"/tables-*
+  [ "$status" -eq 0 ] || { rm -rf "$2.new"; return 1; }
+  mv "$2.new" "$2"
+  echo "generated scale $1: $(du -sm "$2" | cut -f1) MB in $((SECONDS - start)) s"
+}
+
 # An application on this host's processors, with neither a cluster nor a GPU.
 on_cpu() { # name, seconds, cores, more settings, class, arguments ...
   local name="$1" seconds="$2" threads="$3" more="$4" class="$5" status=0
   shift 5
   # shellcheck disable=SC2086
-  timeout -k 5 "$seconds" java -Xmx"${CPU_MEMORY:-48g}" "${opens[@]}" -cp "$SPARK_HOME/jars/*" \
+  timeout -k 5 "$seconds" java -Xmx"${CPU_MEMORY:-48g}" ${CPU_JAVA:-} "${opens[@]}" -cp "$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.SparkSubmit --master "local[$threads]" --conf spark.ui.enabled=false $more \
     --jars "$(application_jars)" --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
   if [ "$status" -ne 0 ]; then

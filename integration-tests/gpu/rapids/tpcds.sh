@@ -6,7 +6,7 @@ tpcds() {
   cores="${CORES:-16}"
   scale="${SCALE:-10}"
   tables="/dev/shm/zerohop-tpcds-$scale"
-  generate io.zerohop.workload.TpcdsData "$scale" "$tables"
+  generate_tpcds "$scale" "$tables"
   case "${MODE:-check}" in
     tables) ;;
     check) tpcds_check || status=1 ;;

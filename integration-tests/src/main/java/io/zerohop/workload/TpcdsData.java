@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.stream.IntStream;
@@ -29,6 +30,10 @@ import org.apache.spark.sql.types.StructType;
  * <p>A table is the same in however many parts it is generated: the random numbers of each row are
  * found from its number. What is returned is drawn with what is sold, so a table of returns draws
  * the sales anew, which costs little as long as nobody formats them.
+ *
+ * <p>The generator does not scale beyond some threads of one process: its formatting checks types
+ * in a way by which they take each other's cache lines (JDK-8180450). On large machines several
+ * processes write a share each.
  */
 public final class TpcdsData {
   // Enough for all cores of a large machine and not more, so that files grow with the scale.
@@ -39,27 +44,51 @@ public final class TpcdsData {
   private TpcdsData() {}
 
   /**
-   * Writes all tables; the application's entry point.
+   * Writes all tables, or a share of them; the application's entry point.
    *
-   * @param args the folder to write to and the scale factor, which may be below 1
+   * @param args the folder to write to, the scale factor, which may be below 1, and, if other
+   *     processes write the rest, which share this one writes, from 0, and of how many
    */
   public static void main(final String[] args)
       throws IOException, InterruptedException, ExecutionException {
     final String folder = args[0];
     final double scale = Double.parseDouble(args[1]);
+    final int share = args.length > 2 ? Integer.parseInt(args[2]) : 0;
+    final int shares = args.length > 2 ? Integer.parseInt(args[3]) : 1;
+    // The generator's amounts are texts of the default locale, and are read as numbers here.
+    Locale.setDefault(Locale.Category.FORMAT, Locale.US);
     final List<Callable<Void>> writes = new ArrayList<>();
     try (SparkSession spark = SparkSession.builder().getOrCreate()) {
       for (final Table table : tables()) {
         writes.add(
             () -> {
-              rows(spark, table.getName(), scale, parts(table, scale))
-                  .write()
-                  .mode(SaveMode.Overwrite)
-                  .parquet(folder + "/" + table.getName());
+              write(spark, folder, table, scale, share, shares);
               return null;
             });
       }
       AtOnce.run(writes);
+    }
+  }
+
+  private static void write(
+      final SparkSession spark,
+      final String folder,
+      final Table table,
+      final double scale,
+      final int share,
+      final int shares) {
+    final int parts = parts(table, scale);
+    // A table of one part is written by one of the processes, and not always by the first.
+    final List<Integer> own =
+        IntStream.range(0, parts)
+            .filter(p -> (p + table.ordinal()) % shares == share)
+            .boxed()
+            .toList();
+    if (!own.isEmpty()) {
+      rows(spark, table.getName(), scale, own, parts)
+          .write()
+          .mode(SaveMode.Overwrite)
+          .parquet(folder + "/" + table.getName());
     }
   }
 
@@ -91,11 +120,19 @@ public final class TpcdsData {
    */
   static Dataset<Row> rows(
       final SparkSession spark, final String name, final double scale, final int parts) {
+    return rows(spark, name, scale, IntStream.range(0, parts).boxed().toList(), parts);
+  }
+
+  private static Dataset<Row> rows(
+      final SparkSession spark,
+      final String name,
+      final double scale,
+      final List<Integer> some,
+      final int parts) {
     final FlatMapFunction<Integer, Row> generate = part -> part(name, scale, part, parts);
-    final List<Integer> numbers = IntStream.range(0, parts).boxed().toList();
     final JavaSparkContext context = new JavaSparkContext(spark.sparkContext());
     return spark.createDataFrame(
-        context.parallelize(numbers, parts).flatMap(generate), schema(name));
+        context.parallelize(some, some.size()).flatMap(generate), schema(name));
   }
 
   /**
