@@ -134,9 +134,9 @@ public final class Testbed implements AutoCloseable {
     }
   }
 
-  /** Where a workload's rows are once it has run, see {@link ResultFile}. */
+  /** Where a workload's rows are once it has run, an {@link Answer}. */
   public Path result(final int lane, final String workload) {
-    return run.resolve("result-" + lane + "-" + workload.replace(':', '-') + ".txt");
+    return run.resolve("result-" + lane + "-" + workload.replace(':', '-') + ".gz");
   }
 
   /** The driver's process of a lane. */
