@@ -43,7 +43,7 @@ public final class WorkloadApp {
   /**
    * Serves until the input ends.
    *
-   * @param args the folder with TPC-H's tables, if there is one
+   * @param args the name of {@link Tables} and the folder with them, if there are any
    */
   public static void main(final String[] args) throws Exception {
     final BlockingQueue<String> questions = new LinkedBlockingQueue<>();
@@ -53,7 +53,7 @@ public final class WorkloadApp {
     reader.start();
     final WorkloadApp app = new WorkloadApp(spark);
     if (args.length > 0) {
-      TpchData.register(spark, args[0]);
+      Tables.valueOf(args[0]).register(spark, args[1]);
     }
     app.warmUp();
     app.say(READY);
