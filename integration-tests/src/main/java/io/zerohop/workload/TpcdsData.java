@@ -47,20 +47,27 @@ public final class TpcdsData {
       throws IOException, InterruptedException, ExecutionException {
     final String folder = args[0];
     final double scale = Double.parseDouble(args[1]);
-    final List<Callable<Void>> writes = new ArrayList<>();
     try (SparkSession spark = SparkSession.builder().getOrCreate()) {
-      for (final Table table : tables()) {
-        writes.add(
-            () -> {
-              rows(spark, table.getName(), scale, parts(table, scale))
-                  .write()
-                  .mode(SaveMode.Overwrite)
-                  .parquet(folder + "/" + table.getName());
-              return null;
-            });
-      }
-      AtOnce.run(writes);
+      write(spark, names(), folder, scale);
     }
+  }
+
+  /** Writes some of the tables, all at once. */
+  static void write(
+      final SparkSession spark, final List<String> names, final String folder, final double scale)
+      throws InterruptedException, ExecutionException {
+    final List<Callable<Void>> writes = new ArrayList<>();
+    for (final String name : names) {
+      writes.add(
+          () -> {
+            rows(spark, name, scale, parts(Table.getTable(name), scale))
+                .write()
+                .mode(SaveMode.Overwrite)
+                .parquet(folder + "/" + name);
+            return null;
+          });
+    }
+    AtOnce.run(writes);
   }
 
   /** The names of all tables. */
@@ -70,7 +77,12 @@ public final class TpcdsData {
 
   /** Makes each table's files known to SQL under the table's name. */
   public static void register(final SparkSession spark, final String folder) {
-    for (final String name : names()) {
+    register(spark, names(), folder);
+  }
+
+  /** The same for some of the tables. */
+  static void register(final SparkSession spark, final List<String> names, final String folder) {
+    for (final String name : names) {
       spark.read().schema(schema(name)).parquet(folder + "/" + name).createOrReplaceTempView(name);
     }
   }
