@@ -7,7 +7,14 @@ import picocli.CommandLine.Command;
 /** The benchmarks: whole Spark jobs on real clusters, contenders in turns, and what spills. */
 @Command(
     name = "run.sh",
-    subcommands = {HostJob.class, Nodes.class, Growth.class, Spill.class, UcxGet.class},
+    subcommands = {
+      HostJob.class,
+      Tpcds.class,
+      Nodes.class,
+      Growth.class,
+      Spill.class,
+      UcxGet.class
+    },
     description = "Measures and writes JSON; plot.py draws it.")
 public final class Bench {
   private Bench() {}

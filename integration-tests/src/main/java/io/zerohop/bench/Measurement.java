@@ -19,6 +19,7 @@ final class Measurement {
   private final String bench;
   private final String commit;
   private final Map<String, Object> setting;
+  private final Map<String, Object> findings = new LinkedHashMap<>();
   private final List<Map<String, Object>> rows = new ArrayList<>();
 
   /**
@@ -36,6 +37,17 @@ final class Measurement {
     rows.add(row);
   }
 
+  /** Replaces all rows, for what is put together anew after each round. */
+  void setRows(final List<Map<String, Object>> all) {
+    rows.clear();
+    rows.addAll(all);
+  }
+
+  /** Says something that is computed from the rows, such as {@code goals}. */
+  void setFinding(final String name, final Object finding) {
+    findings.put(name, finding);
+  }
+
   /** Writes what there is so far, so that an aborted run is not lost. */
   void write(final Path file) throws IOException {
     final Map<String, Object> all = new LinkedHashMap<>();
@@ -44,6 +56,7 @@ final class Measurement {
     all.put("date", LocalDate.now(ZoneOffset.UTC).toString());
     all.put("host", host());
     all.put("setting", setting);
+    all.putAll(findings);
     all.put("rows", rows);
     final ObjectMapper json = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
     Files.createDirectories(file.toAbsolutePath().getParent());

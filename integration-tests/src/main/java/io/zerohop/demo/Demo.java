@@ -107,7 +107,12 @@ public final class Demo implements Callable<Integer> {
     queries.forEach(Workload::named);
     final List<Contender> contenders = managers.stream().map(Contender::labelled).toList();
     final ClusterShape shape =
-        new ClusterShape(executors, 1, executorMemoryMib, partitions, run.resolve("local"), conf);
+        new ClusterShape(
+            executors,
+            1,
+            executorMemoryMib,
+            run.resolve("local"),
+            ClusterShape.allShuffled(partitions, conf));
     Files.createDirectories(shape.localDir());
     final Comparison comparison = new Comparison(contenders, queries, out);
     try (Testbed testbed = new Testbed(Installation.in(project), shape, run)) {

@@ -77,7 +77,7 @@ public final class GpuQueryApp {
     final List<String> queries =
         args.size() > from ? args.subList(from, args.size()) : set.queries();
     // A name that is not known ends the application before it has begun, and not in its midst.
-    queries.forEach(query -> set.text(query, scale));
+    queries.forEach(query -> set.query(query, scale));
     return queries;
   }
 }

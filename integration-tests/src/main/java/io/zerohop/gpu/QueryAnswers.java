@@ -53,7 +53,7 @@ final class QueryAnswers {
     }
     spark.conf().set(ON_GPU, "false");
     try {
-      return runner.run(set.text(query, scale)).answer();
+      return runner.run(set.query(query, scale)).answer();
     } finally {
       spark.conf().set(ON_GPU, "true");
     }

@@ -82,7 +82,7 @@ final class QueryCheck {
       throws IOException, ExecutionException, TimeoutException, InterruptedException {
     final Answer expected = answers.of(query);
     meter.reset();
-    final QueryRun run = runner.run(set.text(query, scale));
+    final QueryRun run = runner.run(set.query(query, scale));
     final Outcome outcome = meter.outcome(query, run.answer().rows(), run.seconds());
     final List<String> differences = run.answer().differences(expected);
     result.put("rows", run.answer().rows());

@@ -2,6 +2,7 @@ package io.zerohop.gpu;
 
 import io.zerohop.workload.Answer;
 import io.zerohop.workload.PlanShape;
+import io.zerohop.workload.Workload;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -38,11 +39,11 @@ final class QueryRunner {
    * @throws ExecutionException if it failed
    * @throws TimeoutException if it was cancelled
    */
-  QueryRun run(final String query)
+  QueryRun run(final Workload workload)
       throws ExecutionException, TimeoutException, InterruptedException {
     runs++;
     final String group = "query-" + runs;
-    final FutureTask<QueryRun> task = new FutureTask<>(() -> collect(group, query));
+    final FutureTask<QueryRun> task = new FutureTask<>(() -> collect(group, workload));
     final Thread thread = new Thread(task, group);
     thread.setDaemon(true);
     thread.start();
@@ -64,14 +65,15 @@ final class QueryRunner {
     }
   }
 
-  private QueryRun collect(final String group, final String query) {
+  private QueryRun collect(final String group, final Workload workload) {
     spark.sparkContext().setJobGroup(group, group, true);
     final long start = System.nanoTime();
-    final Dataset<Row> result = spark.sql(query);
+    final Dataset<Row> result = spark.sql(workload.query());
     final List<Row> rows = result.collectAsList();
     final double seconds = (System.nanoTime() - start) / NANOS_PER_SECOND;
     final SparkPlan plan = result.queryExecution().executedPlan();
-    return new QueryRun(Answer.of(rows), seconds, ExchangeCount.of(plan), PlanShape.of(plan));
+    return new QueryRun(
+        Answer.of(workload, result, rows), seconds, ExchangeCount.of(plan), PlanShape.of(plan));
   }
 
   /**

@@ -53,13 +53,13 @@ enum QuerySet {
   }
 
   /**
-   * The text of a query.
+   * A query.
    *
    * @param query its short name
    * @param scale the scale factor of the tables that it will ask
    * @throws IllegalArgumentException if there is none of that name
    */
-  String text(final String query, final double scale) {
-    return Workload.named(prefix + query, scale).query();
+  Workload query(final String query, final double scale) {
+    return Workload.named(prefix + query, scale);
   }
 }

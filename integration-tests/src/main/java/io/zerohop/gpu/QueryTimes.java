@@ -82,7 +82,7 @@ final class QueryTimes {
   private void measure(final String query, final Map<String, Object> row, final Path answers)
       throws IOException, ExecutionException, TimeoutException, InterruptedException {
     meter.reset();
-    final QueryRun run = runner.run(set.text(query, scale));
+    final QueryRun run = runner.run(set.query(query, scale));
     final Outcome outcome = meter.outcome(query, run.answer().rows(), run.seconds());
     row.put("seconds", run.seconds());
     row.put("stage_ms", outcome.stageMs());

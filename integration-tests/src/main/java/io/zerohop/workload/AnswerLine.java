@@ -40,6 +40,17 @@ record AnswerLine(String text, String exact, List<Double> doubles) {
             .toList());
   }
 
+  /** Some of its fields, in the order of these ordinals, which count from 0. */
+  AnswerLine fields(final List<Integer> ordinals) {
+    final String[] fields = text.split("\t", -1);
+    return parse(ordinals.stream().map(i -> fields[i]).collect(Collectors.joining("\t")));
+  }
+
+  /** Whether it is the same, but for the last digits of doubles. */
+  boolean isCloseTo(final AnswerLine other) {
+    return TOLERANT.compare(this, other) == 0;
+  }
+
   private static boolean isDouble(final String field) {
     return field.startsWith(ResultFile.DOUBLE);
   }

@@ -10,7 +10,6 @@ import java.util.Map;
  * @param executors how many executor JVMs
  * @param coresPerExecutor tasks at a time in each
  * @param executorMemoryMib the heap of each
- * @param shufflePartitions {@code spark.sql.shuffle.partitions}
  * @param localDir where Spark puts shuffle files and spills
  * @param extraConf settings that win over all others
  */
@@ -18,7 +17,6 @@ public record ClusterShape(
     int executors,
     int coresPerExecutor,
     int executorMemoryMib,
-    int shufflePartitions,
     Path localDir,
     Map<String, String> extraConf) {
 
@@ -45,19 +43,32 @@ public record ClusterShape(
         run.resolve("warehouse").toString());
   }
 
-  /** What a contender's application needs. */
+  /** What a contender's application needs; all else is as Spark has it by default. */
   Map<String, String> clusterConf(final Path run) {
     final Map<String, String> conf = new HashMap<>(commonConf(run));
     conf.put("spark.executor.memory", executorMemoryMib + "m");
     conf.put("spark.executor.cores", Integer.toString(coresPerExecutor));
-    conf.put("spark.sql.shuffle.partitions", Integer.toString(shufflePartitions));
     // No job before all executors are there, so that all runs are spread alike.
     conf.put("spark.scheduler.minRegisteredResourcesRatio", "1.0");
     conf.put("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s");
+    return conf;
+  }
+
+  /**
+   * Settings under which a small TPC-H shuffles as much as a big one.
+   *
+   * @param partitions {@code spark.sql.shuffle.partitions}
+   * @param extra settings that win over these
+   */
+  public static Map<String, String> allShuffled(
+      final int partitions, final Map<String, String> extra) {
+    final Map<String, String> conf = new HashMap<>();
+    conf.put("spark.sql.shuffle.partitions", Integer.toString(partitions));
     // TPC-H's small tables would be broadcast; this is about shuffles, so they are shuffled too.
     conf.put("spark.sql.autoBroadcastJoinThreshold", "-1");
     // More map tasks than cores, as on data of a real size.
     conf.put("spark.sql.files.maxPartitionBytes", "16m");
+    conf.putAll(extra);
     return conf;
   }
 }

@@ -31,7 +31,7 @@ public record Outcome(
     long stagedBytes) {
 
   /** The outcome of a run that threw. */
-  static Outcome failed(final String workload, final Throwable cause) {
+  public static Outcome failed(final String workload, final Throwable cause) {
     return new Outcome(workload, cause.toString(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
   }
 

@@ -2,7 +2,6 @@ package io.zerohop.workload;
 
 import java.io.IOException;
 import java.math.BigDecimal;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -12,9 +11,9 @@ import java.util.stream.IntStream;
 import org.apache.spark.sql.Row;
 
 /**
- * A query's rows, one line each and the lines sorted, so that equal results are equal files
- * whatever order the rows came in. Exact: decimals keep their scale, null differs from any value.
- * Doubles are marked, for readers that allow for their last digits, see {@link Answer}.
+ * A query's rows, one line each, as an {@link Answer} keeps them in a file. Exact: decimals keep
+ * their scale, null differs from any value. Doubles are marked, for readers that allow for their
+ * last digits.
  */
 public final class ResultFile {
   /** What a double begins with. No text does: a backslash of its own is doubled. */
@@ -24,25 +23,20 @@ public final class ResultFile {
 
   private ResultFile() {}
 
-  /** Writes the rows. */
+  /** Writes the rows, every one of which counts. */
   public static void write(final Path file, final List<Row> rows) throws IOException {
-    Files.write(file, rows.stream().map(ResultFile::line).sorted().toList());
+    Answer.of(rows).write(file);
   }
 
   /**
    * Says how two results differ: one line per row that only one side has, the row's origin first.
    *
-   * @return no line if they are equal
+   * @return no line if they are equal by the rule of {@link Answer}
    */
   public static List<String> differences(
       final String leftName, final Path left, final String rightName, final Path right)
       throws IOException {
-    return differences(
-        leftName,
-        Files.readAllLines(left),
-        rightName,
-        Files.readAllLines(right),
-        Comparator.naturalOrder());
+    return Answer.read(right).differences(leftName, Answer.read(left), rightName);
   }
 
   /** The same for rows that have been read, sorted by the order that is given. */

@@ -39,6 +39,8 @@ public final class Testbed implements AutoCloseable {
   private final Map<Integer, SparkApplication> applications = new TreeMap<>();
   private final List<SparkApplication> started = new CopyOnWriteArrayList<>();
   private final ObjectMapper json = new ObjectMapper();
+  private Tables tables = Tables.TPCH;
+  private Path data;
 
   /**
    * Takes what the build has made, for clusters on this machine.
@@ -59,30 +61,52 @@ public final class Testbed implements AutoCloseable {
     this.installation = installation;
     this.shape = shape;
     this.run = run.toAbsolutePath();
+    this.data = this.run.resolve("data");
     this.local = new LocalSite(installation, shape, this.run);
     this.site = site == null ? local : site;
   }
 
   /** Writes TPC-H's tables, by an application of its own that ends afterwards. */
   public void generate(final double scale) throws IOException, InterruptedException {
+    generate(Tables.TPCH, data, scale);
+  }
+
+  /**
+   * Takes tables from a folder and writes them if it is not there. One that is there is taken to
+   * have all of them.
+   */
+  public void use(final Tables wanted, final Path folder, final double scale)
+      throws IOException, InterruptedException {
+    tables = wanted;
+    data = folder.toAbsolutePath();
+    if (!Files.isDirectory(data)) {
+      // A run that breaks off leaves no folder that looks complete.
+      final Path unfinished = data.resolveSibling(data.getFileName() + ".unfinished");
+      generate(wanted, unfinished, scale);
+      Files.move(unfinished, data);
+    }
+  }
+
+  private void generate(final Tables wanted, final Path folder, final double scale)
+      throws IOException, InterruptedException {
     final Map<String, String> conf = new HashMap<>(shape.commonConf(run));
     conf.put("spark.sql.parquet.compression.codec", "snappy");
     final Submission submission =
         new Submission(
             "local[*]",
-            TpchData.class.getName(),
+            wanted.generator(),
             installation.applicationJar(),
             installation.applicationJars(),
             List.of(),
             GENERATOR_MEMORY,
             conf,
-            List.of(data().toString(), Double.toString(scale)));
+            List.of(folder.toString(), Double.toString(scale)));
     start(local, "generator", submission).await(GENERATE_LIMIT);
   }
 
-  /** Where TPC-H's tables lie. */
+  /** Where the tables lie. */
   public Path data() {
-    return run.resolve("data");
+    return data;
   }
 
   /**
@@ -104,39 +128,58 @@ public final class Testbed implements AutoCloseable {
             contender.needsPlugin() ? List.of(installation.zerohopJar()) : List.of(),
             DRIVER_MEMORY,
             conf,
-            Files.isDirectory(data()) ? List.of(data().toString()) : List.of());
-    applications.put(lane, start(site, lane + "-" + contender.label(), submission));
+            Files.isDirectory(data) ? List.of(tables.name(), data.toString()) : List.of());
+    final String name = lane + "-" + contender.label();
+    final String nth = applications.containsKey(lane) ? "-again-" + started.size() : "";
+    applications.put(lane, start(site, name + nth, submission));
+  }
+
+  /** Stops a contender that no longer answers, starts it anew, and waits until it is ready. */
+  public void restart(final int lane, final Contender contender) throws IOException {
+    applications.get(lane).close();
+    start(lane, contender);
+    awaitReady(applications.get(lane));
   }
 
   /** Waits until every started contender has its executors and has run a first small job. */
   public void awaitReady() {
-    for (final SparkApplication application : applications.values()) {
-      final String said = application.answer(START_LIMIT);
-      if (!said.equals(WorkloadApp.READY)) {
-        throw new ClusterException(application.name() + " said '" + said + "' before it was ready");
-      }
+    applications.values().forEach(Testbed::awaitReady);
+  }
+
+  private static void awaitReady(final SparkApplication application) {
+    final String said = application.answer(START_LIMIT);
+    if (!said.equals(WorkloadApp.READY)) {
+      throw new ClusterException(application.name() + " said '" + said + "' before it was ready");
     }
   }
 
   /**
-   * Runs a workload once.
+   * Runs a workload once and keeps its rows.
    *
    * @return what it cost, also if it failed
    */
   public Outcome run(final int lane, final String workload) {
-    final Question question = new Question(workload, result(lane, workload).toString());
+    return ask(lane, new Question(workload, result(lane, workload).toString()));
+  }
+
+  /** The same, but that nobody wants the rows. */
+  public Outcome time(final int lane, final String workload) {
+    return ask(lane, new Question(workload, null));
+  }
+
+  private Outcome ask(final int lane, final Question question) {
     try {
       final String answer =
           applications.get(lane).ask(json.writeValueAsString(question), QUERY_LIMIT);
       return json.readValue(answer, Outcome.class);
     } catch (final JsonProcessingException e) {
-      throw new ClusterException("the answer about " + workload + " cannot be read", e);
+      throw new ClusterException("the answer about " + question.workload() + " cannot be read", e);
     }
   }
 
-  /** Where a workload's rows are once it has run, see {@link ResultFile}. */
+  /** Where a workload's rows are once it has run, an {@link Answer}. */
   public Path result(final int lane, final String workload) {
-    return run.resolve("result-" + lane + "-" + workload.replace(':', '-') + ".txt");
+    return run.resolve("result-" + lane + "-" + workload.replace(':', '-') + ".gz");
   }
 
   /** The driver's process of a lane. */

@@ -23,7 +23,9 @@ enum TpcdsColumn {
   /** What Spark's queries call otherwise. */
   private static final Map<String, String> NAMES =
       Map.of(
-          "c_last_review_date_sk", "c_last_review_date", "p_response_targe", "p_response_target");
+          "c_last_review_date_sk", "c_last_review_date",
+          "p_response_targe", "p_response_target",
+          "s_tax_precentage", "s_tax_percentage");
 
   private final Function<String, Object> parse;
 

@@ -55,41 +55,47 @@ public final class TpcdsData {
     final double scale = Double.parseDouble(args[1]);
     final int share = args.length > 2 ? Integer.parseInt(args[2]) : 0;
     final int shares = args.length > 2 ? Integer.parseInt(args[3]) : 1;
-    // The generator's amounts are texts of the default locale, and are read as numbers here.
-    Locale.setDefault(Locale.Category.FORMAT, Locale.US);
-    final List<Callable<Void>> writes = new ArrayList<>();
     try (SparkSession spark = SparkSession.builder().getOrCreate()) {
-      for (final Table table : tables()) {
-        writes.add(
-            () -> {
-              write(spark, folder, table, scale, share, shares);
-              return null;
-            });
-      }
-      AtOnce.run(writes);
+      write(spark, names(), folder, scale, share, shares);
     }
+  }
+
+  /** Writes some of the tables, all at once. */
+  static void write(
+      final SparkSession spark, final List<String> names, final String folder, final double scale)
+      throws InterruptedException, ExecutionException {
+    write(spark, names, folder, scale, 0, 1);
   }
 
   private static void write(
       final SparkSession spark,
+      final List<String> names,
       final String folder,
-      final Table table,
       final double scale,
       final int share,
-      final int shares) {
-    final int parts = parts(table, scale);
-    // A table of one part is written by one of the processes, and not always by the first.
-    final List<Integer> own =
-        IntStream.range(0, parts)
-            .filter(p -> (p + table.ordinal()) % shares == share)
-            .boxed()
-            .toList();
-    if (!own.isEmpty()) {
-      rows(spark, table.getName(), scale, own, parts)
-          .write()
-          .mode(SaveMode.Overwrite)
-          .parquet(folder + "/" + table.getName());
+      final int shares)
+      throws InterruptedException, ExecutionException {
+    // The generator's amounts are texts of the default locale, and are read as numbers here.
+    Locale.setDefault(Locale.Category.FORMAT, Locale.US);
+    final List<Callable<Void>> writes = new ArrayList<>();
+    for (final String name : names) {
+      final int parts = parts(Table.getTable(name), scale);
+      // A table of one part is written by one of the processes, and not always by the first.
+      final int first = Table.getTable(name).ordinal();
+      final List<Integer> own =
+          IntStream.range(0, parts).filter(p -> (p + first) % shares == share).boxed().toList();
+      if (!own.isEmpty()) {
+        writes.add(
+            () -> {
+              rows(spark, name, scale, own, parts)
+                  .write()
+                  .mode(SaveMode.Overwrite)
+                  .parquet(folder + "/" + name);
+              return null;
+            });
+      }
     }
+    AtOnce.run(writes);
   }
 
   /** The names of all tables. */
@@ -99,7 +105,12 @@ public final class TpcdsData {
 
   /** Makes each table's files known to SQL under the table's name. */
   public static void register(final SparkSession spark, final String folder) {
-    for (final String name : names()) {
+    register(spark, names(), folder);
+  }
+
+  /** The same for some of the tables. */
+  static void register(final SparkSession spark, final List<String> names, final String folder) {
+    for (final String name : names) {
       spark.read().schema(schema(name)).parquet(folder + "/" + name).createOrReplaceTempView(name);
     }
   }

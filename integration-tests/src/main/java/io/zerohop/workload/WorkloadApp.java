@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeoutException;
+import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
@@ -42,7 +43,7 @@ public final class WorkloadApp {
   /**
    * Serves until the input ends.
    *
-   * @param args the folder with TPC-H's tables, if there is one
+   * @param args the name of {@link Tables} and the folder with them, if there are any
    */
   public static void main(final String[] args) throws Exception {
     final BlockingQueue<String> questions = new LinkedBlockingQueue<>();
@@ -52,7 +53,7 @@ public final class WorkloadApp {
     reader.start();
     final WorkloadApp app = new WorkloadApp(spark);
     if (args.length > 0) {
-      TpchData.register(spark, args[0]);
+      Tables.valueOf(args[0]).register(spark, args[1]);
     }
     app.warmUp();
     app.say(READY);
@@ -106,11 +107,12 @@ public final class WorkloadApp {
     try {
       meter.reset();
       final long start = System.nanoTime();
-      final List<Row> rows = spark.sql(workload.query()).collectAsList();
+      final Dataset<Row> query = spark.sql(workload.query());
+      final List<Row> rows = query.collectAsList();
       final double seconds = (System.nanoTime() - start) / NANOS_PER_SECOND;
       spark.sparkContext().listenerBus().waitUntilEmpty(LISTENER_LIMIT_MS);
       if (question.resultFile() != null) {
-        ResultFile.write(Path.of(question.resultFile()), rows);
+        Answer.of(workload, query, rows).write(Path.of(question.resultFile()));
       }
       return meter.outcome(workload.name(), rows.size(), seconds);
     } finally {

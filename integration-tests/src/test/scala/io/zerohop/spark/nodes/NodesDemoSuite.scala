@@ -24,7 +24,8 @@ class NodesDemoSuite extends NodesSuite {
   /** What sort shuffle returns, and the tables. */
   private lazy val yardstick: Testbed = {
     val local = Files.createDirectories(folder.resolve("local"))
-    val shape = new ClusterShape(1, 2, 1024, Partitions, local, JavaMap.of[String, String]())
+    val shape = new ClusterShape(
+      1, 2, 1024, local, ClusterShape.allShuffled(Partitions, JavaMap.of[String, String]()))
     val testbed = new Testbed(NodesHost.installation, shape, folder)
     try {
       testbed.generate(Scale)

@@ -1,0 +1,159 @@
+package io.zerohop.bench;
+
+import io.zerohop.cluster.ClusterException;
+import io.zerohop.workload.Contender;
+import io.zerohop.workload.Outcome;
+import io.zerohop.workload.ResultFile;
+import io.zerohop.workload.Testbed;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.BiFunction;
+
+/**
+ * Runs queries in turns, round by round. What fails is noted and does not end the run: a contender
+ * whose driver is lost is started anew. Round 0 warms up, and compares rows with those of the last
+ * contender, who is the yardstick. For one thread.
+ */
+final class TpcdsRounds {
+  private static final int DIFFERENCES_SHOWN = 3;
+
+  private final Testbed testbed;
+  private final List<Contender> contenders;
+  private final List<String> queries;
+  private final List<Map<String, QueryRuns>> runs = new ArrayList<>();
+
+  TpcdsRounds(final Testbed testbed, final List<Contender> contenders, final List<String> queries) {
+    this.testbed = testbed;
+    this.contenders = contenders;
+    this.queries = queries;
+    for (final Contender contender : contenders) {
+      final Map<String, QueryRuns> all = new LinkedHashMap<>();
+      queries.forEach(query -> all.put(query, new QueryRuns(contender.label(), query)));
+      runs.add(all);
+    }
+  }
+
+  /** Starts every contender's cluster. */
+  void start() throws IOException {
+    for (int lane = 0; lane < contenders.size(); lane++) {
+      testbed.start(lane, contenders.get(lane));
+    }
+    testbed.awaitReady();
+  }
+
+  /** Runs each query once through each contender and compares their rows. */
+  void compare() throws IOException {
+    for (final String query : queries) {
+      turn(0, query, testbed::run).forEach((lane, outcome) -> of(lane, query).warmedUp(outcome));
+      for (int lane = 0; lane < yardstick(); lane++) {
+        compare(lane, query);
+      }
+    }
+  }
+
+  /** Times each query once for each contender, but those that have failed. */
+  void time(final int round) throws IOException {
+    for (final String query : queries) {
+      if (runs.stream().noneMatch(all -> all.get(query).failed())) {
+        turn(round, query, testbed::time)
+            .forEach((lane, outcome) -> of(lane, query).timed(outcome));
+      }
+    }
+  }
+
+  /** A row for each query and contender. */
+  List<Map<String, Object>> rows() {
+    return queries.stream()
+        .flatMap(query -> runs.stream().map(all -> all.get(query).row()))
+        .toList();
+  }
+
+  /** A contender's queries that returned the yardstick's rows. */
+  long equal(final int lane) {
+    return runs.get(lane).values().stream().filter(QueryRuns::isEqual).count();
+  }
+
+  /** How many queries failed for a contender. */
+  long failed(final int lane) {
+    return runs.get(lane).values().stream().filter(QueryRuns::failed).count();
+  }
+
+  /** The queries that failed or returned other rows, for any contender. */
+  List<String> bad() {
+    return queries.stream()
+        .filter(query -> runs.stream().anyMatch(all -> all.get(query).isBad()))
+        .toList();
+  }
+
+  /** A contender's times beside the yardstick's. */
+  QueryRatios ratios(final int lane) {
+    return QueryRatios.of(queries, runs.get(lane), runs.get(yardstick()));
+  }
+
+  private int yardstick() {
+    return contenders.size() - 1;
+  }
+
+  private QueryRuns of(final int lane, final String query) {
+    return runs.get(lane).get(query);
+  }
+
+  private Map<Integer, Outcome> turn(
+      final int round, final String query, final BiFunction<Integer, String, Outcome> run)
+      throws IOException {
+    final Map<Integer, Outcome> outcomes = new LinkedHashMap<>();
+    for (int i = 0; i < contenders.size(); i++) {
+      final int lane = (i + round) % contenders.size();
+      final Outcome outcome = run(lane, query, run);
+      outcomes.put(lane, outcome);
+      System.out.printf(
+          Locale.ROOT,
+          "%d %-12s %-10s %s%n",
+          round,
+          query,
+          contenders.get(lane).label(),
+          outcome.succeeded()
+              ? String.format(
+                  Locale.ROOT,
+                  "%7.2f s %8d rows %7.1f MB shuffled",
+                  outcome.seconds(),
+                  outcome.rows(),
+                  outcome.shuffleBytes() / 1e6)
+              : "FAILED " + outcome.error());
+    }
+    return outcomes;
+  }
+
+  private Outcome run(
+      final int lane, final String query, final BiFunction<Integer, String, Outcome> run)
+      throws IOException {
+    try {
+      return run.apply(lane, query);
+    } catch (final ClusterException e) {
+      System.out.println(e.getMessage());
+      testbed.restart(lane, contenders.get(lane));
+      return Outcome.failed(query, e);
+    }
+  }
+
+  private void compare(final int lane, final String query) throws IOException {
+    if (of(lane, query).failed() || of(yardstick(), query).failed()) {
+      return;
+    }
+    final List<String> differences =
+        ResultFile.differences(
+            contenders.get(yardstick()).label(), testbed.result(yardstick(), query),
+            contenders.get(lane).label(), testbed.result(lane, query));
+    of(lane, query).compared(differences.isEmpty());
+    if (!differences.isEmpty()) {
+      System.out.printf("  %d DIFFERENCES in %s%n", differences.size(), query);
+      differences.stream()
+          .limit(DIFFERENCES_SHOWN)
+          .forEach(line -> System.out.println("    " + line));
+    }
+  }
+}

@@ -1,0 +1,89 @@
+package io.zerohop.workload
+
+import java.nio.file.{Files, Path}
+
+import scala.concurrent.duration._
+import scala.jdk.CollectionConverters._
+
+import io.zerohop.spark.support.{Bounded, Cluster}
+import io.zerohop.spark.suites.ManagerUnderTest
+import org.apache.commons.io.FileUtils
+import org.apache.spark.sql.{Row, SparkSession}
+import org.scalatest.BeforeAndAfterAll
+import org.scalatest.funsuite.AnyFunSuite
+
+/**
+ * TPC-DS' queries are all there, and some of them, on a small scale and at Spark's defaults, return
+ * through Zerohop what they return through sort shuffle, by plans of the same shape.
+ */
+class TpcdsSuite extends AnyFunSuite with BeforeAndAfterAll {
+  // A subquery, a rollup with a window, a join of two facts, and ties at the limit.
+  private val queries = Seq("q1", "q36", "q50", "q65").map("tpcds:" + _)
+  private val tables =
+    java.util.List.of("store_sales", "store_returns", "date_dim", "store", "customer", "item")
+  private val limit = 2.minutes
+  private lazy val folder: Path = Files.createTempDirectory("tpcds")
+
+  private case class Seen(answer: Answer, shape: PlanShape)
+
+  override def afterAll(): Unit = FileUtils.deleteDirectory(folder.toFile)
+
+  test("there are 103 queries, which the tables' columns suffice for") {
+    assert(Workload.TPCDS.size === 103)
+    assert(Workload.TIED.asScala.forall(Workload.TPCDS.contains))
+    withLocal { spark =>
+      for (name <- TpcdsData.names.asScala)
+        spark.createDataFrame(java.util.List.of[Row](), TpcdsData.schema(name))
+          .createOrReplaceTempView(name)
+      for (name <- Workload.TPCDS.asScala) {
+        val workload = Workload.named(name)
+        val query = spark.sql(workload.query)
+        assert(query.queryExecution.analyzed.resolved, name)
+        assert(!workload.mayTie || SortedLimit.of(query).isPresent, s"$name has nothing that ties")
+      }
+    }
+  }
+
+  test("rows and plans are those of sort shuffle") {
+    assume(ManagerUnderTest.isZerohop, "both are compared")
+    withLocal { spark =>
+      Bounded("tables of TPC-DS", limit)(TpcdsData.write(spark, tables, folder.toString, 0.01))
+    }
+    val ours = seen("io.zerohop.spark.ZerohopShuffleManager")
+    val theirs = seen("sort")
+    for (name <- queries) {
+      assert(ours(name).answer.differences(theirs(name).answer).asScala === Nil, name)
+      assert(ours(name).shape.differences(theirs(name).shape).asScala === Nil, name)
+      assert(ours(name).answer.rows > 0, name)
+    }
+    val shapes = ours.values.map(_.shape)
+    assert(shapes.exists(_.shuffles > 1) && shapes.exists(_.dataSize > 0))
+    assert(shapes.exists(_.broadcasts > 0) && shapes.exists(!_.readPartitions.isEmpty))
+    assert(shapes.flatMap(_.joins.asScala).exists(_.startsWith("BroadcastHashJoinExec Inner Build")))
+    assert(shapes.toSet[PlanShape].exists(one => shapes.exists(!_.differences(one).isEmpty)))
+  }
+
+  /** What the queries return through a shuffle; all that is set is what the cluster needs. */
+  private def seen(manager: String): Map[String, Seen] = {
+    val settings = Seq(
+      "spark.shuffle.manager" -> manager,
+      "spark.sql.shuffle.partitions" -> "200",
+      "spark.executor.memory" -> "1g")
+    Cluster.withCluster(2, settings: _*) { cluster =>
+      TpcdsData.register(cluster.spark, tables, folder.toString)
+      queries.map { name =>
+        val workload = Workload.named(name)
+        val query = cluster.spark.sql(workload.query)
+        val rows = cluster.run(name, limit)(query.collectAsList())
+        name -> Seen(
+          Answer.of(workload, query, rows), PlanShape.of(query.queryExecution.executedPlan))
+      }.toMap
+    }
+  }
+
+  private def withLocal(body: SparkSession => Unit): Unit = {
+    val spark = SparkSession.builder().master("local[2]").appName("tpcds").getOrCreate()
+    try body(spark)
+    finally spark.stop()
+  }
+}
