@@ -54,8 +54,10 @@
 #   PARTITIONS   64
 # For tpcds the same, but for PARTITIONS, which is left to Spark, and
 #   MODE         check (rows, and plans beside those of the other contenders; the CPU is asked for its
-#                rows meanwhile if DIR/answers/tpcds-SCALE is not there), time, or tables
+#                rows meanwhile if DIR/answers/tpcds-SCALE is not there), time, tables, answers (the
+#                CPU's alone), or report (what OUT has, once more)
 #   CONTENDERS   zerohop zerohop+tight multithreaded to check, zerohop multithreaded to time
+#   APPEND       1 to keep what is in OUT and add to it
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"

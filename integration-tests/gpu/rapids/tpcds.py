@@ -121,8 +121,11 @@ def tpcds(out, commit_file, file):
     groups = collections.defaultdict(list)
     last = max(row["iteration"] for row in raw)
     for row in raw:
-        if row["iteration"] > 0 or last == 0:
+        if row["iteration"] > 0:
             groups[row["partitions"], row["query"], row["case"]].append(row)
+    if not groups:
+        print("nothing was timed: round 0 warms up")
+        return
     rows, found = compact(groups)
     summary = summarise(found)
     value = measurement(pathlib.Path(out).stem, commit_file, rows)

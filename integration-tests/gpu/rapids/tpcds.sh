@@ -2,58 +2,83 @@
 # TPC-DS with nothing set but what README names: compared with the CPU, or timed.
 
 tpcds() {
-  local status=0
+  local status=0 mode="${MODE:-check}"
   cores="${CORES:-16}"
   scale="${SCALE:-10}"
   tables="/dev/shm/zerohop-tpcds-$scale"
-  generate_tpcds "$scale" "$tables"
-  case "${MODE:-check}" in
+  known="$dir/answers/tpcds-$scale"
+  answers="$out/answers"
+  runs="$out/tpcds.jsonl"
+  [ "$mode" = report ] || generate_tpcds "$scale" "$tables"
+  [ -n "${APPEND:-}" ] || [ "$mode" = report ] || rm -rf "$runs" "$answers"
+  case "$mode" in
     tables) ;;
+    answers) tpcds_answers || status=1 ;;
     check) tpcds_check || status=1 ;;
-    time) tpcds_time || status=1 ;;
+    time) tpcds_run "${CONTENDERS:-zerohop multithreaded}" "${ROUNDS:-3}" || status=1 ;;
+    report) ;;
     *) usage ;;
   esac
+  case "$mode" in check | time | report) tpcds_report || status=1 ;; esac
   return "$status"
 }
 
-# Each contender's rows and plans, beside the CPU's rows, which it is asked for meanwhile: nothing
-# is timed here.
+# The CPU's rows, by some applications at once, since one query does not keep all cores busy.
+tpcds_answers() {
+  local status=0 apps="${CPU_APPS:-4}" pids=() app queries
+  mkdir -p "$known"
+  queries=(${QUERIES:-$(tpcds_queries)})
+  for app in $(seq 0 $((apps - 1))); do
+    local share=() i
+    for ((i = app; i < ${#queries[@]}; i += apps)); do share+=("${queries[i]}"); done
+    [ "${#share[@]}" -gt 0 ] || continue
+    CPU_MEMORY="${CPU_MEMORY:-12g}" on_cpu "tpcds-cpu-$app" "${CPU_LIMIT:-560}" "${CPU_CORES:-$(($(nproc) / apps))}" "" \
+      io.zerohop.gpu.GpuQueryApp tpcds "$tables" "$scale" 300 answers "$known" "${share[@]}" &
+    pids+=($!)
+  done
+  for app in "${pids[@]}"; do wait "$app" || status=1; done
+  echo "the CPU answered $(find "$known" -name '*.gz' | wc -l) of ${#queries[@]} in $SECONDS s since the start"
+  return "$status"
+}
+
+# The names of all queries, as our jar has them.
+tpcds_queries() {
+  python3 -c 'import re, sys, zipfile
+print(*sorted(re.findall(r"^tpcds/(.*)\.sql$", "\n".join(zipfile.ZipFile(sys.argv[1]).namelist()), re.M)))' "$tests"
+}
+
+# Each contender's rows and plans. The CPU is asked for its rows meanwhile, if they are not known:
+# nothing is to be timed here.
 tpcds_check() {
-  local status=0 contender cpu answers="$out/answers"
-  rm -rf "$answers" "$out/tpcds_check.jsonl" "$out/tpcds_equal.jsonl"
-  mkdir -p "$answers"
-  if [ -d "$dir/answers/tpcds-$scale" ]; then
-    cp -r "$dir/answers/tpcds-$scale" "$answers/cpu"
-    cpu=
-  else
-    # shellcheck disable=SC2086
-    on_cpu tpcds_check_cpu "${CPU_LIMIT:-560}" "${CPU_CORES:-$(($(nproc) / 2))}" "" io.zerohop.gpu.GpuQueryApp \
-      tpcds "$tables" "$scale" 300 answers "$answers/cpu" ${QUERIES:-} &
+  local status=0 cpu=
+  if [ ! -d "$known" ]; then
+    tpcds_answers &
     cpu=$!
   fi
-  for contender in ${CONTENDERS:-zerohop zerohop+tight multithreaded}; do
-    ask "tpcds_check_$contender" "$contender" "" tpcds time "$out/tpcds_check.jsonl" "$contender" "${ROUNDS:-0}" \
-      "$answers/$contender" || status=1
-  done
+  tpcds_run "${CONTENDERS:-zerohop zerohop+tight multithreaded}" "${ROUNDS:-0}" || status=1
   [ -z "$cpu" ] || wait "$cpu" || status=1
-  for contender in ${CONTENDERS:-zerohop zerohop+tight multithreaded}; do
-    # shellcheck disable=SC2086
-    java -cp "$tests:$dir/application-jars/*:$SPARK_HOME/jars/*" io.zerohop.gpu.AnswerComparison \
-      tpcds "$answers/cpu" "$answers/$contender" "$out/tpcds_equal.jsonl" ${QUERIES:-} || status=1
-  done
-  python3 "$dir/rapids/results.py" tpcds_check "$dir/commit" "$out/gpu_tpcds_check.json" \
-    "$out/tpcds_check.jsonl" "$out/tpcds_equal.jsonl" || status=1
   return "$status"
 }
 
-tpcds_time() {
+tpcds_run() { # contenders, rounds after the first
   local status=0 contender turn=0 more=""
   [ -z "${PARTITIONS:-}" ] || more="--conf spark.sql.shuffle.partitions=$PARTITIONS"
-  [ -n "${APPEND:-}" ] || rm -f "$out/tpcds.jsonl"
-  for contender in ${CONTENDERS:-zerohop multithreaded}; do
+  for contender in $1; do
     turn=$((turn + 1))
-    ask "tpcds_$turn-$contender" "$contender" "$more" tpcds time "$out/tpcds.jsonl" "$contender" "${ROUNDS:-3}" - || status=1
+    ask "tpcds-$turn-$contender" "$contender" "$more" tpcds time "$runs" "$contender" "$2" "$answers/$contender" || status=1
   done
-  python3 "$dir/rapids/results.py" tpcds "$dir/commit" "$out/gpu_tpcds.json" "$out/tpcds.jsonl" || status=1
+  return "$status"
+}
+
+# What all runs in OUT have shown: rows beside the CPU's, plans beside one another, times.
+tpcds_report() {
+  local status=0 folder
+  rm -f "$out/tpcds_equal.jsonl"
+  for folder in "$answers"/*; do
+    [ ! -d "$known" ] || java -cp "$tests:$dir/application-jars/*:$SPARK_HOME/jars/*" io.zerohop.gpu.AnswerComparison \
+      tpcds "$known" "$folder" "$out/tpcds_equal.jsonl" >> "$out/tpcds_equal.out" || true
+  done
+  python3 "$dir/rapids/results.py" tpcds_check "$dir/commit" "$out/gpu_tpcds_check.json" "$runs" "$out/tpcds_equal.jsonl" || status=1
+  python3 "$dir/rapids/results.py" tpcds "$dir/commit" "$out/gpu_tpcds.json" "$runs" || status=1
   return "$status"
 }

@@ -90,13 +90,15 @@ def goals(rows, summary, scale, gpus):
 
 def tpcds_check(out, commit_file, runs_file, equal_file):
     raw = [json.loads(line) for line in open(runs_file)]
-    equal = {(row["case"], row["query"]): row["equal"] for row in map(json.loads, open(equal_file))}
+    known = pathlib.Path(equal_file)
+    equal = {(row["case"], row["query"]): row["equal"] for row in map(json.loads, known.open())} if known.exists() else {}
     runs = collections.defaultdict(list)
     for row in raw:
-        runs[row["case"], row["query"]].append(row)
+        if row["partitions"] == raw[0]["partitions"]:
+            runs[row["case"], row["query"]].append(row)
     rows = [row_of(case, query, group, equal) for (case, query), group in sorted(runs.items(), key=lambda item: (item[0][0], order(item[0][1])))]
     others = sorted({row["case"] for row in rows if not row["case"].startswith(OURS)})
-    summary = {other: compare(runs, other) for other in others}
+    summary = {other: compare(runs, other) for other in others} if any(row["case"] == OURS for row in rows) else {}
     value = measurement(pathlib.Path(out).stem, commit_file, rows)
     value["setting"] = {"scale": raw[0]["scale"], "runs_of_a_query": 1 + max(row["iteration"] for row in raw)}
     value["summary"] = summary
