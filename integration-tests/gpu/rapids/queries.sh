@@ -47,10 +47,12 @@ generate_tpcds() { # scale, folder
 on_cpu() { # name, seconds, cores, more settings, class, arguments ...
   local name="$1" seconds="$2" threads="$3" more="$4" class="$5" status=0
   shift 5
+  # A cluster that ends meanwhile takes its own files along.
   # shellcheck disable=SC2086
-  timeout -k 5 "$seconds" java -Xmx"${CPU_MEMORY:-48g}" ${CPU_JAVA:-} "${opens[@]}" -cp "$SPARK_HOME/jars/*" \
+  SPARK_LOCAL_DIRS="/dev/shm/zerohop-$name-local" timeout -k 5 "$seconds" java -Xmx"${CPU_MEMORY:-48g}" ${CPU_JAVA:-} "${opens[@]}" -cp "$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.SparkSubmit --master "local[$threads]" --conf spark.ui.enabled=false $more \
     --jars "$(application_jars)" --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
+  rm -rf "/dev/shm/zerohop-$name-local"
   if [ "$status" -ne 0 ]; then
     echo "$name ended with status $status:" >&2
     grep -hE "ERROR|Exception|Caused" "$out/$name.err" | cut -c1-250 | awk '!seen[$0]++' | head -8 >&2

@@ -113,23 +113,22 @@ public final class PlanShape {
   }
 
   /**
-   * Says how another plan of the same query differs: in joins, their build sides, and how much is
-   * exchanged how often. Reads are not compared.
+   * Says how another plan of the same query differs: in joins, their build sides, and how often
+   * something is exchanged. Reads are not compared, nor is the order of joins: of two uses of an
+   * exchange either may be the one that the other refers to.
    *
    * @return no line if they are alike
    */
   public List<String> differences(final PlanShape other) {
     final List<String> differences = new ArrayList<>();
-    for (int i = 0; i < Math.max(joins.size(), other.joins.size()); i++) {
-      compare("join " + (i + 1), joinAt(i), other.joinAt(i), differences);
-    }
+    compare(
+        "joins",
+        joins.stream().sorted().toList(),
+        other.joins.stream().sorted().toList(),
+        differences);
     compare("shuffles", shuffles(), other.shuffles(), differences);
     compare("broadcasts", broadcasts(), other.broadcasts(), differences);
     return differences;
-  }
-
-  private String joinAt(final int i) {
-    return i < joins.size() ? joins.get(i) : "none";
   }
 
   private static void compare(

@@ -24,6 +24,17 @@ public final class TrackedBlocks {
   /** The blocks owner by owner. */
   public static List<BlockSource> sources(
       final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks) {
+    return sources(blocks, 0);
+  }
+
+  /**
+   * The same for blocks that are longer than their map statuses say.
+   *
+   * @param unsaid by how many bytes each is about longer
+   */
+  public static List<BlockSource> sources(
+      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
+      final long unsaid) {
     final List<BlockSource> sources = new ArrayList<>();
     while (blocks.hasNext()) {
       final Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>> owner = blocks.next();
@@ -32,12 +43,17 @@ public final class TrackedBlocks {
       final Location location = topology.isDefined() ? Location.parse(topology.get()) : null;
       sources.add(
           new BlockSource(
-              address.executorId(), location, address.host(), address, blocksOf(owner._2())));
+              address.executorId(),
+              location,
+              address.host(),
+              address,
+              blocksOf(owner._2(), unsaid)));
     }
     return sources;
   }
 
-  private static List<Block> blocksOf(final Seq<Tuple3<BlockId, Object, Object>> listed) {
+  private static List<Block> blocksOf(
+      final Seq<Tuple3<BlockId, Object, Object>> listed, final long unsaid) {
     final List<Block> blocks = new ArrayList<>(listed.length());
     final Iterator<Tuple3<BlockId, Object, Object>> iterator = listed.iterator();
     while (iterator.hasNext()) {
@@ -45,7 +61,11 @@ public final class TrackedBlocks {
       final ShuffleBlockId id = (ShuffleBlockId) block._1();
       blocks.add(
           new Block(
-              id.shuffleId(), id.mapId(), (Integer) block._3(), id.reduceId(), (Long) block._2()));
+              id.shuffleId(),
+              id.mapId(),
+              (Integer) block._3(),
+              id.reduceId(),
+              unsaid + (Long) block._2()));
     }
     return blocks;
   }

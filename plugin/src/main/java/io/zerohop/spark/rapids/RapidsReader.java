@@ -13,6 +13,7 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.TaskCompletionListener;
@@ -73,7 +74,9 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
   public Iterator<Product2<K, C>> read() {
     final RapidsClasses rapids = RapidsClasses.get();
     final ExchangeMetrics exchange = ExchangeMetrics.of(dependency);
-    final List<BlockSource> sources = TrackedBlocks.sources(blocks);
+    final DataType[] types = rapids.sparkTypes(dependency);
+    final List<BlockSource> sources =
+        TrackedBlocks.sources(blocks, TableHeader.typicalBytes(types.length));
     final BlockFetcher fetcher =
         node.fetch(
             sources,
@@ -87,7 +90,7 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
             fetcher,
             sources,
             new TableLanding(rapids, node, limit, exchange),
-            rapids.sparkTypes(dependency),
+            types,
             batchBytes,
             context,
             metrics,

@@ -48,7 +48,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private final RowHash hash;
 
   private final ExchangeMetrics exchange;
-  private long tableBytes;
+  private final TableSizes sizes;
   private long checksum;
   private long packNanos;
   private long[] partitionLengths;
@@ -88,6 +88,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
             ? new RowHash(partitions, stream, node::gpuHostBuffer, limit, context.taskAttemptId())
             : null;
     this.exchange = ExchangeMetrics.of(dependency);
+    this.sizes = new TableSizes(partitions);
     context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }
 
@@ -120,7 +121,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     metrics.incRecordsWritten(rows);
     metrics.incBytesWritten(bytes);
     metrics.incWriteTime(packNanos);
-    exchange.written(tableBytes);
+    exchange.written(sizes.total());
     context.taskMetrics().incMemoryBytesSpilled(output.deflectedBytes() + output.spilledBytes());
     context.taskMetrics().incDiskBytesSpilled(output.spilledBytes());
   }
@@ -129,6 +130,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     if (batch.numCols() == 0) {
       makeRoom(0);
       pending.add(partition, batch.numRows(), new byte[0], null);
+      sizes.add(partition, 0);
       return;
     }
     final ContiguousTable table = rapids.packedTable(batch);
@@ -141,9 +143,9 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     }
     final long length = table.getBuffer() == null ? 0 : table.getBuffer().getLength();
     makeRoom(length);
-    tableBytes += length;
     pending.add(
         partition, batch.numRows(), bytes(table.getMetadataDirectBuffer()), table.getBuffer());
+    sizes.add(partition, length);
   }
 
   private void makeRoom(final long length) throws IOException {
@@ -180,7 +182,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     if (!success || partitionLengths == null) {
       return Option.empty();
     }
-    return Option.apply(SparkLinks.newMapStatus(location, partitionLengths, mapId, checksum));
+    return Option.apply(SparkLinks.newMapStatus(location, sizes.toArray(), mapId, checksum));
   }
 
   private void closeOutput() {

@@ -30,6 +30,10 @@ final class TableHeader {
   private static final int MAGIC = 0x31544a5a;
   private static final int FIXED_BYTES = 16;
   private static final int TABLE_BYTES = 24;
+
+  /** Of cudf's metadata, where columns are an entry of this size each, or of a few. */
+  private static final int COLUMN_BYTES = 40;
+
   private static final int MOST_BYTES = 1 << 30;
   private static final long MOST_TABLE_BYTES = 1L << 44;
 
@@ -44,6 +48,11 @@ final class TableHeader {
   record PackedTable(int rows, byte[] metadata, long bytes, int[] bounds) {}
 
   private TableHeader() {}
+
+  /** About the bytes of a header of one table with so many columns that are not nested. */
+  static long typicalBytes(final int columns) {
+    return FIXED_BYTES + TABLE_BYTES + (columns + 1L) * COLUMN_BYTES;
+  }
 
   /** Bytes of the header of these tables. */
   static int bytes(final List<PackedTable> tables) {
