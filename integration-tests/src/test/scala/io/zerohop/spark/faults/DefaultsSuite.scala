@@ -17,7 +17,7 @@ class DefaultsSuite extends ClusterSuite {
       Seq("spark.sql.", "spark.shuffle.", "spark.zerohop.", "spark.locality.", "spark.task.")
         .exists(key.startsWith)
     }
-    assert((set -- Seq("spark.sql.warehouse.dir")) === Set("spark.shuffle.manager"))
+    assert((set -- DefaultsSuite.Sparks) === Set("spark.shuffle.manager"))
   }
 
   test("joins and aggregations over 200 partitions") {
@@ -57,4 +57,9 @@ class DefaultsSuite extends ClusterSuite {
   private def forget(): Unit =
     if (ManagerUnderTest.isZerohop) cluster.assertNothingHeld()
     else SparkInternals.shuffleIds(cluster.sc).foreach(SparkInternals.removeShuffle(cluster.sc, _))
+}
+
+private object DefaultsSuite {
+  /** What Spark itself sets for a cluster on one machine. */
+  val Sparks: Seq[String] = Seq("spark.sql.warehouse.dir", "spark.shuffle.readHostLocalDisk")
 }
