@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from statistics import median, quantiles
 
+import query_tables
+
 COLOURS = {
     "zerohop": "#1b7f5c",
     "sort": "#8a8f98",
@@ -379,7 +381,7 @@ def gpu_provenance(run):
     host = run["host"]
     commit, _, dirty = run["commit"].partition("-")
     changed = " with changes" if dirty else ""
-    found = sorted({len(list(group)) for _, group in rounds_of(run)}) or [5]
+    found = sorted({row["runs"] for row in run["rows"] if "runs" in row} or {len(list(group)) for _, group in rounds_of(run)}) or [5]
     rounds = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
     link = f", {host['link']}" if "link" in host else ""
     return (
@@ -575,6 +577,7 @@ def main():
         ("spill", spill),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
         ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),
+        ("host_tpcds", query_tables.host), ("gpu_tpcds", query_tables.gpu), ("gpu_tpcds_check", query_tables.gpu_check),
         ("gpu_tpch", queries), ("gpu_memory", gpu_memory), ("host_link", host_link),
     ):
         source = folder / f"{bench}.json"

@@ -24,7 +24,11 @@ def plan_differences(ours, theirs):
     if not ours or not theirs or same_plan(ours, theirs):
         return None
     here, there = (dict(zip(SHAPE, shape(rows[-1]))) for rows in (ours, theirs))
-    return {key: {"ours": here[key], "theirs": there[key]} for key in SHAPE if here[key] != there[key]}
+    differing = {key: {"ours": here[key], "theirs": there[key]} for key in SHAPE if here[key] != there[key]}
+    if "joins" in differing:
+        mine, other = collections.Counter(here["joins"]), collections.Counter(there["joins"])
+        differing["joins"] = {"ours": sorted((mine - other).elements()), "theirs": sorted((other - mine).elements())}
+    return differing
 
 
 def same_plan(ours, theirs):
@@ -37,7 +41,7 @@ def same_plan(ours, theirs):
 
 
 def row_of(case, query, runs, equal):
-    row = {"case": case, "query": query, "equal": equal.get((case, query), False)}
+    row = {"case": case, "query": query, "equal": equal.get((case, query))}
     good = [run for run in runs if "error" not in run]
     if len(good) < len(runs):
         row["error"] = next(run["error"] for run in runs if "error" in run)[:200]
@@ -46,7 +50,7 @@ def row_of(case, query, runs, equal):
         row |= {key: run[key] for key in ("rows", "gpu_exchanges", "cpu_exchanges", "local_bytes", "peer_bytes", "staged_bytes", "shuffle_bytes")}
         row |= {key: run["plan"][key] for key in ("data_bytes", "shuffles", "broadcasts", "skewed_reads", "local_reads")}
         row["read_tasks"] = sum(run["plan"]["read_partitions"])
-    return row
+    return {key: value for key, value in row.items() if value != 0 or isinstance(value, bool)}
 
 
 def compare(runs, other):
@@ -77,7 +81,7 @@ def goals(rows, summary, scale, gpus):
     about = f"TPC-DS scale {scale:g}, {gpus} GPUs, Spark's defaults"
     def good(case):
         found = [row for row in rows if row["case"] == case]
-        return sum(row["equal"] and "error" not in row and row.get("staged_bytes") == 0 for row in found) if found else None
+        return sum(row["equal"] is True and "error" not in row and row.get("staged_bytes", 0) == 0 for row in found) if found else None
     ucx = summary.get("ucx", {})
     farthest = ucx.get("data_size_ratio", {}).get("farthest")
     return [
@@ -92,7 +96,7 @@ def goals(rows, summary, scale, gpus):
 def tpcds_check(out, commit_file, runs_file, equal_file):
     raw = [json.loads(line) for line in open(runs_file)]
     known = pathlib.Path(equal_file)
-    equal = {(row["case"], row["query"]): row["equal"] for row in map(json.loads, known.open())} if known.exists() else {}
+    equal = {(row["case"], row["query"]): row.get("equal") for row in map(json.loads, known.open())} if known.exists() else {}
     runs = collections.defaultdict(list)
     for row in raw:
         if row["partitions"] == raw[0]["partitions"]:
@@ -116,13 +120,13 @@ def report(rows, summary):
     for case in dict.fromkeys(row["case"] for row in rows):
         found = [row for row in rows if row["case"] == case]
         total = {key: sum(row.get(key, 0) for row in found) for key in ("local_bytes", "peer_bytes", "staged_bytes", "data_bytes", "shuffle_bytes")}
-        print(f"{case}: {sum(row['equal'] for row in found)} of {len(found)} equal, {total}")
+        print(f"{case}: {sum(row['equal'] is True for row in found)} of {len(found)} equal, {total}")
         for row in found:
             if not row["equal"] or "error" in row:
-                bad.append(f"{case} {row['query']}: {row.get('error', 'other rows')}")
-            elif case.startswith(OURS) and row["staged_bytes"] > 0:
+                bad.append(f"{case} {row['query']}: {row.get('error', 'not compared' if row['equal'] is None else 'other rows')}")
+            elif case.startswith(OURS) and row.get("staged_bytes", 0) > 0:
                 bad.append(f"{case} {row['query']}: {row['staged_bytes']} bytes were staged")
-            elif case.startswith(OURS) and row["shuffle_bytes"] > 0 and row["gpu_exchanges"] > 0 and row["data_bytes"] == 0:
+            elif case.startswith(OURS) and row.get("shuffle_bytes") and row.get("gpu_exchanges") and not row.get("data_bytes"):
                 bad.append(f"{case} {row['query']}: shuffles without a data size")
     for other, value in summary.items():
         print(f"beside {other}: data size {value['data_size_ratio']}, read tasks {value['read_tasks_ratio']}, "

@@ -31,26 +31,22 @@ public final class AnswerComparison {
     final Path here = Path.of(args[2]);
     int equal = 0;
     for (final String query : queries) {
-      final List<String> differences = differences(query, expected, here);
+      final Path known = QueryAnswers.file(expected, query);
+      final Path got = QueryAnswers.file(here, query);
       final Map<String, Object> row = new LinkedHashMap<>();
       row.put("case", here.getFileName().toString());
       row.put("query", query);
-      row.put("equal", differences.isEmpty());
+      if (!Files.exists(known) || !Files.exists(got)) {
+        row.put("missing", Files.exists(got) ? "expected" : "answer");
+      } else {
+        final List<String> differences = Answer.read(got).differences(Answer.read(known));
+        row.put("equal", differences.isEmpty());
+        equal += differences.isEmpty() ? 1 : 0;
+        differences.stream().limit(SHOWN).forEach(line -> System.out.println(query + ": " + line));
+      }
       JsonLines.append(Path.of(args[3]), row);
-      equal += differences.isEmpty() ? 1 : 0;
-      differences.stream().limit(SHOWN).forEach(line -> System.out.println(query + ": " + line));
     }
     System.out.printf("%s: %d of %d equal%n", here.getFileName(), equal, queries.size());
     System.exit(equal == queries.size() ? 0 : 1);
-  }
-
-  private static List<String> differences(
-      final String query, final Path expectedFolder, final Path folder) throws IOException {
-    final Path expected = QueryAnswers.file(expectedFolder, query);
-    final Path here = QueryAnswers.file(folder, query);
-    if (!Files.exists(expected) || !Files.exists(here)) {
-      return List.of(Files.exists(here) ? "no answer was expected" : "no answer");
-    }
-    return Answer.read(here).differences(Answer.read(expected));
   }
 }

@@ -68,6 +68,9 @@ final class QueryTimes {
         } catch (final ExecutionException | TimeoutException e) {
           failed++;
           row.put("error", QueryRunner.reason(e));
+          if (spark.sparkContext().isStopped()) {
+            return failed; // Its time was up, which says nothing about the query.
+          }
         }
         JsonLines.append(out, row);
         if (set.forgetsBetweenQueries()) {
