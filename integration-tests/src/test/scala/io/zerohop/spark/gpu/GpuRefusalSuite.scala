@@ -15,8 +15,7 @@ class GpuRefusalSuite extends GpuSuite {
   for (mode <- Seq("CACHE_ONLY", "UCX")) {
     test(s"$mode with spark.authenticate") {
       refused(mode, authenticate,
-        "RAPIDS hands out no GPU batches while spark.authenticate is on; Zerohop authenticates" +
-          " executors in any case, so spark.authenticate=false would do if nothing else needs it")
+        "RAPIDS hands out no GPU batches while spark.authenticate is on")
     }
 
     test(s"$mode with the external shuffle service") {

@@ -103,8 +103,8 @@ public final class RapidsMode {
           + " spark.shuffle.service.enabled=false";
     }
     if (conf.getBoolean("spark.authenticate", false)) {
-      return "RAPIDS hands out no GPU batches while spark.authenticate is on; Zerohop authenticates"
-          + " executors in any case, so spark.authenticate=false would do if nothing else needs it";
+      // To turn it off is no remedy: it opens Spark's own ports, and what is proved here rests on it.
+      return "RAPIDS hands out no GPU batches while spark.authenticate is on";
     }
     if (!conf.get(CODEC, "none").equalsIgnoreCase("none")) {
       return "compressed GPU batches are not supported; set " + CODEC + "=none";

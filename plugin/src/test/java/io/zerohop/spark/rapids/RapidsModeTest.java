@@ -45,7 +45,7 @@ class RapidsModeTest {
   void obstaclesLeaveTheModeAloneAndNameTheRemedy() {
     final String[][] obstacles = {
       {"spark.shuffle.service.enabled", "true", "spark.shuffle.service.enabled=false"},
-      {"spark.authenticate", "true", "spark.authenticate=false"},
+      {"spark.authenticate", "true", "while spark.authenticate is on"},
       {"spark.rapids.shuffle.compression.codec", "lz4", "codec=none"},
       {"spark.rapids.shuffle.mode", "MULTITHREADED", "remove that setting"},
       {"spark.zerohop.rapids.enabled", "false", "spark.zerohop.rapids.enabled=true"},
@@ -60,6 +60,12 @@ class RapidsModeTest {
       assertThat(conf.get(RapidsMode.MODE, "unset")).isEqualTo(before);
       assertThat(conf.contains(RapidsMode.RESERVE)).isFalse();
     }
+  }
+
+  @Test
+  void nobodyIsToldToTurnAuthenticationOff() {
+    final SparkConf conf = conf().set("spark.authenticate", "true");
+    assertThat(RapidsMode.obstacle(conf, "", KNOWN)).doesNotContain("spark.authenticate=false");
   }
 
   @Test
