@@ -58,6 +58,9 @@
 #                CPU's alone), or report (what OUT has, once more)
 #   CONTENDERS   zerohop zerohop+tight multithreaded to check, zerohop multithreaded to time
 #   APPEND       1 to keep what is in OUT and add to it
+#   GENERATORS   processes that write the tables (one for each processor)
+#   CPU_APPS     applications by which the CPU is asked (4), CPU_CORES of each
+#   TIGHT        RAPIDS' share of the GPU's memory (0.06) and TIGHT_POOL (2800m) for +tight
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
