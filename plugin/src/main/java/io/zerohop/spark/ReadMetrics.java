@@ -4,6 +4,7 @@ import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.fetch.FetchListener;
 import java.util.List;
+import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**
@@ -14,6 +15,7 @@ import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 public final class ReadMetrics {
   private static final long NANOS_PER_MILLI = 1_000_000;
 
+  private final TaskContext task;
   private final PathAccumulators accumulators;
   private final ExecutorMetrics executor;
   private final BlockCount counted;
@@ -25,7 +27,11 @@ public final class ReadMetrics {
    * @param batches whether Spark counts what is read of one map output as one block
    */
   ReadMetrics(
-      final PathAccumulators accumulators, final ExecutorMetrics executor, final boolean batches) {
+      final TaskContext task,
+      final PathAccumulators accumulators,
+      final ExecutorMetrics executor,
+      final boolean batches) {
+    this.task = task;
     this.accumulators = accumulators;
     this.executor = executor;
     this.counted = new BlockCount(batches);
@@ -60,7 +66,7 @@ public final class ReadMetrics {
       reporter.incLocalBlocksFetched(sparks);
       reporter.incLocalBytesRead(bytes);
     }
-    accumulators.add(path, blocks.size(), bytes);
+    accumulators.add(task, path, bytes);
     executor.fetched(path, blocks.size(), bytes);
   }
 

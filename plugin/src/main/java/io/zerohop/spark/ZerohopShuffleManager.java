@@ -146,7 +146,8 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
     final boolean batches =
         canUseBatchFetch(startPartition, endPartition, context)
             && ours.dependency().serializer().supportsRelocationOfSerializedObjects();
-    final ReadMetrics pathMetrics = new ReadMetrics(ours.accumulators(), here.metrics(), batches);
+    final ReadMetrics pathMetrics =
+        new ReadMetrics(context, ours.accumulators(), here.metrics(), batches);
     if (ours.gpu()) {
       return new RapidsReader<>(
           ours.dependency(),

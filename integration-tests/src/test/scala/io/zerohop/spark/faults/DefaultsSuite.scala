@@ -1,7 +1,12 @@
 package io.zerohop.spark.faults
 
+import java.util.concurrent.ConcurrentLinkedQueue
+
+import scala.jdk.CollectionConverters._
+
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.Cluster
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.apache.spark.sql.functions.{count, sum}
 import org.apache.spark.zerohop.SparkInternals
 
@@ -37,6 +42,25 @@ class DefaultsSuite extends ClusterSuite {
       assert(bytes.bytes("staged") === 0)
       assert(bytes.bytes("local") + bytes.bytes("peer") > 0)
     }
+    forget()
+  }
+
+  test("tasks keep the driver no more of Zerohop's than the paths that their bytes took") {
+    assume(ManagerUnderTest.isZerohop, "sort shuffle counts no paths")
+    val kept = new ConcurrentLinkedQueue[(String, Set[String])]
+    val listener = new SparkListener {
+      override def onTaskEnd(end: SparkListenerTaskEnd): Unit =
+        kept.add((end.taskType, end.taskInfo.accumulables.flatMap(_.name).filter(_.startsWith("zerohop.")).toSet))
+    }
+    cluster.sc.addSparkListener(listener)
+    try cluster.counted("a shuffle whose tasks are looked at") {
+      assert(Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ()))((_, _) => ()) === Workload.expected)
+    } finally cluster.sc.removeSparkListener(listener)
+    val tasks = kept.asScala.toSeq
+    assert(tasks.filter(_._1 == "ShuffleMapTask").flatMap(_._2) === Nil)
+    val readers = tasks.filter(_._1 == "ResultTask").map(_._2)
+    assert(readers.size === Workload.Reducers)
+    assert(readers.forall(names => names.nonEmpty && names.subsetOf(Set("zerohop.local.bytes", "zerohop.peer.bytes"))))
     forget()
   }
 
