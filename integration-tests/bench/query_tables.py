@@ -23,13 +23,16 @@ def by_query(rows):
 def host(run, _):
     """Ratios of Zerohop's medians to sort shuffle's, the slowest first, and what they come to."""
     summary = run["summary"][0]
+    equal = f"{summary['equal']} of {summary['asked']} queries return sort shuffle's rows"
+    if summary["geometric_mean"] is None:
+        return f"{equal}. Nothing was timed in this run."
     timed = {query: cases for query, cases in by_query(run["rows"]).items()
              if all("seconds" in cases.get(case, {}) for case in ("zerohop", "sort"))}
     ratio = {query: cases["zerohop"]["seconds"] / cases["sort"]["seconds"] for query, cases in timed.items()}
     order = sorted(ratio, key=ratio.get, reverse=True)
     ends = order if len(order) <= 20 else order[:10] + order[-10:]
     body = [[query, seconds(timed[query]["zerohop"]), seconds(timed[query]["sort"]), f"{ratio[query]:.2f}"] for query in ends]
-    text = (f"{summary['equal']} of {summary['asked']} queries return sort shuffle's rows. Geometric mean of the ratios of "
+    text = (f"{equal}. Geometric mean of the ratios of "
             f"{summary['queries']} queries: **{summary['geometric_mean']:.3f}**; {summary['faster']} are faster, "
             f"{summary['faster_by_5_percent']} by more than 5 %, and {summary['slower_by_5_percent']} slower by more than 5 %. "
             "The ten with the largest ratios and the ten with the smallest:\n\n")

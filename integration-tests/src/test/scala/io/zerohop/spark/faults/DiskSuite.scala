@@ -2,8 +2,10 @@ package io.zerohop.spark.faults
 
 import java.nio.file.{Files, Path, Paths}
 
+import scala.concurrent.duration._
+
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Bounded, Cluster}
 import org.apache.commons.io.FileUtils
 import org.apache.spark.SparkException
 import org.apache.spark.zerohop.SparkInternals
@@ -17,7 +19,12 @@ class DiskSuite extends AnyFunSuite with BeforeAndAfterEach {
 
   override protected def beforeEach(): Unit = folder = Files.createTempDirectory("zerohop-disks")
 
-  override protected def afterEach(): Unit = FileUtils.deleteDirectory(folder.toFile)
+  // An executor that still ends deletes its directories at the same time.
+  override protected def afterEach(): Unit =
+    Bounded.until(s"deletion of $folder", 20.seconds) {
+      FileUtils.deleteQuietly(folder.toFile)
+      !Files.exists(folder)
+    }
 
   test("one is broken: map outputs go to another") {
     inCluster(Nothing) { cluster =>
