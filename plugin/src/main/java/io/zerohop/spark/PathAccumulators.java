@@ -20,10 +20,11 @@ import org.apache.spark.util.LongAccumulator;
  * of it; they travel in the shuffle's handle, so that tasks have them without any further message.
  * Updates of failed tasks do not count, as with Spark's own metrics.
  *
- * <p>Spark attaches to a task every accumulator that comes with its closure, used or not, and the
- * driver keeps them for each of the last 100,000 tasks ({@code spark.ui.retainedTasks}), with the
- * UI off as well. So they travel as bytes, and a task makes only those that it has something to add
- * to: two as a rule, and none if it reads no shuffle. Thread safe.
+ * <p>Spark attaches to a task every accumulator that comes with its closure and sends its value
+ * back, used or not; the driver keeps those that changed for each of the last 100,000 tasks ({@code
+ * spark.ui.retainedTasks}). So they travel as bytes, and a task makes only those that it has
+ * something to add to: one or two for a shuffle that it reads, and none for one that it writes.
+ * Thread safe.
  */
 final class PathAccumulators implements Serializable {
   private static final long serialVersionUID = 2L;

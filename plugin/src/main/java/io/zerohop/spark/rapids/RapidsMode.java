@@ -103,8 +103,7 @@ public final class RapidsMode {
           + " spark.shuffle.service.enabled=false";
     }
     if (conf.getBoolean("spark.authenticate", false)) {
-      // To turn it off is no remedy: it opens Spark's own ports, and what is proved here rests on
-      // it.
+      // No remedy is named: without it Spark's own ports are open, and our secret travels by them.
       return "RAPIDS hands out no GPU batches while spark.authenticate is on";
     }
     if (!conf.get(CODEC, "none").equalsIgnoreCase("none")) {
