@@ -15,6 +15,7 @@ import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
+import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -118,6 +119,15 @@ public final class MapOutputWriter implements AutoCloseable {
 
   /** Packs a source into a region of its own; null if it is empty. */
   private BatchImage place(final PackSource source) {
+    try {
+      return measureAndPack(source);
+    } finally {
+      // Its memory may be freed with it, and the copies know nothing but addresses.
+      Reference.reachabilityFence(source);
+    }
+  }
+
+  private BatchImage measureAndPack(final PackSource source) {
     checkOpen();
     if (source.partitions() != partitions) {
       throw new IllegalArgumentException(

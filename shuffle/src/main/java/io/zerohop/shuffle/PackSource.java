@@ -2,7 +2,8 @@ package io.zerohop.shuffle;
 
 /**
  * What a map task has collected so far, partition by partition, in memory of its own. It is walked
- * more than once while it is packed and must give the same chunks each time.
+ * more than once while it is packed and must give the same chunks each time. It may own the memory
+ * of its chunks: whoever packs it keeps it reachable until their bytes were copied.
  */
 public interface PackSource {
 

@@ -2,6 +2,7 @@ package io.zerohop.device.host;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.posix.Memory;
+import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.agrona.BufferUtil;
@@ -77,7 +78,9 @@ final class HostCopyBatch implements CopyBatch {
   /** Makes the copies, in order, on the calling thread. */
   void run() {
     if (size > 0) {
-      Memory.copy(BufferUtil.address(entries), size);
+      final ByteBuffer list = entries;
+      Memory.copy(BufferUtil.address(list), size);
+      Reference.reachabilityFence(list); // Native code has its address, which keeps nothing.
     }
   }
 }
