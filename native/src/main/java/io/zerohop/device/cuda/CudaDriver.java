@@ -2,14 +2,9 @@ package io.zerohop.device.cuda;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
-import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.NativeLibrary;
-import java.io.IOException;
-import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.List;
+import jcuda.LibUtils;
 import jcuda.driver.CUdevice;
 import jcuda.driver.JCudaDriver;
 
@@ -88,27 +83,15 @@ public final class CudaDriver {
           + " memory";
     }
     try {
-      loadBinding();
-    } catch (final IOException | LinkageError e) {
+      LibUtils.loadDriver();
+      JCudaDriver.setExceptionsEnabled(false);
+    } catch (final NoSuchMethodError e) {
+      return "another JCuda is on the class path before Zerohop's, and would load its library from"
+          + " where any user may write; take its jar away";
+    } catch (final LinkageError e) {
       return "the JCuda library does not load (" + e.getMessage() + ")";
     }
     return initialise();
-  }
-
-  /**
-   * JCuda unpacks its library to one fixed file of the temporary folder. Executors that start
-   * together would load it half written, so they take turns.
-   */
-  private static void loadBinding() throws IOException {
-    final Path lock =
-        Path.of(
-            System.getProperty("java.io.tmpdir"), "zerohop-jcuda-" + Descriptor.userId() + ".lock");
-    try (FileChannel channel =
-            FileChannel.open(lock, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-        FileLock held = channel.lock()) {
-      assert held.isValid();
-      JCudaDriver.setExceptionsEnabled(false);
-    }
   }
 
   private static String initialise() {

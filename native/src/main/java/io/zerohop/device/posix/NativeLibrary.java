@@ -2,11 +2,6 @@ package io.zerohop.device.posix;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
-import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.Locale;
 
 /**
@@ -38,43 +33,13 @@ public final class NativeLibrary {
   }
 
   private static void load() {
-    Path copy = null;
-    try (InputStream library = NativeLibrary.class.getResourceAsStream(RESOURCE)) {
-      if (library == null) {
-        throw unavailable(
-            "this jar has no native library for this system ("
-                + RESOURCE
-                + "); build it on one like this, or set spark.zerohop.enabled=false",
-            null);
-      }
-      copy = Files.createTempFile("libzerohop-", ".so");
-      Files.copy(library, copy, StandardCopyOption.REPLACE_EXISTING);
-      System.load(copy.toString());
-    } catch (final IOException | UnsatisfiedLinkError e) {
-      throw unavailable(
-          "cannot load the native library from "
-              + System.getProperty("java.io.tmpdir")
-              + " ("
-              + e.getMessage()
-              + "); point -Djava.io.tmpdir at a folder that is writable and not mounted noexec",
-          e);
-    } finally {
-      unlink(copy);
+    if (NativeLibrary.class.getResource(RESOURCE) == null) {
+      throw new ZerohopException(
+          Category.FALLBACK,
+          "zerohop: this jar has no native library for this system ("
+              + RESOURCE
+              + "); build it on one like this, or set spark.zerohop.enabled=false");
     }
-  }
-
-  /** The mapping outlives the file, so nothing is left behind even by a killed process. */
-  private static void unlink(final Path copy) {
-    if (copy != null) {
-      try {
-        Files.deleteIfExists(copy);
-      } catch (final IOException e) {
-        copy.toFile().deleteOnExit();
-      }
-    }
-  }
-
-  private static ZerohopException unavailable(final String reason, final Throwable cause) {
-    return new ZerohopException(Category.FALLBACK, "zerohop: " + reason, cause);
+    JarLibrary.load(RESOURCE);
   }
 }

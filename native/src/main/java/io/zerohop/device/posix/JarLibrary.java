@@ -1,0 +1,76 @@
+package io.zerohop.device.posix;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+
+/**
+ * A native library that the jar carries. It is unpacked to a folder that this very call makes and
+ * nobody but its user may enter: a file at a known place of the temporary folder could be
+ * anybody's. The folder is gone when the call returns, since the mapping outlives the file.
+ *
+ * <p>No other process is waited for, and an interrupt changes nothing. Thread safe; who loads a
+ * library twice has it twice.
+ */
+public final class JarLibrary {
+  private JarLibrary() {}
+
+  /**
+   * Loads a library for the classes of this class loader.
+   *
+   * @param resource its absolute name in the jar
+   * @throws ZerohopException (FALLBACK) when the jar does not have it or it cannot load
+   */
+  public static void load(final String resource) {
+    try (InputStream library = JarLibrary.class.getResourceAsStream(resource)) {
+      if (library == null) {
+        throw new ZerohopException(Category.FALLBACK, "zerohop: this jar has no " + resource);
+      }
+      load(library, resource.substring(resource.lastIndexOf('/') + 1));
+    } catch (final IOException | UnsatisfiedLinkError e) {
+      throw new ZerohopException(
+          Category.FALLBACK,
+          "zerohop: cannot load the native library "
+              + resource
+              + " from "
+              + System.getProperty("java.io.tmpdir")
+              + " ("
+              + e
+              + "); if that folder is mounted noexec or not writable, point -Djava.io.tmpdir at"
+              + " another",
+          e);
+    }
+  }
+
+  private static void load(final InputStream library, final String name) throws IOException {
+    final Path folder =
+        Files.createTempDirectory(
+            "zerohop-lib-",
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    final Path copy = folder.resolve(name);
+    try {
+      // Not a channel, which an interrupt would close.
+      try (OutputStream out = new FileOutputStream(copy.toFile())) {
+        library.transferTo(out);
+      }
+      System.load(copy.toString());
+    } finally {
+      delete(copy);
+      delete(folder);
+    }
+  }
+
+  private static void delete(final Path path) {
+    try {
+      Files.deleteIfExists(path);
+    } catch (final IOException e) {
+      path.toFile().deleteOnExit();
+    }
+  }
+}
