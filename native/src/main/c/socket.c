@@ -148,10 +148,14 @@ ZH_JNI(jint, Sockets, send)
   return (jint)sent;
 }
 
-/* Takes what came with a message: one descriptor, -1 for none, -2 (and all closed) for more. */
+/*
+ * Takes what came with a message: one descriptor, -1 for none, -2 (and all closed) for more, -3 if
+ * one came that the kernel could not give to this process, since it has as many as it may.
+ */
 static int take_descriptor(struct msghdr *message) {
   int taken = -1;
-  int extra = (message->msg_flags & MSG_CTRUNC) != 0;
+  int extra = 0;
+  int cut = (message->msg_flags & MSG_CTRUNC) != 0;
   for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
        header = CMSG_NXTHDR(message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
@@ -169,13 +173,13 @@ static int take_descriptor(struct msghdr *message) {
       }
     }
   }
-  if (extra) {
+  if (extra || (cut && taken >= 0)) {
     if (taken >= 0) {
       (void)close(taken);
     }
     return -2;
   }
-  return taken;
+  return cut ? -3 : taken;
 }
 
 /*

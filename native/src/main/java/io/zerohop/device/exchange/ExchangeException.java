@@ -21,7 +21,9 @@ public final class ExchangeException extends ZerohopException {
     /** The peer does not speak the protocol, or not this version of it. */
     PROTOCOL(Category.FALLBACK),
     /** The connection ended. */
-    CLOSED(Category.FALLBACK);
+    CLOSED(Category.FALLBACK),
+    /** The peer could not hand this segment over, or it could not be taken; the link is well. */
+    UNAVAILABLE(Category.FALLBACK);
 
     private final Category category;
 

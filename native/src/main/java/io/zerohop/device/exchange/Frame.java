@@ -21,12 +21,13 @@ import java.nio.charset.StandardCharsets;
  *             a POSIX_FD travels with the first byte of the frame
  *  GONE       segment id (8)
  *  REFUSED    reason (1)
+ *  WITHHELD   segment id (8)
  * </pre>
  */
 record Frame(Type type, byte[] payload) {
   static final int HEADER_BYTES = 8;
   static final short MAGIC = 0x5A48;
-  static final byte VERSION = 1;
+  static final byte VERSION = 2;
   static final int NONCE_BYTES = 32;
   static final int PROOF_BYTES = 32;
   static final int OPAQUE_BYTES = 64;
@@ -46,7 +47,8 @@ record Frame(Type type, byte[] payload) {
     FETCH(5, 8, 8),
     SEGMENT(6, SEGMENT_FIXED_BYTES, SEGMENT_FIXED_BYTES + OPAQUE_BYTES),
     GONE(7, 8, 8),
-    REFUSED(8, 1, 1);
+    REFUSED(8, 1, 1),
+    WITHHELD(9, 8, 8);
 
     private static final Type[] VALUES = values();
 

@@ -11,7 +11,7 @@ import io.zerohop.device.posix.Sockets;
  * until they are taken, not the socket. Used by one thread at a time.
  */
 final class FrameChannel {
-  private static final int NONE = -1;
+  private static final int NONE = Sockets.NO_DESCRIPTOR;
 
   private final int fd;
   private final String peer;
@@ -68,7 +68,7 @@ final class FrameChannel {
   Frame receive(final Frame.Type type, final Deadline deadline) {
     final Frame frame = receive(deadline);
     final int unexpected = takeDescriptor();
-    if (unexpected != NONE) {
+    if (unexpected >= 0) {
       Descriptor.close(unexpected);
     }
     if (frame.type() != type || unexpected != NONE) {
@@ -105,7 +105,7 @@ final class FrameChannel {
     } finally {
       if (!done) {
         final int unused = takeDescriptor();
-        if (unused != NONE) {
+        if (unused >= 0) {
           Descriptor.close(unused);
         }
       }
@@ -136,7 +136,7 @@ final class FrameChannel {
     if (passed == NONE) {
       return;
     }
-    if (passed >= 0 && descriptor == NONE) {
+    if (passed != Sockets.SEVERAL_DESCRIPTORS && descriptor == NONE) {
       descriptor = passed;
       return;
     }
@@ -146,7 +146,10 @@ final class FrameChannel {
     throw new ExchangeException(Reason.PROTOCOL, peer + " sent several descriptors at once");
   }
 
-  /** The descriptor that came with what was received, now the caller's; -1 when there is none. */
+  /**
+   * The descriptor that came with what was received, now the caller's; {@link
+   * Sockets#NO_DESCRIPTOR} when there is none, {@link Sockets#LOST_DESCRIPTOR} when it was dropped.
+   */
   int takeDescriptor() {
     final int taken = descriptor;
     descriptor = NONE;

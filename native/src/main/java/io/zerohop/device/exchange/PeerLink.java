@@ -187,7 +187,8 @@ public final class PeerLink implements AutoCloseable {
    *
    * @param limit longest time; when it passes before the answer came, the link is closed
    * @return null when the peer has no such segment any more
-   * @throws ExchangeException (TIMEOUT, CLOSED, PROTOCOL)
+   * @throws ExchangeException (UNAVAILABLE) if this segment cannot be handed over now, while the
+   *     link stays as it is; (TIMEOUT, CLOSED, PROTOCOL) if the link has ended
    */
   public SegmentHandle fetch(final long segmentId, final Duration limit) {
     final Deadline deadline = Deadline.in(limit);
@@ -198,9 +199,9 @@ public final class PeerLink implements AutoCloseable {
       }
       boolean done = false;
       try {
-        final SegmentHandle handle = exchange(segmentId, deadline);
+        final Answer answer = exchange(segmentId, deadline);
         done = true;
-        return handle;
+        return answer.handleOrThrow();
       } finally {
         if (!done) {
           close(); // An answer that comes late would be taken for that to the next question.
@@ -225,13 +226,32 @@ public final class PeerLink implements AutoCloseable {
     }
   }
 
-  private SegmentHandle exchange(final long segmentId, final Deadline deadline) {
+  /**
+   * An answer that the protocol allows.
+   *
+   * @param handle null if the segment is gone, or was not handed over
+   * @param why it was not handed over; null if that is not the case
+   */
+  private record Answer(SegmentHandle handle, String why) {
+    SegmentHandle handleOrThrow() {
+      if (why != null) {
+        throw new ExchangeException(Reason.UNAVAILABLE, why);
+      }
+      return handle;
+    }
+  }
+
+  private Answer exchange(final long segmentId, final Deadline deadline) {
     channel.send(Frame.ofId(Frame.Type.FETCH, segmentId), deadline);
     final Frame answer = channel.receive(deadline);
     int fd = channel.takeDescriptor();
     try {
       if (answer.type() == Frame.Type.GONE && answer.asId() == segmentId && fd < 0) {
-        return null;
+        return new Answer(null, null);
+      }
+      if (answer.type() == Frame.Type.WITHHELD && answer.asId() == segmentId && fd < 0) {
+        return new Answer(
+            null, "peer " + peerName + " cannot hand segment " + segmentId + " out; see its log");
       }
       if (answer.type() == Frame.Type.SEGMENT) {
         final Frame.SegmentInfo segment = answer.asSegment();
@@ -239,10 +259,20 @@ public final class PeerLink implements AutoCloseable {
         if (segment.id() == segmentId && byFd && fd >= 0) {
           final SegmentHandle handle = new FdHandle(fd, segment.bytes());
           fd = -1;
-          return handle;
+          return new Answer(handle, null);
+        }
+        if (segment.id() == segmentId && byFd && fd == Sockets.LOST_DESCRIPTOR) {
+          return new Answer(
+              null,
+              "the descriptor of segment "
+                  + segmentId
+                  + " of peer "
+                  + peerName
+                  + " was lost: this process has as many open as it may; raise 'ulimit -n'");
         }
         if (segment.id() == segmentId && !byFd && fd < 0) {
-          return new OpaqueHandle(segment.kind(), segment.bytes(), segment.opaque());
+          return new Answer(
+              new OpaqueHandle(segment.kind(), segment.bytes(), segment.opaque()), null);
         }
       }
       throw new ExchangeException(

@@ -2,16 +2,19 @@ package io.zerohop.device.exchange;
 
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One connection as its server sees it, without the socket: bytes in, replies out. Used by one
  * thread.
  *
  * <pre>
- *   HELLO -> CHALLENGE      ANSWER -> WELCOME      FETCH -> SEGMENT | GONE, any number of times
+ *   HELLO -> CHALLENGE      ANSWER -> WELCOME      FETCH -> SEGMENT | GONE | WITHHELD, any number of times
  * </pre>
  */
 final class ServerSession {
+  private static final Logger LOG = LoggerFactory.getLogger(ServerSession.class);
 
   /** A frame to send. Whoever takes it closes the handle, if there is one, once it was sent. */
   record Reply(byte[] bytes, SegmentHandle handle) {}
@@ -34,6 +37,7 @@ final class ServerSession {
   private Frame.Hello hello;
   private byte[] serverNonce;
   private PeerInfo peer;
+  private boolean hasWithheld;
 
   ServerSession(
       final Proofs proofs,
@@ -126,16 +130,27 @@ final class ServerSession {
     return new Reply(Frame.welcome(proof, greeting).encode(), null);
   }
 
+  /**
+   * What cannot be exported now, as when this process is out of descriptors, is refused alone: the
+   * end of the connection would end every lease of the peer.
+   */
   private Reply export(final long segmentId) {
-    final SegmentHandle handle = directory.export(segmentId);
-    if (handle == null) {
-      return new Reply(Frame.ofId(Frame.Type.GONE, segmentId).encode(), null);
-    }
+    SegmentHandle handle = null;
     try {
+      handle = directory.export(segmentId);
+      if (handle == null) {
+        return new Reply(Frame.ofId(Frame.Type.GONE, segmentId).encode(), null);
+      }
       return new Reply(Frame.segment(segmentId, handle).encode(), handle);
     } catch (final RuntimeException e) {
-      handle.close();
-      throw e;
+      if (handle != null) {
+        handle.close();
+      }
+      if (!hasWithheld) {
+        hasWithheld = true;
+        LOG.warn("{} withholds segments from {} (logged once for each)", serverName, this, e);
+      }
+      return new Reply(Frame.ofId(Frame.Type.WITHHELD, segmentId).encode(), null);
     }
   }
 

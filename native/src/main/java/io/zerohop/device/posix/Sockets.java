@@ -14,6 +14,18 @@ public final class Sockets {
   /** Poll event: the peer is gone. Told unasked once both directions ended. */
   public static final int GONE = 4;
 
+  /** Received instead of a descriptor: none came. */
+  public static final int NO_DESCRIPTOR = -1;
+
+  /** Received instead of a descriptor: several came, and all were closed. */
+  public static final int SEVERAL_DESCRIPTORS = -2;
+
+  /**
+   * Received instead of a descriptor: one came and was dropped, since this process has as many open
+   * as it may ({@code ulimit -n}).
+   */
+  public static final int LOST_DESCRIPTOR = -3;
+
   /** Longest path of a socket in bytes ({@code sun_path} less its final zero). */
   public static final int MAX_PATH_BYTES = 107;
 
@@ -51,8 +63,9 @@ public final class Sockets {
   /**
    * Receives what is there now.
    *
-   * @param descriptor one word that receives a passed descriptor, which the caller then owns; -1 if
-   *     there was none; -2 if there were several, all of which are closed. Null refuses them all
+   * @param descriptor one word that receives a passed descriptor, which the caller then owns, or
+   *     {@link #NO_DESCRIPTOR}, {@link #SEVERAL_DESCRIPTORS} or {@link #LOST_DESCRIPTOR}. Null
+   *     refuses them all
    * @return bytes received; 0 at the end of the stream; -1 when nothing is there
    */
   public static native int receive(int fd, byte[] data, int offset, int count, int[] descriptor);

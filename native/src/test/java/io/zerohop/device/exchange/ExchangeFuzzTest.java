@@ -2,6 +2,7 @@ package io.zerohop.device.exchange;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Fuzz;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -9,6 +10,7 @@ import io.zerohop.device.posix.FdHandle;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.NativeLibrary;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Random;
@@ -18,11 +20,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Garbage, truncated and mutated frames: refused, nothing else. 165,000 cases, the same each time.
+ * Garbage, truncated and mutated frames: refused, nothing else. The cases are the same each time.
  */
 final class ExchangeFuzzTest {
-  private static final int SESSION_CASES = 110_000;
-  private static final int DECODER_CASES = 50_000;
+  private static final int SESSION_CASES = Fuzz.cases(110_000);
+  private static final int DECODER_CASES = Fuzz.cases(50_000);
+  private static final long SESSION_SEED = 20_261_120L;
+  private static final long DECODER_SEED = 7;
   private static final int SOCKET_CASES = 5_000;
   private static final Proofs PROOFS = new Proofs(SegmentTable.SECRET);
 
@@ -32,8 +36,8 @@ final class ExchangeFuzzTest {
   }
 
   @Test
-  void noBytesMakeASessionDoMoreThanRefuse() {
-    final Random random = new Random(20261120);
+  void noBytesMakeASessionDoMoreThanRefuse() throws IOException {
+    final Random random = new Random(SESSION_SEED);
     final FrameMutator mutator = new FrameMutator(random);
     final AtomicInteger openHandles = new AtomicInteger();
     int refused = 0;
@@ -50,6 +54,7 @@ final class ExchangeFuzzTest {
       assertThat(openHandles.get()).as("case %d", i).isZero();
     }
     assertThat(refused).isBetween(SESSION_CASES / 2, SESSION_CASES);
+    Fuzz.report("frames to an owner", SESSION_CASES, refused, SESSION_SEED);
   }
 
   /** Brings the session to a state, and makes bytes that do not belong there. */
@@ -109,9 +114,10 @@ final class ExchangeFuzzTest {
   }
 
   @Test
-  void noFrameOfAServerMakesAClientDoMoreThanRefuse() {
-    final Random random = new Random(7);
+  void noFrameOfAServerMakesAClientDoMoreThanRefuse() throws IOException {
+    final Random random = new Random(DECODER_SEED);
     final FrameMutator mutator = new FrameMutator(random);
+    int refused = 0;
     for (int i = 0; i < DECODER_CASES; i++) {
       final FrameDecoder decoder = new FrameDecoder();
       final byte[] bytes = mutator.mutate(mutator.anyFrame().encode());
@@ -123,8 +129,10 @@ final class ExchangeFuzzTest {
         assertThat(decoder.room()).isPositive();
       } catch (final ExchangeException e) {
         assertThat(e.reason()).isEqualTo(Reason.PROTOCOL);
+        refused++;
       }
     }
+    Fuzz.report("frames to a reader", DECODER_CASES, refused, DECODER_SEED);
   }
 
   private static void read(final Frame frame) {

@@ -33,6 +33,8 @@ final class FrameMutator {
             new OpaqueHandle(SegmentHandle.Kind.FABRIC, 1L << random.nextInt(40), bytes(64)));
       case GONE:
         return Frame.ofId(Frame.Type.GONE, random.nextLong());
+      case WITHHELD:
+        return Frame.ofId(Frame.Type.WITHHELD, random.nextLong());
       default:
         return Frame.refused(ExchangeException.Reason.BUSY);
     }

@@ -3,6 +3,7 @@ package io.zerohop.device.exchange;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.device.ChildJvm;
 import io.zerohop.device.Device;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.Segment;
@@ -12,6 +13,7 @@ import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.FdHandle;
 import io.zerohop.device.posix.Memory;
+import io.zerohop.device.posix.PosixException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -300,19 +302,90 @@ final class SegmentServerTest {
   }
 
   @Test
-  void aDirectoryThatFailsEndsOneConnectionOnly() {
+  void aSegmentThatCannotBeExportedIsWithheldAndTheLinkStays() {
+    for (final RuntimeException failure :
+        List.of(
+            new IllegalStateException("on purpose"),
+            new PosixException("fcntl(F_DUPFD_CLOEXEC)", PosixException.EMFILE, "on purpose"))) {
+      table.add(
+          1,
+          () -> {
+            throw failure;
+          });
+      try (Segment segment = device.allocate(1);
+          PeerLink link = link()) {
+        table.add(3, segment);
+        for (int i = 0; i < 3; i++) {
+          assertReason(Reason.UNAVAILABLE, () -> link.fetch(1, LIMIT));
+        }
+        assertThat(link.alive()).isTrue();
+        link.fetch(3, LIMIT).close();
+        table.add(1, segment);
+        link.fetch(1, LIMIT).close();
+        assertThat(table.disconnected.get()).isLessThan(table.connected.get());
+      }
+    }
+  }
+
+  @Test
+  void aPeerWithoutRoomForADescriptorKeepsItsLink() throws Exception {
     table.add(
         1,
         () -> {
           throw new IllegalStateException("on purpose");
         });
-    try (PeerLink other = link()) {
-      try (PeerLink link = link()) {
-        assertReason(Reason.CLOSED, () -> link.fetch(1, LIMIT));
-        assertThat(link.alive()).isFalse();
-        assertReason(Reason.CLOSED, () -> link.fetch(2, LIMIT));
-      }
-      assertThat(other.fetch(2, LIMIT)).isNull();
+    try (Segment segment = device.allocate(1);
+        ChildJvm child =
+            ChildJvm.start(
+                List.of("sh", "-c", "ulimit -n 256; exec \"$@\"", "sh"),
+                FullTablePeer.class,
+                server.socket().toString(),
+                "1",
+                "3")) {
+      table.add(3, segment);
+      assertThat(child.line()).isEqualTo("UNAVAILABLE fetched");
+      assertThat(child.line()).isEqualTo("UNAVAILABLE UNAVAILABLE true");
+      assertThat(child.line()).isEqualTo("fetched");
+      assertThat(child.exitCode()).isZero();
+    }
+  }
+
+  /** A handle that cannot be written down is closed, and refused like one that cannot be made. */
+  @Test
+  void aHandleThatCannotBeSentIsWithheldToo() {
+    final AtomicInteger closed = new AtomicInteger();
+    table.add(1, () -> new BadHandle(closed));
+    try (PeerLink link = link()) {
+      assertReason(Reason.UNAVAILABLE, () -> link.fetch(1, LIMIT));
+      assertThat(closed).hasValue(1);
+      assertThat(link.fetch(2, LIMIT)).isNull();
+    }
+  }
+
+  private record BadHandle(AtomicInteger closed) implements SegmentHandle {
+    @Override
+    public Kind kind() {
+      return Kind.FABRIC;
+    }
+
+    @Override
+    public long bytes() {
+      return 1;
+    }
+
+    @Override
+    public int fd() {
+      throw new IllegalStateException("no descriptor");
+    }
+
+    @Override
+    public byte[] opaque() {
+      throw new IllegalStateException("on purpose");
+    }
+
+    @Override
+    public void close() {
+      closed.incrementAndGet();
     }
   }
 

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.catalog.Crc32c;
@@ -87,7 +88,12 @@ final class InPlaceWindow implements AutoCloseable {
     ShuffleView shuffle = null;
     Block before = null;
     boolean found = false;
+    Integer unavailable = null;
     for (final Block block : wanted) {
+      if (unavailable != null && unavailable == block.shuffleId()) {
+        notHeld.add(block);
+        continue;
+      }
       try {
         if (before == null || before.shuffleId() != block.shuffleId()) {
           shuffle = memory.catalog().shuffle(block.shuffleId());
@@ -113,9 +119,19 @@ final class InPlaceWindow implements AutoCloseable {
       } catch (final BlockFetchException e) {
         throw e;
       } catch (final ZerohopException e) {
-        throw failed(block, e.getMessage(), e);
+        if (!isUnavailable(e)) {
+          throw failed(block, e.getMessage(), e);
+        }
+        unavailable = block.shuffleId(); // Its catalog cannot be mapped now: others can read it.
+        notHeld.add(block);
       }
     }
+  }
+
+  /** The owner is well, but a segment of it cannot be had now. */
+  private static boolean isUnavailable(final ZerohopException e) {
+    return e instanceof ExchangeException exchange
+        && exchange.reason() == ExchangeException.Reason.UNAVAILABLE;
   }
 
   /** Reserves memory for all blocks on the GPU or for none, and brings them there in one go. */
@@ -195,7 +211,7 @@ final class InPlaceWindow implements AutoCloseable {
 
   /**
    * Blocks that cannot be read in place: the owner's catalog does not list them, so they may be in
-   * files, or they lie in memory that cannot be mapped here.
+   * files, or they, or the catalog, lie in memory that cannot be mapped here.
    */
   List<Block> notHeld() {
     return notHeld;

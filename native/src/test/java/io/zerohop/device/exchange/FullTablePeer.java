@@ -1,0 +1,45 @@
+package io.zerohop.device.exchange;
+
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.PosixException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/** A process that has as many descriptors as it may when a segment comes. */
+public final class FullTablePeer {
+  private static final Duration LIMIT = Duration.ofSeconds(60);
+
+  private FullTablePeer() {}
+
+  /** Arguments: a socket, and ids of a segment that is withheld and of one that is not. */
+  public static void main(final String[] arguments) {
+    final long withheld = Long.parseLong(arguments[1]);
+    final long segment = Long.parseLong(arguments[2]);
+    try (PeerLink link =
+        PeerLink.connect(Path.of(arguments[0]), "full", "server", SegmentTable.SECRET, LIMIT)) {
+      // Classes are loaded by descriptors, so all that is needed later is used before.
+      System.out.println(fetch(link, withheld) + " " + fetch(link, segment));
+      final Deque<Integer> taken = new ArrayDeque<>();
+      try {
+        while (true) {
+          taken.add(Descriptor.duplicate(0));
+        }
+      } catch (final PosixException full) {
+        System.out.println(fetch(link, segment) + " " + fetch(link, segment) + " " + link.alive());
+      }
+      taken.forEach(Descriptor::close);
+      System.out.println(fetch(link, segment));
+    }
+  }
+
+  private static String fetch(final PeerLink link, final long segment) {
+    try {
+      link.fetch(segment, LIMIT).close();
+      return "fetched";
+    } catch (final ExchangeException e) {
+      return e.reason().name();
+    }
+  }
+}
