@@ -436,7 +436,7 @@ public final class ShuffleNode implements AutoCloseable {
   void serverFailed(final Throwable cause) {
     notServing = true;
     tiers.all().forEach(Pool::freezeForFiles);
-    root.markFrozen();
+    root.lanes().freeze();
     LOG.error(
         "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
             + " holds stays as it is, peers get it staged, and map outputs go to files from now"
@@ -517,7 +517,7 @@ public final class ShuffleNode implements AutoCloseable {
     spiller.close();
     // First of all no byte may change any more: peers may go on reading what they have mapped.
     tiers.all().forEach(Pool::freeze);
-    root.markFrozen();
+    root.lanes().freeze();
     notServing = true;
     local.close();
     server.close();

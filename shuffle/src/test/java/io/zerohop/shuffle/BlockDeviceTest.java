@@ -11,6 +11,7 @@ import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.FakeStaging;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.util.List;
@@ -72,6 +73,39 @@ class BlockDeviceTest {
       assertThat(counts).isEqualTo(Map.of(by.getValue(), source.blocks().size()));
       assertThat(by.getKey().stats().landingBytes()).isZero();
     }
+  }
+
+  @Test
+  void aSegmentThatCannotBeExportedIsStagedAndNothingElseIsLost() {
+    final BlockSource source = write(1);
+    try (MapOutputWriter writer = owner.newMapOutput(2, 0, PARTITIONS, Tier.HOST)) {
+      writer.append(TestBlocks.batch(2, 0, 0, PARTITIONS, MOST));
+      writer.commit();
+    }
+    final BlockSource onHost =
+        TestBlocks.source("owner", owner.location(), 2, 0, 1, 1, PARTITIONS, MOST);
+    ownersDevice.refuseExports(true);
+    try (BlockFetcher open =
+        reader.fetch(List.of(onHost), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+      assertThat(open.next()).isTrue();
+      final FakeStaging staging = new FakeStaging(2, MOST);
+      for (int i = 0; i < 2; i++) {
+        assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
+            .isEqualTo(Map.of(Path.STAGED, source.blocks().size()));
+      }
+      staging.assertAllReleased();
+      assertThat(owner.stats().connectedPeers()).isEqualTo(1);
+      ownersDevice.refuseExports(false);
+      TestNodes.eventually(
+          "it is asked for again",
+          () -> TestNodes.fetchAndCheck(reader, staging, 2, MOST, source).containsKey(Path.PEER));
+      do {
+        final Block block = open.block().block();
+        assertThat(TestNodes.read(open.block()))
+            .isEqualTo(TestBlocks.block(2, 0, 1, block.partition(), MOST));
+      } while (open.next());
+    }
+    owner.unregisterShuffle(2);
   }
 
   @Test

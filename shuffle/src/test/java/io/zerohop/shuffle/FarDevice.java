@@ -35,6 +35,7 @@ public final class FarDevice implements Device {
 
   private final AtomicInteger pins = new AtomicInteger();
   private volatile boolean refusesPins;
+  private volatile boolean refusesExports;
   private volatile String failing = "";
   private volatile Failure failure = Failure.NONE;
   private volatile boolean interruptNext;
@@ -56,12 +57,12 @@ public final class FarDevice implements Device {
 
   @Override
   public Segment allocate(final long bytes) {
-    return new FarSegment(near.allocate(bytes));
+    return new FarSegment(near.allocate(bytes), this);
   }
 
   @Override
   public Segment map(final SegmentHandle handle, final String owner) {
-    return new FarSegment(near.map(handle, owner));
+    return new FarSegment(near.map(handle, owner), this);
   }
 
   @Override
@@ -120,6 +121,11 @@ public final class FarDevice implements Device {
   /** Refuses to pin from now on. */
   void refusePins() {
     refusesPins = true;
+  }
+
+  /** Whether it refuses to export segments from now on. */
+  void refuseExports(final boolean refuse) {
+    refusesExports = refuse;
   }
 
   /** Ranges of others' memory that it reaches now. */
@@ -200,7 +206,7 @@ public final class FarDevice implements Device {
     throw new AssertionError("the device cannot reach " + Long.toHexString(address));
   }
 
-  private record FarSegment(Segment segment) implements Segment {
+  private record FarSegment(Segment segment, FarDevice device) implements Segment {
     @Override
     public long address() {
       return FAR + segment.address();
@@ -218,6 +224,9 @@ public final class FarDevice implements Device {
 
     @Override
     public SegmentHandle export() {
+      if (device.refusesExports) {
+        throw new ZerohopException(ZerohopException.Category.FALLBACK, "it does not export");
+      }
       return segment.export();
     }
 

@@ -24,6 +24,8 @@ public final class LanePool implements LeaseBarrier {
 
   private final UnsafeBuffer buffer;
   private final int firstLane;
+  private final int generationOffset;
+  private final long generation;
   private final BooleanSupplier connected;
   private final ArrayBlockingQueue<Integer> free;
   private final AtomicIntegerArray taken;
@@ -34,15 +36,22 @@ public final class LanePool implements LeaseBarrier {
   /**
    * @param root the owner's root segment, mapped
    * @param block the block of lanes that the owner gave us; 0 for the owner itself
-   * @param connected whether leases may be taken and the block is ours to write; once false, always
-   *     false
+   * @param generation the block's, as the owner said when it gave us the block
+   * @param connected whether leases may be taken; once false, always false. It may say so late: who
+   *     closed the connection is not waited for
    */
-  public LanePool(final SegmentMemory root, final int block, final BooleanSupplier connected) {
+  public LanePool(
+      final SegmentMemory root,
+      final int block,
+      final long generation,
+      final BooleanSupplier connected) {
     if (block < 0 || block > LaneLayout.PEER_BLOCKS) {
       throw new CatalogException("there is no block of lanes " + block);
     }
     this.buffer = root.buffer();
     this.firstLane = LaneLayout.firstLane(block);
+    this.generationOffset = LaneLayout.generationOffset(block);
+    this.generation = generation;
     this.connected = connected;
     final int lanes = LaneLayout.lanes(block);
     free = new ArrayBlockingQueue<>(lanes);
@@ -73,13 +82,19 @@ public final class LanePool implements LeaseBarrier {
     // Counted before the look at the connection: whoever sees it closed and then counts no lease
     // may unmap the owner's memory.
     open.incrementAndGet();
-    if (!connected.getAsBoolean()) {
+    if (!isOurs()) {
       open.decrementAndGet();
       free.add(lane);
       return null;
     }
-    final int epoch = taken.incrementAndGet(lane);
-    buffer.putIntVolatile(offset(lane) + LaneLayout.TAKEN, epoch);
+    final int epoch = taken.get(lane) + 1;
+    if (!buffer.compareAndSetInt(offset(lane) + LaneLayout.TAKEN, epoch - 1, epoch)) {
+      // Somebody else uses the lane: we were dropped since the look, or one who was dropped before
+      // us has stored late. It is left to him; a store over his would let go what he reads.
+      open.decrementAndGet();
+      return take(limit, cancelled);
+    }
+    taken.set(lane, epoch);
     VarHandle.fullFence();
     // Numbered behind the fence and before anything is looked up: see Lease.isOlderThan.
     return new Lease(lane, epoch, leases.incrementAndGet());
@@ -108,6 +123,26 @@ public final class LanePool implements LeaseBarrier {
     }
   }
 
+  /**
+   * Whether the owner still honours the leases on this block, or did until it died or froze its
+   * memory. If so, all that was read under a lease of this pool up to now was what the owner had
+   * put there; if not, it may have been overwritten. One load from shared memory: nothing is asked
+   * of the owner or of the socket, and it does not matter which thread has heard of what.
+   *
+   * <p>The fence keeps the reads in front of the load, see {@link LaneLayout}. Reads by other
+   * threads, or by a device, must have ended before the call. To be called under an open lease,
+   * which keeps the root mapped.
+   */
+  public boolean intact() {
+    VarHandle.fullFence();
+    return generation == buffer.getLongVolatile(generationOffset);
+  }
+
+  /** Whether the lanes are ours to write; for who is counted in {@link #open}. */
+  private boolean isOurs() {
+    return connected.getAsBoolean() && generation == buffer.getLongVolatile(generationOffset);
+  }
+
   /** Leases that are open now. */
   public int openLeases() {
     return open.get();
@@ -134,7 +169,7 @@ public final class LanePool implements LeaseBarrier {
   }
 
   private int offset(final int lane) {
-    return RootLayout.LANES + (firstLane + lane) * LaneLayout.LANE_BYTES;
+    return LaneLayout.offset(firstLane + lane);
   }
 
   /** A hold on everything that was looked up after it was taken. Used by one thread at a time. */
@@ -166,7 +201,7 @@ public final class LanePool implements LeaseBarrier {
         return;
       }
       released = true;
-      if (connected.getAsBoolean()) {
+      if (isOurs()) {
         buffer.putIntOrdered(offset(lane) + LaneLayout.DONE, epoch);
       }
       done.set(lane, epoch);

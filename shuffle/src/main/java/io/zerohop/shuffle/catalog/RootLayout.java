@@ -4,8 +4,8 @@ import io.zerohop.shuffle.pool.SegmentIds;
 
 /**
  * The root segment: what a peer maps first. All words are in the machine's byte order, since one
- * machine writes and reads them; only the lanes of a peer are written by it, everything else by the
- * owner alone.
+ * machine writes and reads them; only {@code taken} and {@code done} of a peer's lanes are written
+ * by it, everything else by the owner alone.
  *
  * <pre>
  *      0 +----------------------------+----------------------------+
@@ -16,7 +16,7 @@ import io.zerohop.shuffle.pool.SegmentIds;
  *     32 | directory offset           | directory cells            |
  *     40 | lanes offset               | lanes                      |
  *     48 | zero                                                    |
- *     64 | frozen                     | zero ...                   |
+ *     64 | zero ...                                                |
  *    128 +---------------------------------------------------------+
  *        | segment table: one word a slot, the id of the segment   |
  *        | in use, 0 if none; a peer sees a retired segment by it   |
@@ -31,16 +31,13 @@ import io.zerohop.shuffle.pool.SegmentIds;
  *        +---------------------------------------------------------+
  * </pre>
  *
- * <p>{@code frozen} is 0, and 1 from when the owner stopped reusing memory for good, before it ends
- * its connections.
- *
  * <p>Memory order: the header is written before any peer can map the segment. A cell is read
  * between two reads of its version (acquire) that must be equal and even. A version is never used
  * again in its cell, so an unchanged version proves an unchanged cell.
  */
 public final class RootLayout {
   static final long MAGIC = 0x31746f6f72685a5aL;
-  static final int VERSION = 2;
+  static final int VERSION = 3;
 
   static final int MAGIC_OFFSET = 0;
   static final int CRC_OFFSET = 8;
@@ -54,7 +51,6 @@ public final class RootLayout {
   static final int LANES_OFFSET = 40;
   static final int LANE_COUNT_OFFSET = 44;
   static final int CRC_TO = 64;
-  static final int FROZEN_OFFSET = 64;
   static final int HEADER_BYTES = 128;
 
   static final int TABLE_SLOTS = SegmentIds.MAX_SLOTS;

@@ -57,11 +57,6 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
     return memory;
   }
 
-  /** Tells peers that memory is not reused from now on; called after the pool was frozen. */
-  public void markFrozen() {
-    buffer.putIntVolatile(RootLayout.FROZEN_OFFSET, 1);
-  }
-
   public LaneTable lanes() {
     return lanes;
   }

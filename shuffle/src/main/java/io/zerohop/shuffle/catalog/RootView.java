@@ -48,11 +48,6 @@ public final class RootView {
     return memory;
   }
 
-  /** Whether the owner reuses no memory any more (acquire). */
-  public boolean isFrozen() {
-    return buffer.getIntVolatile(RootLayout.FROZEN_OFFSET) != 0;
-  }
-
   /** Whether the owner still uses the segment of this id (acquire). */
   public boolean inUse(final long segmentId) {
     return inSlot(SegmentIds.slot(segmentId)) == segmentId;

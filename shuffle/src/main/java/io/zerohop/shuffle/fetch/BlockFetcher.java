@@ -179,7 +179,7 @@ public final class BlockFetcher implements AutoCloseable {
   /**
    * Makes sure that what was handed out and can still be read was what its owner had written.
    * {@link #next} does so for windows that it leaves, and for all at the end; a reader that stops
-   * early and uses what it has read calls this before it closes. May wait, for a limited time.
+   * early and uses what it has read calls this before it closes. Does not wait.
    *
    * @throws BlockFetchException if an owner may have freed blocks while they were being read
    * @throws IllegalStateException if the fetcher is closed

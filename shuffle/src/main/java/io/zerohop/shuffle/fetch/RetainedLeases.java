@@ -58,7 +58,7 @@ public final class RetainedLeases implements AutoCloseable {
 
   /**
    * Makes sure that what was read was what its owners had written. For the end of a task that
-   * succeeded, before {@link #close}. May wait, for a limited time.
+   * succeeded, before {@link #close}. Does not wait.
    *
    * @throws BlockFetchException if an owner may have freed blocks while they could be read; it
    *     names one of them

@@ -27,8 +27,8 @@ public interface BlockMemory {
 
   /**
    * Whether what was read under a lease that is still open was what the owner had put there. False
-   * if the owner may have dropped the lease, because the connection to it was lost while it lives
-   * on. May wait, for a limited time, to find out.
+   * if the owner dropped the lease, because the connection to it was lost while it lives on. Does
+   * not wait, and no thread has to have noticed anything before: see {@link LanePool#intact}.
    */
   boolean intact();
 }

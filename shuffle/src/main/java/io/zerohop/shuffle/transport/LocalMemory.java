@@ -18,7 +18,7 @@ public final class LocalMemory implements BlockMemory {
 
   public LocalMemory(final RootSegment root, final Tiers tiers, final String self) {
     this.tiers = tiers;
-    this.lanes = new LanePool(root.memory(), 0, () -> !closed);
+    this.lanes = new LanePool(root.memory(), 0, root.lanes().generation(0), () -> !closed);
     this.catalog =
         new CatalogView(
             new RootView(root.memory(), root.incarnation(), self),

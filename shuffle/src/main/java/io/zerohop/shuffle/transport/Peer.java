@@ -20,10 +20,11 @@ import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,12 +37,14 @@ final class Peer implements BlockMemory {
   private static final Logger LOG = LoggerFactory.getLogger(Peer.class);
   private static final long REFUSED_NANOS = Duration.ofSeconds(30).toNanos();
 
+  /** Short, since one descriptor that becomes free is enough; long beside the time of an answer. */
+  private static final long UNAVAILABLE_NANOS = Duration.ofSeconds(1).toNanos();
+
   private final String name;
   private final PeerLink link;
   private final Topology.View view;
   private final Devices devices;
   private final Duration limit;
-  private final Predicate<RootView> ownerGone;
   private final SegmentMemory rootMemory;
   private final RootView root;
   private final LanePool lanes;
@@ -49,6 +52,9 @@ final class Peer implements BlockMemory {
   private final AtomicReferenceArray<SegmentMemory> mapped =
       new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
   private final AtomicInteger mappings = new AtomicInteger();
+
+  /** Segments that could not be handed over, by their ids: not asked for again for a moment. */
+  private final Map<Long, Unavailable> unavailable = new ConcurrentHashMap<>();
 
   /** Held while a segment is mapped, which may take as long as the peer lets it. */
   private final ReentrantLock mapping = new ReentrantLock();
@@ -61,27 +67,22 @@ final class Peer implements BlockMemory {
 
   private volatile long refusedUntil;
 
-  private volatile boolean brokenHere;
-
   /**
    * Takes over the link.
    *
    * @param name names the owner in messages
-   * @param ownerGone finds out, in a limited time, whether the owner of this root is dead
    */
   Peer(
       final String name,
       final PeerLink link,
       final Greeting greeting,
       final Devices devices,
-      final Duration limit,
-      final Predicate<RootView> ownerGone) {
+      final Duration limit) {
     this.name = name;
     this.link = link;
     this.view = greeting.view();
     this.devices = devices;
     this.limit = limit;
-    this.ownerGone = ownerGone;
     this.rootMemory = fetch(greeting.rootSegment(), Tier.HOST);
     if (rootMemory == null) {
       throw new CatalogException("executor " + name + " has no root segment");
@@ -89,7 +90,8 @@ final class Peer implements BlockMemory {
     boolean done = false;
     try {
       this.root = new RootView(rootMemory, greeting.incarnation(), name);
-      this.lanes = new LanePool(rootMemory, greeting.laneBlock(), link::alive);
+      this.lanes =
+          new LanePool(rootMemory, greeting.laneBlock(), greeting.generation(), link::alive);
       this.catalog = new CatalogView(root, this::catalogSegment, name, greeting.incarnation());
       done = true;
     } finally {
@@ -194,17 +196,31 @@ final class Peer implements BlockMemory {
     if (tier == Tier.DEVICE && gpuRefusal != null && System.nanoTime() - refusedUntil < 0) {
       throw gpuRefusal;
     }
-    final SegmentHandle handle;
+    final SegmentHandle handle = handleTo(segmentId);
+    return handle == null ? null : new SegmentMemory(segmentId, map(handle, tier));
+  }
+
+  /** A segment that is not to be had is one segment less, and no reason to lose the others. */
+  private SegmentHandle handleTo(final long segmentId) {
+    final Unavailable before = unavailable.get(segmentId);
+    if (before != null && System.nanoTime() - before.since < UNAVAILABLE_NANOS) {
+      throw before.cause;
+    }
     try {
-      handle = link.fetch(segmentId, limit);
+      final SegmentHandle handle = link.fetch(segmentId, limit);
+      unavailable.remove(segmentId);
+      return handle;
     } catch (final ExchangeException e) {
-      if (e.reason() != ExchangeException.Reason.CLOSED) {
-        // The link was closed on this side: the owner may live on and drop our leases.
-        brokenHere = true;
+      if (e.reason() == ExchangeException.Reason.UNAVAILABLE
+          && unavailable.put(segmentId, new Unavailable(System.nanoTime(), e)) == null) {
+        LOG.warn(
+            "segment {} of executor {} cannot be had; its blocks are staged: {}",
+            segmentId,
+            name,
+            e.getMessage());
       }
       throw e;
     }
-    return handle == null ? null : new SegmentMemory(segmentId, map(handle, tier));
   }
 
   private Segment map(final SegmentHandle handle, final Tier tier) {
@@ -233,9 +249,13 @@ final class Peer implements BlockMemory {
     return link.alive();
   }
 
+  /**
+   * The lanes know, not the link: {@link PeerLink#alive} turns false when the thread that watches
+   * all links runs, and by then the owner may have used the memory again.
+   */
   @Override
   public boolean intact() {
-    return link.alive() || (!brokenHere && ownerGone.test(root));
+    return lanes.intact();
   }
 
   void forget(final int shuffleId) {
@@ -273,6 +293,7 @@ final class Peer implements BlockMemory {
         retired.add(new Retired(memory, lanes.snapshot()));
       }
     }
+    unavailable.keySet().removeIf(id -> !root.inUse(id));
     retired.removeIf(
         old -> {
           if (old.readers.passed()) {
@@ -308,7 +329,6 @@ final class Peer implements BlockMemory {
 
   /** Ends the connection; {@link #sweep} unmaps. */
   void disconnect() {
-    brokenHere = true;
     link.close();
   }
 
@@ -316,6 +336,8 @@ final class Peer implements BlockMemory {
   public String toString() {
     return "peer " + name;
   }
+
+  private record Unavailable(long since, ExchangeException cause) {}
 
   private record Retired(SegmentMemory memory, LeaseBarrier.Snapshot readers) {}
 }

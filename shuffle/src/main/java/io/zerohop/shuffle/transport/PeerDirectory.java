@@ -8,7 +8,6 @@ import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.catalog.RootView;
 import io.zerohop.shuffle.pool.Devices;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -17,7 +16,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -29,7 +27,6 @@ import org.slf4j.LoggerFactory;
 public final class PeerDirectory implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PeerDirectory.class);
   private static final Duration RETRY_AFTER = Duration.ofSeconds(10);
-  private static final Duration GONE_LIMIT = Duration.ofSeconds(2);
 
   private final Devices devices;
   private final SocketFolder folder;
@@ -136,7 +133,13 @@ public final class PeerDirectory implements AutoCloseable {
     if (closed) {
       throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
     }
-    final PeerLink link = link(location, connectLimit);
+    final PeerLink link =
+        PeerLink.connect(
+            folder.socket(location.socket()),
+            self.socket(),
+            location.socket(),
+            secret,
+            connectLimit);
     boolean done = false;
     try {
       final Greeting greeting = Greeting.decode(link.greeting());
@@ -148,9 +151,7 @@ public final class PeerDirectory implements AutoCloseable {
         throw new ExchangeException(
             Reason.PROTOCOL, "executor " + executorId + " has no lanes left for another peer");
       }
-      final Peer peer =
-          new Peer(
-              executorId, link, greeting, devices, requestLimit, root -> isGone(location, root));
+      final Peer peer = new Peer(executorId, link, greeting, devices, requestLimit);
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
       done = true;
@@ -160,31 +161,6 @@ public final class PeerDirectory implements AutoCloseable {
         link.close();
       }
     }
-  }
-
-  private PeerLink link(final Location location, final Duration limit) {
-    return PeerLink.connect(
-        folder.socket(location.socket()), self.socket(), location.socket(), secret, limit);
-  }
-
-  /**
-   * Whether the owner is dead: nobody listens on its socket. A socket that is not there may have
-   * been cleaned away, so it counts only if the owner said that it ends.
-   */
-  private boolean isGone(final Location location, final RootView root) {
-    final long deadline = System.nanoTime() + GONE_LIMIT.toNanos();
-    do {
-      try {
-        link(location, GONE_LIMIT).close();
-        return false;
-      } catch (final ExchangeException e) {
-        if (e.reason() == Reason.ABSENT || e.reason() == Reason.REFUSED) {
-          return e.reason() == Reason.REFUSED || root.isFrozen();
-        }
-      }
-      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20)); // It may be ending right now.
-    } while (System.nanoTime() - deadline < 0);
-    return false;
   }
 
   /**

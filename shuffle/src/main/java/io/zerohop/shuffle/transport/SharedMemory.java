@@ -38,10 +38,12 @@ public final class SharedMemory implements SegmentDirectory {
   @Override
   public byte[] connected(final PeerInfo peer) {
     final int block = root.lanes().connect();
-    if (block >= 0) {
-      laneBlocks.put(peer.connectionId(), block);
+    if (block < 0) {
+      return new Greeting(block, 0, root.memory().id(), root.incarnation(), view).encode();
     }
-    return new Greeting(block, root.memory().id(), root.incarnation(), view).encode();
+    laneBlocks.put(peer.connectionId(), block);
+    final long generation = root.lanes().generation(block);
+    return new Greeting(block, generation, root.memory().id(), root.incarnation(), view).encode();
   }
 
   @Override

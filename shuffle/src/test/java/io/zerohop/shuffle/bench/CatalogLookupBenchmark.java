@@ -89,7 +89,8 @@ public class CatalogLookupBenchmark {
     view =
         new CatalogView(
             new RootView(mapped[0], INCARNATION, "bench"), this::segment, "bench", INCARNATION);
-    lanes = new LanePool(mapped[0], root.lanes().connect(), () -> true);
+    final int block = root.lanes().connect();
+    lanes = new LanePool(mapped[0], block, root.lanes().generation(block), () -> true);
   }
 
   private SegmentMemory segment(final long id) {

@@ -9,11 +9,16 @@ import io.zerohop.shuffle.pool.LeaseBarrier;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class LaneTest {
   private static final Duration SHORT = Duration.ofMillis(15);
+  private static final int ROUNDS = 2_000;
+  private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(60);
 
   private final HostDevice device = new HostDevice();
   private final RootSegment root = new RootSegment(device, 5);
@@ -27,7 +32,7 @@ class LaneTest {
   }
 
   private LanePool lanes(final int block) {
-    return new LanePool(root.memory(), block, () -> connected);
+    return new LanePool(root.memory(), block, table.generation(block), () -> connected);
   }
 
   private static LanePool.Lease take(final LanePool lanes) {
@@ -83,6 +88,25 @@ class LaneTest {
     all.forEach(LanePool.Lease::close);
   }
 
+  /** As one does who was dropped between his look and his store, and whose block is ours now. */
+  @Test
+  void aLaneInWhichSomebodyStoresLateIsLeftToHim() {
+    final int block = table.connect();
+    final LanePool peer = lanes(block);
+    final int late = LaneLayout.offset(LaneLayout.firstLane(block) + 1) + LaneLayout.TAKEN;
+    final int his = root.memory().buffer().getInt(late) + 1;
+    root.memory().buffer().putInt(late, his);
+    final List<LanePool.Lease> all = new ArrayList<>();
+    for (int i = 0; i < LaneLayout.PEER_LANES - 1; i++) {
+      all.add(take(peer));
+    }
+    assertThat(all).doesNotContainNull();
+    assertThat(take(peer)).isNull();
+    assertThat(root.memory().buffer().getInt(late)).isEqualTo(his);
+    assertThat(peer.openLeases()).isEqualTo(all.size());
+    all.forEach(LanePool.Lease::close);
+  }
+
   @Test
   void epochsMayWrapAround() {
     final int block = table.connect();
@@ -118,6 +142,68 @@ class LaneTest {
     lease.close();
     assertThat(peer.openLeases()).isZero();
     assertThat(table.connected()).isZero();
+  }
+
+  /** The connection is lost, and nobody here has heard of it. */
+  @Test
+  void whoseLeasesWereDroppedFindsOutByItself() {
+    final int block = table.connect();
+    final LanePool peer = lanes(block);
+    final LanePool.Lease lease = take(peer);
+    assertThat(peer.intact()).isTrue();
+    table.disconnect(block);
+    assertThat(peer.intact()).isFalse();
+    assertThat(take(peer)).as("a lease that holds nothing").isNull();
+    final int at = LaneLayout.offset(LaneLayout.firstLane(block)) + LaneLayout.DONE;
+    root.memory().buffer().putInt(at, 77);
+    lease.close();
+    assertThat(root.memory().buffer().getInt(at)).as("another peer's lane").isEqualTo(77);
+    assertThat(peer.openLeases()).isZero();
+  }
+
+  @Test
+  void leasesThatAFrozenOwnerDropsWereIntact() {
+    final LanePool local = lanes(0);
+    final int block = table.connect();
+    final LanePool peer = lanes(block);
+    final LanePool.Lease lease = take(peer);
+    table.freeze();
+    table.disconnect(block);
+    assertThat(peer.intact()).isTrue();
+    assertThat(local.intact()).isTrue();
+    lease.close();
+  }
+
+  /** One that drops leases and overwrites at once, against one that reads and then asks. */
+  @Test
+  void whatWasOverwrittenIsNeverFoundIntact() {
+    final AtomicLong memory = new AtomicLong();
+    final long deadline = System.nanoTime() + LIMIT_NANOS;
+    for (int round = 1; round <= ROUNDS; round++) {
+      final int block = table.connect();
+      final LanePool peer = lanes(block);
+      final LanePool.Lease lease = take(peer);
+      final LeaseBarrier.Snapshot snapshot = table.snapshot();
+      memory.setPlain(0);
+      final CompletableFuture<Boolean> reuse =
+          CompletableFuture.supplyAsync(
+              () -> {
+                table.disconnect(block);
+                final boolean passed = snapshot.passed();
+                memory.setPlain(1);
+                return passed;
+              });
+      boolean intact = true;
+      while (intact) {
+        final long seen = memory.getPlain();
+        intact = peer.intact();
+        if (intact && (seen == 1 || System.nanoTime() - deadline > 0)) {
+          throw new AssertionError("round " + round + ": " + seen + " was read, and believed");
+        }
+      }
+      lease.close();
+      assertThat(reuse.join()).isTrue();
+    }
   }
 
   @Test

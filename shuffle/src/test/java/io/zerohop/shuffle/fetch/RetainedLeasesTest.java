@@ -204,7 +204,9 @@ class RetainedLeasesTest {
     drain(fetcher);
     fetcher.retire(leases);
     fetcher.close();
+    leases.checkIntact();
     assertThatThrownBy(peer::close).hasMessageContaining("fetch windows");
+    TestNodes.eventually("the leases are dropped", () -> owner.stats().connectedPeers() == 0);
     assertThatThrownBy(leases::checkIntact)
         .isInstanceOf(BlockFetchException.class)
         .hasMessageContaining("connection to its owner was lost");

@@ -1,0 +1,130 @@
+package io.zerohop.shuffle.transport;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Topology;
+import io.zerohop.device.exchange.PeerInfo;
+import io.zerohop.device.exchange.SegmentDirectory;
+import io.zerohop.device.exchange.SegmentServer;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.PosixException;
+import io.zerohop.shuffle.Location;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestBlocks;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.catalog.BatchImage;
+import io.zerohop.shuffle.catalog.Catalog;
+import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.Reclaimer;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** An owner that can hand out its root and nothing else, since it is out of descriptors, say. */
+class WithheldCatalogTest {
+  private static final long INCARNATION = 5;
+  private static final int PARTITIONS = 40;
+  private static final int MOST = 300;
+  private static final Topology.View NO_GPU = new Topology.View("owner", "", "");
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final Devices devices = new Devices(null);
+  private final RootSegment root = new RootSegment(devices.host(), INCARNATION);
+  private final Pool pool =
+      new Pool(devices.host(), Tier.HOST, root, 1 << 20, 1 << 20, Duration.ofMinutes(1));
+  private final Tiers tiers = new Tiers(pool, null);
+  private final Reclaimer reclaimer = new Reclaimer(root.lanes());
+  private final Catalog catalog = new Catalog(devices.host(), root, pool, reclaimer);
+  private SocketFolder folder;
+  private SegmentServer server;
+  private ShuffleNode reader;
+
+  @BeforeEach
+  void start() {
+    reader = TestNodes.start(base.resolve("s"), "reader");
+    folder = SocketFolder.open(base.resolve("s"), "app-test");
+    server =
+        new SegmentServer(
+            folder,
+            "owner",
+            TestNodes.SECRET,
+            new Withholding(new SharedMemory(root, tiers, NO_GPU, cause -> {}), root.memory().id()),
+            SegmentServer.Limits.DEFAULT);
+    server.start();
+  }
+
+  @AfterEach
+  void noLeaks() {
+    TestNodes.assertNothingHeld(reader);
+    reader.close();
+    server.close();
+    folder.close();
+    catalog.unregisterAll();
+    reclaimer.drop();
+    tiers.close();
+    root.close();
+    devices.close();
+    leaks.check();
+  }
+
+  private record Withholding(SharedMemory memory, long rootSegment) implements SegmentDirectory {
+    @Override
+    public byte[] connected(final PeerInfo peer) {
+      return memory.connected(peer);
+    }
+
+    @Override
+    public SegmentHandle export(final long segmentId) {
+      if (segmentId == rootSegment) {
+        return memory.export(segmentId);
+      }
+      throw new PosixException("fcntl(F_DUPFD_CLOEXEC)", PosixException.EMFILE, "on purpose");
+    }
+
+    @Override
+    public void failed(final Throwable cause) {
+      memory.failed(cause);
+    }
+
+    @Override
+    public void disconnected(final PeerInfo peer) {
+      memory.disconnected(peer);
+    }
+  }
+
+  @Test
+  void blocksWhoseCatalogCannotBeMappedAreStaged() {
+    for (int map = 0; map < 3; map++) {
+      final BatchImage image = new BatchImage(PARTITIONS, false);
+      for (int partition = 0; partition < PARTITIONS; partition++) {
+        image.add(1, 0);
+      }
+      image.place(pool.allocate(image.bytes()));
+      catalog.publish(1, map, 0, PARTITIONS, List.of(image));
+    }
+    final Location location =
+        new Location(Location.currentBootId(), folder.identity(), INCARNATION, 0, "owner");
+    final BlockSource source = TestBlocks.source("owner", location, 1, 0, 3, 2, PARTITIONS, MOST);
+    final FakeStaging staging = new FakeStaging(2, MOST);
+    for (int i = 0; i < 3; i++) {
+      assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
+          .isEqualTo(Map.of(Path.STAGED, source.blocks().size()));
+    }
+    staging.assertAllReleased();
+    assertThat(root.lanes().connected()).as("connected once, and still").isEqualTo(1);
+    assertThat(reader.stats().peers()).isEqualTo(1);
+  }
+}
