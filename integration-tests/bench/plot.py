@@ -382,10 +382,12 @@ def gpu_provenance(run):
     commit, _, dirty = run["commit"].partition("-")
     changed = " with changes" if dirty else ""
     found = sorted({row["runs"] for row in run["rows"] if "runs" in row} or {len(list(group)) for _, group in rounds_of(run)}) or [5]
-    rounds = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    rounds = "median of " + (f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}")
+    if "runs_of_a_query" in run.get("setting", {}):
+        rounds = f"up to {run['setting']['runs_of_a_query']} runs of a query"
     link = f", {host['link']}" if "link" in host else ""
     return (
-        f"{host['gpus']} x {host['gpu']}{link}, driver {host['driver']}; median of {rounds}; "
+        f"{host['gpus']} x {host['gpu']}{link}, driver {host['driver']}; {rounds}; "
         f"commit {commit[:12]}{changed}, {run['date']}."
     )
 
@@ -577,7 +579,7 @@ def main():
         ("spill", spill),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
         ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),
-        ("host_tpcds", query_tables.host), ("host_tpcds_some", query_tables.host), ("gpu_tpcds", query_tables.gpu), ("gpu_tpcds_check", query_tables.gpu_check),
+        ("host_tpcds", query_tables.host), ("gpu_tpcds", query_tables.gpu), ("gpu_tpcds_check", query_tables.gpu_check),
         ("gpu_tpch", queries), ("gpu_memory", gpu_memory), ("host_link", host_link),
     ):
         source = folder / f"{bench}.json"

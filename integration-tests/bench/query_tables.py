@@ -1,5 +1,8 @@
 """Tables of TPC-DS for docs/benchmarks.md, from the files that the benchmarks write."""
 
+import itertools
+import statistics
+
 
 def table(heading, body):
     lines = ["| " + " | ".join(heading) + " |", "| " + " | ".join(["---"] + ["---:"] * (len(heading) - 1)) + " |"]
@@ -20,6 +23,14 @@ def by_query(rows):
     return found
 
 
+def share(ratio, queries):
+    """How many queries, their geometric mean, and the ends of their ratios; None if there are none."""
+    values = [ratio[query] for query in queries]
+    if not values:
+        return None
+    return [str(len(values)), f"{statistics.geometric_mean(values):.3f}", f"{min(values):.2f}", f"{max(values):.2f}"]
+
+
 def host(run, _):
     """Ratios of Zerohop's medians to sort shuffle's, the slowest first, and what they come to."""
     summary = run["summary"][0]
@@ -30,31 +41,44 @@ def host(run, _):
              if all("seconds" in cases.get(case, {}) for case in ("zerohop", "sort"))}
     ratio = {query: cases["zerohop"]["seconds"] / cases["sort"]["seconds"] for query, cases in timed.items()}
     order = sorted(ratio, key=ratio.get, reverse=True)
-    ends = order if len(order) <= 20 else order[:10] + order[-10:]
-    body = [[query, seconds(timed[query]["zerohop"]), seconds(timed[query]["sort"]), f"{ratio[query]:.2f}"] for query in ends]
+    body = [[query, seconds(timed[query]["zerohop"]), seconds(timed[query]["sort"]), f"{ratio[query]:.2f}"] for query in ends(order)]
+    by_bytes = [[f"{low / 1e6:g} to {high / 1e6:g} MB" if high < 1e12 else f"over {low / 1e6:g} MB", *shares]
+                for low, high in itertools.pairwise((0, 1e5, 1e6, 1e7, 1e12))
+                if (shares := share(ratio, [query for query in ratio if low <= timed[query]["zerohop"]["shuffle_bytes"] < high]))]
     text = (f"{equal}. Geometric mean of the ratios of "
             f"{summary['queries']} queries: **{summary['geometric_mean']:.3f}**; {summary['faster']} are faster, "
             f"{summary['faster_by_5_percent']} by more than 5 %, and {summary['slower_by_5_percent']} slower by more than 5 %. "
-            "The ten with the largest ratios and the ten with the smallest:\n\n")
+            "By how much a query shuffles:\n\n"
+            + table(["shuffled", "queries", "geometric mean", "least", "largest"], by_bytes)
+            + "\n\nThe ten with the largest ratios and the ten with the smallest:\n\n")
     return text + table(["query", "zerohop", "sort", "zerohop / sort"], body)
 
 
+def ends(order, count=10):
+    """The first and the last ones of many."""
+    return order if len(order) <= 2 * count else order[:count] + order[-count:]
+
+
 def gpu(run, _):
-    """Each query's times, and how many times as fast Zerohop is as the best by files."""
-    parts = []
-    for partitions, about in run["summary"].items():
-        best = about["best_by_files"]
-        rows = [row for row in run["rows"] if str(row["partitions"]) == str(partitions)]
-        cases = ["zerohop"] + sorted({row["case"] for row in rows} - {"zerohop"})
-        body = []
-        for query, found in by_query(rows).items():
-            ours, theirs = (found.get(case, {}).get("seconds") for case in ("zerohop", best))
-            if ours and theirs:
-                body.append([query, *(seconds(found.get(case)) for case in cases), f"{theirs / ours:.2f}"])
-        mean = about["times_as_fast"][best]["geometric_mean"]
-        body.append(["**geometric mean**", *[""] * len(cases), f"**{mean:.2f}**"])
-        parts.append(f"{partitions} shuffle partitions:\n\n" + table(["query", *cases, f"{best} / zerohop"], body))
-    return "\n\n".join(parts)
+    """What Zerohop is beside each contender, and single queries beside the best by files."""
+    return "\n\n".join(gpu_partitions(run, partitions, about) for partitions, about in run["summary"].items())
+
+
+def gpu_partitions(run, partitions, about):
+    best = about["best_by_files"]
+    found = by_query(row for row in run["rows"] if str(row["partitions"]) == str(partitions))
+    contenders = [
+        [case, str(value["queries"]), f"{value['geometric_mean']:.2f}", f"{value['least']:.2f} ({value['least_query']})",
+         ", ".join(value["below_0.9_beyond_spread"]) or "none"]
+        for case, value in about["times_as_fast"].items()]
+    timed = {query: cases for query, cases in found.items() if all("seconds" in cases.get(case, {}) for case in ("zerohop", best))}
+    ratio = {query: cases[best]["seconds"] / cases["zerohop"]["seconds"] for query, cases in timed.items()}
+    order = ends(sorted(ratio, key=ratio.get))
+    body = [[query, seconds(timed[query]["zerohop"]), seconds(timed[query][best]), f"{ratio[query]:.2f}"] for query in order]
+    heading = ["contender", "queries", "Zerohop times as fast, geometric mean", "least", "below 0.9 beyond their spread"]
+    return (f"{partitions} shuffle partitions; best by files: `{best}`.\n\n" + table(heading, contenders)
+            + ("\n\nThe ten queries with the smallest ratios and the ten with the largest:\n\n" if len(ratio) > 20 else "\n\n")
+            + table(["query", "zerohop", best, f"{best} / zerohop"], body))
 
 
 def gpu_check(run, _):

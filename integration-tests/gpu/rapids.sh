@@ -35,6 +35,9 @@
 #   CORES    how many tasks an executor runs at a time (8; bench and demo 16)
 #   LIMIT    how many seconds one application may take (150)
 #   MORE     further arguments of spark-submit
+#   PORT     of the cluster's master (7077), which the other ports and folders go by. Two runs at a
+#            time need one each, an OUT each, GPUs each (GPUS and CUDA_VISIBLE_DEVICES) and processors
+#            each (taskset); BESIDE is kept in the results, for what ran meanwhile
 # For bench, and the last three for checksums, which times TURNS (2) of each, and memory, too:
 #   CONTENDERS  zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA; each may
 #               be varied: +arena (another memory pool of RAPIDS), +compress (files, as is Spark's

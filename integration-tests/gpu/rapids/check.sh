@@ -29,7 +29,7 @@ paths() {
     compare host_pool "$tiny" 500000 host $some || status=1
     compare files "$tiny --conf spark.zerohop.pool.size=4m --conf spark.zerohop.segment.size=2m" 500000 files $some || status=1
     # Executors of this host read each other as if they were on other nodes.
-    [ -z "${JUCX:-}" ] || compare ucx "--conf spark.zerohop.paths=local,ucx,staged
+    [ -z "${JUCX:-}" ] || compare ucx "--conf spark.zerohop.paths=local,ucx,staged --conf spark.zerohop.ucx.trustedNetwork=true
       --conf spark.zerohop.ucx.jucx=$JUCX" 500000 ucx $some || status=1
   }
   python3 "$dir/rapids/results.py" check "$dir/commit" "$out/gpu_rapids_paths.json" \

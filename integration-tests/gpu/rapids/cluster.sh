@@ -6,13 +6,14 @@ prepare() { # dir, kit, out
   dir="$(cd "$1" && pwd)"; kit="$(cd "$2" && pwd)"; mkdir -p "$3"; out="$(cd "$3" && pwd)"
   export JAVA_HOME="$kit/jre17" SPARK_HOME="$kit/spark" SPARK_SCALA_VERSION=2.13 SPARK_LOCAL_IP=127.0.0.1 SPARK_NO_DAEMONIZE=1
   export PATH="$JAVA_HOME/bin:$PATH"
-  export SPARK_LOCAL_DIRS=/dev/shm/zerohop-spark-local
+  port="${PORT:-7077}"
+  export SPARK_LOCAL_DIRS="/dev/shm/zerohop-spark-local-$port"
   zerohop="$(echo "$dir"/zerohop-spark-*.jar)"
   tests="$(echo "$dir"/zerohop-integration-tests-*.jar)"
   rapids="$kit/rapids.jar:$kit/native"
   gpus="${GPUS:-$([ -n "${SMOKE:-}" ] && echo 1 || nvidia-smi -L | wc -l)}"
   cores="${CORES:-8}"
-  data=/dev/shm/zerohop-gpu-data
+  data="/dev/shm/zerohop-gpu-data-$port"
   opens=()
   local package
   for package in java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent \
@@ -23,19 +24,19 @@ prepare() { # dir, kit, out
 }
 
 # A standalone master and a worker that offers all GPUs; both end with this script.
-start_cluster() { # folder
-  cluster="$1"
+start_cluster() {
+  cluster="/tmp/zerohop-cluster-$port"
   rm -rf "$cluster" "$SPARK_LOCAL_DIRS"
   mkdir -p "$cluster" "$SPARK_LOCAL_DIRS"
   printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' 0 $((gpus - 1)))\"]}'" > "$cluster/gpus"
   chmod +x "$cluster/gpus"
   java -Xmx1g "${opens[@]}" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
-    --host 127.0.0.1 --port 7077 --webui-port 8081 > "$cluster/master.log" 2>&1 &
+    --host 127.0.0.1 --port "$port" --webui-port $((port + 1004)) > "$cluster/master.log" 2>&1 &
   master=$!
   java -Xmx1g "${opens[@]}" -Dspark.worker.resource.gpu.amount="$gpus" \
     -Dspark.worker.resource.gpu.discoveryScript="$cluster/gpus" -cp "$SPARK_HOME/jars/*" \
-    org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --port 7078 --webui-port 8082 \
-    -c $((cores * gpus)) -m 200g -d "$cluster/executors" spark://127.0.0.1:7077 > "$cluster/worker.log" 2>&1 &
+    org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --port $((port + 1)) --webui-port $((port + 1005)) \
+    -c $((cores * gpus)) -m 200g -d "$cluster/executors" "spark://127.0.0.1:$port" > "$cluster/worker.log" 2>&1 &
   worker=$!
   trap stop_cluster EXIT
   local i
@@ -121,10 +122,10 @@ submit() { # name, contender, more settings, class, arguments ...
   local name="$1" contender="$2" more="$3" class="$4" status=0 settings
   shift 4
   settings="$(settings "$contender")" || return 1
-  start_cluster "/tmp/zerohop-cluster" || { stop_cluster; return 1; }
+  start_cluster || { stop_cluster; return 1; }
   # shellcheck disable=SC2086
   timeout -k 5 "${LIMIT:-150}" java -Xmx4g "${opens[@]}" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
-    org.apache.spark.deploy.SparkSubmit --master spark://127.0.0.1:7077 $settings $more ${MORE:-} \
+    org.apache.spark.deploy.SparkSubmit --master "spark://127.0.0.1:$port" $settings $more ${MORE:-} \
     --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
   stop_cluster
   cat "$cluster"/executors/*/*/stderr > "$out/$name.executors.err" 2>/dev/null || true

@@ -6,12 +6,12 @@ suites() { # suites ...
   local status=0 name named=() executors=$((gpus < 2 ? 2 : gpus))
   cores="${CORES:-4}"
   lay_out || return 1
-  cores=$((cores * executors / gpus)) start_cluster "/tmp/zerohop-cluster" || { stop_cluster; return 1; }
+  cores=$((cores * executors / gpus)) start_cluster || { stop_cluster; return 1; }
   for name in "$@"; do named+=(-s "io.zerohop.spark.gpu.$name"); done
   rm -rf "$out/faults"
   mkdir -p "$out/faults"
   timeout -k 10 "${LIMIT:-540}" java -Xmx1g -cp "$tests:$zerohop:$dir/suites/*:$SPARK_HOME/jars/*" \
-    -Dzerohop.test.master=spark://127.0.0.1:7077 -Dzerohop.test.project="$project" \
+    -Dzerohop.test.master="spark://127.0.0.1:$port" -Dzerohop.test.project="$project" \
     -Dzerohop.test.suites="$dir/suites/suites.jar" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
     -Dzerohop.test.libucx="${LIBUCX:+${LIBUCX%% *}/lib:${LD_LIBRARY_PATH:-}}" \
     -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 import pathlib
 import re
 import statistics
@@ -9,11 +10,15 @@ import subprocess
 
 
 def host():
+    """The part of the host that was used: other runs may have had the rest."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     gpus = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split("\n")
     name, driver = gpus[0].split(", ")
-    cores = len([line for line in open("/proc/cpuinfo") if line.startswith("processor")])
-    seen = {"gpu": name, "gpus": len(gpus), "driver": driver, "cpu_cores": cores}
+    seen = {
+        "gpu": name, "gpus": int(os.environ.get("GPUS") or len(gpus)), "driver": driver,
+        "cpu_cores": len(os.sched_getaffinity(0))}
+    if os.environ.get("BESIDE"):
+        seen["beside"] = os.environ["BESIDE"]
     topology = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True).stdout
     links = re.findall(r"\bNV\d+\b", topology)
     return seen | ({"link": links[0]} if links else {})

@@ -26,6 +26,6 @@ for line in sys.stdin: print(json.dumps({"run": sys.argv[1], "case": "peer", "li
 
 # Settings for it; RAPIDS sets none of UCX's, and neither does the user.
 as_nodes() {
-  echo "--conf spark.zerohop.paths=local,ucx,staged
+  echo "--conf spark.zerohop.paths=local,ucx,staged --conf spark.zerohop.ucx.trustedNetwork=true
     --conf spark.executorEnv.LD_LIBRARY_PATH=$UCX/lib:${LD_LIBRARY_PATH:-}"
 }

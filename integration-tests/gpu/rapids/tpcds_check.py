@@ -57,7 +57,9 @@ def compare(runs, other):
     """Plans and data sizes of ours beside another contender's."""
     differing, ratios, tasks = {}, {}, []
     for query in sorted({query for case, query in runs if case == OURS}, key=order):
-        ours, theirs = runs[OURS, query], runs.get((other, query), [])
+        # Sizes, and so plans, do not depend on how much memory ours has: all its runs count.
+        ours = [run for (case, named), group in runs.items() if named == query and case.startswith(OURS) for run in group]
+        theirs = runs.get((other, query), [])
         differences = plan_differences(ours, theirs)
         if differences:
             differing[query] = differences

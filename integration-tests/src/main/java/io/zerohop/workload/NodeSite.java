@@ -62,6 +62,8 @@ public final class NodeSite implements Site {
             // Else the first application would take what is the others'.
             "spark.cores.max",
             Integer.toString(shape.executors() * shape.coresPerExecutor()),
+            "spark.zerohop.ucx.trustedNetwork",
+            "true",
             "spark.zerohop.ucx.jucx",
             jucx.toString(),
             // Two nodes of one kernel: UCX would find out, and use shared memory.

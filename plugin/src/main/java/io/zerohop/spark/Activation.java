@@ -12,8 +12,12 @@ import org.slf4j.LoggerFactory;
  * Bad values stop the application there; what Zerohop cannot work with makes it step aside with one
  * sentence.
  */
-final class Activation {
+public final class Activation {
   private static final Logger LOG = LoggerFactory.getLogger(Activation.class);
+
+  private static final String IO_PLUGIN = "spark.shuffle.sort.io.plugin.class";
+  private static final String LOCAL_FILES =
+      "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO";
 
   private Activation() {}
 
@@ -28,22 +32,35 @@ final class Activation {
     if (!ZerohopConf.ENABLED.get(conf)) {
       return false;
     }
-    final boolean service = conf.getBoolean("spark.shuffle.service.enabled", false);
+    final String obstacle = obstacle(conf);
     if (isDriver) {
       if (!unknown.isEmpty()) {
         LOG.warn("Zerohop does not know the keys {}; see docs/configuration.md", unknown);
       }
-      if (service) {
-        LOG.warn(
-            "Zerohop steps aside and leaves shuffles to Spark's sort shuffle: blocks in executors'"
-                + " memory cannot be served by the external shuffle service. Set"
-                + " spark.shuffle.service.enabled=false to use Zerohop.");
+      if (obstacle != null) {
+        LOG.warn("Zerohop steps aside and leaves shuffles to Spark's sort shuffle: {}", obstacle);
       } else {
         refuseLateJar(conf);
         keepToTheBlockTransferService(conf);
       }
     }
-    return !service;
+    return obstacle == null;
+  }
+
+  /** What Zerohop cannot work with, and the way out of it; null if there is nothing. */
+  public static String obstacle(final SparkConf conf) {
+    if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
+      return "blocks in executors' memory cannot be served by the external shuffle service. Set"
+          + " spark.shuffle.service.enabled=false to use Zerohop.";
+    }
+    final String files = conf.get(IO_PLUGIN, LOCAL_FILES);
+    if (!files.equals(LOCAL_FILES)) {
+      return IO_PLUGIN
+          + " wants map outputs to be stored by "
+          + files
+          + ", and Zerohop keeps them in executors' memory. Unset it to use Zerohop.";
+    }
+    return null;
   }
 
   /**

@@ -10,13 +10,8 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.ControlChannel;
-import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.StagedTransport;
-import io.zerohop.shuffle.transport.ucx.UcxLoader;
-import io.zerohop.spark.control.ControlSecurity;
-import io.zerohop.spark.control.SparkControlChannel;
 import io.zerohop.spark.rapids.RapidsLatch;
 import io.zerohop.spark.rapids.RapidsMode;
 import io.zerohop.spark.rapids.RapidsShuffle;
@@ -24,15 +19,10 @@ import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.staged.BlockTransferTransport;
 import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.NetworkInterface;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Function;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -147,9 +137,8 @@ final class ExecutorShuffle implements AutoCloseable {
             .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
             .coldStorage(files)
             .nodeId(ZerohopConf.NODE_ID.get(conf).trim())
-            .ucx(onStart -> UcxLoader.start(jucx(conf), onStart))
-            .ucxMode(ZerohopConf.UCX_MODE.get(conf))
-            .controlChannels(controlChannels(env, conf, secret));
+            .ucxMode(ZerohopConf.UCX_MODE.get(conf));
+    OtherNodes.configure(config, env, conf, secret);
     CudaDevice device = null;
     boolean handedOver = false;
     try {
@@ -180,39 +169,6 @@ final class ExecutorShuffle implements AutoCloseable {
       if (device != null && !handedOver) {
         device.close();
       }
-    }
-  }
-
-  private static Path jucx(final SparkConf conf) {
-    final String jar = ZerohopConf.UCX_JUCX.get(conf).trim();
-    return jar.isEmpty() ? null : Path.of(jar);
-  }
-
-  /** What other nodes ask; null if the user demands what a network adapter does not do. */
-  private static Function<ControlService, ControlChannel> controlChannels(
-      final SparkEnv env, final SparkConf conf, final byte[] secret) {
-    final Optional<String> demandedBy = ControlSecurity.encryptionDemandedBy(conf);
-    if (demandedBy.isPresent()) {
-      LOG.info(
-          "Zerohop: blocks of other nodes go by Spark's block transfer (path 'staged'), since {}"
-              + " demands encryption, and what goes by UCX is not encrypted",
-          demandedBy.get());
-      return null;
-    }
-    // Copies on the owner's GPU may be among what an answer waits for.
-    final Duration limit = Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
-    final String host = ownAddress(env.blockManager().blockManagerId().host());
-    return service ->
-        new SparkControlChannel(conf, env.securityManager(), host, secret, service, limit);
-  }
-
-  /** The host that map statuses carry, if it is this one's own address; else null, for all. */
-  private static String ownAddress(final String host) {
-    try {
-      final InetAddress address = InetAddress.getByName(host);
-      return NetworkInterface.getByInetAddress(address) == null ? null : host;
-    } catch (final IOException e) {
-      return null; // Behind an address translation, or known by that name elsewhere only.
     }
   }
 

@@ -5,6 +5,7 @@ import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.OwnerOrder;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.TaskContext;
@@ -21,19 +22,26 @@ import scala.collection.Seq;
 public final class TrackedBlocks {
   private TrackedBlocks() {}
 
-  /** The blocks owner by owner. */
+  /**
+   * The blocks owner by owner, in an order of this task's own, see {@link OwnerOrder}.
+   *
+   * @param attempt the task attempt that reads, as {@code TaskContext.taskAttemptId} numbers it
+   */
   public static List<BlockSource> sources(
-      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks) {
-    return sources(blocks, 0);
+      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
+      final long attempt) {
+    return sources(blocks, attempt, 0);
   }
 
   /**
    * The same for blocks that are longer than their map statuses say.
    *
+   * @param attempt as above
    * @param unsaid by how many bytes each is about longer
    */
   public static List<BlockSource> sources(
       final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
+      final long attempt,
       final long unsaid) {
     final List<BlockSource> sources = new ArrayList<>();
     while (blocks.hasNext()) {
@@ -49,7 +57,7 @@ public final class TrackedBlocks {
               address,
               blocksOf(owner._2(), unsaid)));
     }
-    return sources;
+    return OwnerOrder.of(sources, attempt);
   }
 
   private static List<Block> blocksOf(

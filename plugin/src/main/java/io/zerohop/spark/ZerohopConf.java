@@ -256,6 +256,15 @@ public final class ZerohopConf {
               + " executors that call it differently read each other as if they were on two.",
           Function.identity());
 
+  public static final ConfEntry<Boolean> UCX_TRUSTED_NETWORK =
+      new ConfEntry<>(
+          PREFIX + "ucx.trustedNetwork",
+          "boolean",
+          "false",
+          "Whether only trusted programs reach the network of the executors. Only then they read"
+              + " other nodes by UCX, whose protocol asks nobody for a proof (SECURITY.md).",
+          ZerohopConf::bool);
+
   public static final ConfEntry<String> UCX_JUCX =
       new ConfEntry<>(
           PREFIX + "ucx.jucx",
@@ -288,6 +297,7 @@ public final class ZerohopConf {
           SOCKET_DIR,
           PORT,
           NODE_ID,
+          UCX_TRUSTED_NETWORK,
           UCX_JUCX,
           UCX_MODE,
           CONNECT_TIMEOUT,

@@ -8,6 +8,7 @@ import io.zerohop.spark.rows.RowsReader;
 import io.zerohop.spark.rows.RowsWriter;
 import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
+import java.time.Duration;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -42,14 +43,17 @@ import scala.collection.Seq;
  * <p>Thread safe.
  */
 public final class ZerohopShuffleManager extends SortShuffleManager {
+  /** Long enough for a GPU's first use and a folder that others hold. */
+  private static final Duration START_LIMIT = Duration.ofMinutes(2);
+
   private final SparkConf conf;
   private final boolean active;
   private final byte[] secret;
   private final MapOutputFiles files;
   private final ZerohopBlockResolver resolver;
   private final int streamsLimit;
-  private volatile ExecutorShuffle executor;
-  private boolean stopped;
+  private final Startup<ExecutorShuffle> executor =
+      new Startup<>("zerohop-start", START_LIMIT, ExecutorShuffle::close);
 
   /** Called by Spark, in the driver and in every executor. */
   public ZerohopShuffleManager(final SparkConf conf, final boolean isDriver) {
@@ -183,25 +187,15 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
   }
 
   private ExecutorShuffle executor(final ZerohopShuffleHandle<?, ?, ?> handle) {
-    final ExecutorShuffle running = executor;
-    return running != null ? running : startExecutor(handle);
-  }
-
-  private synchronized ExecutorShuffle startExecutor(final ZerohopShuffleHandle<?, ?, ?> handle) {
-    if (stopped) {
-      throw new IllegalStateException("The shuffle manager of this executor has been stopped");
-    }
-    if (executor == null) {
-      final SparkEnv env = SparkEnv.get();
-      executor =
-          ExecutorShuffle.start(
-              env, conf, AppSecret.resolve(handle.secret(), env), resolver, files);
-    }
-    return executor;
+    final SparkEnv env = SparkEnv.get();
+    return executor.get(
+        () ->
+            ExecutorShuffle.start(
+                env, conf, AppSecret.resolve(handle.secret(), env), resolver, files));
   }
 
   private ShuffleNode node() {
-    final ExecutorShuffle running = executor;
+    final ExecutorShuffle running = executor.made();
     return running == null ? null : running.node();
   }
 
@@ -222,14 +216,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
 
   @Override
   public void stop() {
-    final ExecutorShuffle running;
-    synchronized (this) {
-      stopped = true;
-      running = executor;
-    }
-    if (running != null) {
-      running.close();
-    }
+    executor.stop();
     super.stop();
   }
 }

@@ -26,6 +26,18 @@ class ActivationTest {
   }
 
   @Test
+  void stepsAsideForStorageOfTheUsersChoice() {
+    final SparkConf conf =
+        new SparkConf(false).set("spark.shuffle.sort.io.plugin.class", "org.example.Remote");
+    assertThat(Activation.check(conf, true)).isFalse();
+    assertThat(Activation.obstacle(conf)).contains("org.example.Remote");
+    conf.set(
+        "spark.shuffle.sort.io.plugin.class",
+        "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO");
+    assertThat(Activation.check(conf, true)).isTrue();
+  }
+
+  @Test
   void aBadValueStopsTheApplication() {
     final SparkConf conf = new SparkConf(false).set("spark.zerohop.enabled", "perhaps");
     assertThatThrownBy(() -> Activation.check(conf, true))

@@ -4,9 +4,9 @@ import io.zerohop.device.Topology;
 import io.zerohop.shuffle.spill.ColdStorage;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
-import io.zerohop.shuffle.transport.ucx.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.UcxMode;
+import io.zerohop.shuffle.transport.ucx.UcxStarter;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Objects;
@@ -41,7 +41,7 @@ public final class NodeConfig {
   private final ColdStorage coldStorage;
   private final String nodeId;
   private final UcxMode ucxMode;
-  private final Function<Runnable, UcxEngine> ucx;
+  private final UcxStarter ucx;
   private final Function<ControlService, ControlChannel> controlChannels;
 
   private NodeConfig(final Builder builder) {
@@ -109,11 +109,8 @@ public final class NodeConfig {
     return ucxMode;
   }
 
-  /**
-   * Starts UCX, given what its thread runs first of all; throws {@link
-   * io.zerohop.shuffle.transport.ucx.UcxException} if it cannot be used. The node owns it.
-   */
-  public Function<Runnable, UcxEngine> ucx() {
+  /** Starts UCX; the node owns what comes of it. */
+  public UcxStarter ucx() {
     return ucx;
   }
 
@@ -266,7 +263,7 @@ public final class NodeConfig {
     private ColdStorage coldStorage;
     private String nodeId = "";
     private UcxMode ucxMode = UcxMode.AUTO;
-    private Function<Runnable, UcxEngine> ucx = onStart -> UcxLoader.start(null, onStart);
+    private UcxStarter ucx = (oneSided, onStart) -> UcxLoader.start(null, null, oneSided, onStart);
     private Function<ControlService, ControlChannel> controlChannels;
 
     private Builder() {}
@@ -396,7 +393,7 @@ public final class NodeConfig {
       return this;
     }
 
-    public Builder ucx(final Function<Runnable, UcxEngine> value) {
+    public Builder ucx(final UcxStarter value) {
       ucx = value;
       return this;
     }

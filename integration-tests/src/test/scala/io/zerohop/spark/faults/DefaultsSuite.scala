@@ -1,12 +1,14 @@
 package io.zerohop.spark.faults
 
-import java.util.concurrent.ConcurrentLinkedQueue
+import java.nio.file.{Files, Path, Paths}
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.Cluster
-import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerJobStart, SparkListenerTaskEnd}
 import org.apache.spark.sql.functions.{count, sum}
 import org.apache.spark.zerohop.SparkInternals
 
@@ -45,12 +47,23 @@ class DefaultsSuite extends ClusterSuite {
     forget()
   }
 
+  test("executors listen where Spark's listen, and nowhere else") {
+    val ports = cluster.sc.parallelize(1 to 8, 8).mapPartitions(_ => Iterator(Listening.ports())).collect()
+    // One serves blocks; nobody has said that the network is trusted.
+    assert(ports.map(_.size).toSet === Set(1), ports.toSeq)
+  }
+
   test("tasks keep the driver no more of Zerohop's than the paths that their bytes took") {
     assume(ManagerUnderTest.isZerohop, "sort shuffle counts no paths")
     val kept = new ConcurrentLinkedQueue[(String, Set[String])]
     val listener = new SparkListener {
+      // What is told late of earlier jobs does not count.
+      private val stages = ConcurrentHashMap.newKeySet[Int]()
+
+      override def onJobStart(start: SparkListenerJobStart): Unit = start.stageIds.foreach(stages.add)
+
       override def onTaskEnd(end: SparkListenerTaskEnd): Unit =
-        kept.add((end.taskType, end.taskInfo.accumulables.flatMap(_.name).filter(_.startsWith("zerohop.")).toSet))
+        if (stages.contains(end.stageId)) kept.add((end.taskType, end.taskInfo.accumulables.flatMap(_.name).filter(_.startsWith("zerohop.")).toSet))
     }
     cluster.sc.addSparkListener(listener)
     try cluster.counted("a shuffle whose tasks are looked at") {
@@ -81,6 +94,25 @@ class DefaultsSuite extends ClusterSuite {
   private def forget(): Unit =
     if (ManagerUnderTest.isZerohop) cluster.assertNothingHeld()
     else SparkInternals.shuffleIds(cluster.sc).foreach(SparkInternals.removeShuffle(cluster.sc, _))
+}
+
+/** What this process listens at. */
+private object Listening {
+  private val Listens = "0A"
+
+  /** Local addresses and ports of TCP, as Linux writes them. */
+  def ports(): Set[String] = {
+    val own = fileNames(Paths.get("/proc/self/fd")).flatMap { name =>
+      Try(Files.readSymbolicLink(Paths.get("/proc/self/fd", name)).toString).toOption
+    }.toSet
+    Seq("tcp", "tcp6").map(Paths.get("/proc/self/net", _)).filter(Files.isReadable(_)).flatMap { table =>
+      Files.readAllLines(table).asScala.map(_.trim.split("\\s+"))
+        .filter(fields => fields(3) == Listens && own(s"socket:[${fields(9)}]")).map(_(1))
+    }.toSet
+  }
+
+  private def fileNames(folder: Path): Seq[String] =
+    Option(folder.toFile.list()).toSeq.flatMap(_.toSeq)
 }
 
 private object DefaultsSuite {

@@ -98,5 +98,6 @@ class GpuNodeFaultSuite extends GpuFaults("ucx_bytes") {
 
   override protected def settings: Map[String, String] = super.settings ++ Map(
     "spark.zerohop.paths" -> "local,ucx,staged",
+    "spark.zerohop.ucx.trustedNetwork" -> "true",
     "spark.executorEnv.LD_LIBRARY_PATH" -> GpuHost.ucxLibraries)
 }

@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path, Paths}
 import java.util.{Map => JavaMap}
 
 import scala.jdk.CollectionConverters._
+import scala.sys.process.{Process, ProcessLogger}
 import scala.util.Using
 
 import io.zerohop.cluster.{ClusterException, Installation, NodeCluster, Submission, TwoNodes}
@@ -21,13 +22,22 @@ object NodesHost {
 
   /** Why this user or machine cannot have two nodes; none if it can. */
   lazy val missing: Option[String] =
-    try {
+    if (!hasLibucx) Some("two nodes need libucx (Debian: apt-get install libucx0)")
+    else try {
       TwoNodes.make().close()
       None
     } catch {
       case e: ClusterException =>
         Some(s"two nodes need root, iproute2 and nftables (${e.getMessage})")
     }
+
+  /** Asked of the loader, which executors ask as well: it complains where there is none. */
+  private def hasLibucx: Boolean = {
+    val said = new StringBuffer
+    val logger = ProcessLogger { line => said.append(line); () }
+    Process(Seq("true"), None, "LD_PRELOAD" -> "libucp.so.0").!(logger)
+    said.length == 0
+  }
 
   lazy val target: Path = Paths.get(sys.props("zerohop.test.target")).toAbsolutePath.normalize
 
@@ -79,6 +89,7 @@ object NodesHost {
   private def ucx: Map[String, String] = Map(
     // Two nodes of one kernel: UCX would find out, and use shared memory.
     "spark.executorEnv.UCX_TLS" -> "tcp",
+    "spark.zerohop.ucx.trustedNetwork" -> "true",
     "spark.zerohop.ucx.jucx" -> Installation.jucxJar(repository).toString)
 
   private def jars(folder: String): Seq[Path] =

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids;
 
+import io.zerohop.spark.Activation;
 import io.zerohop.spark.PoolSizing;
 import io.zerohop.spark.ZerohopConf;
 import io.zerohop.spark.ZerohopShuffleManager;
@@ -98,9 +99,10 @@ public final class RapidsMode {
     if (!ZerohopConf.RAPIDS_ENABLED.get(conf)) {
       return "set " + ZerohopConf.RAPIDS_ENABLED.key() + "=true to allow it";
     }
-    if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
-      return "the external shuffle service cannot serve GPU memory; set"
-          + " spark.shuffle.service.enabled=false";
+    // The manager steps aside for the same, and sort shuffle cannot take batches on the GPU.
+    final String inactive = Activation.obstacle(conf);
+    if (inactive != null) {
+      return inactive;
     }
     if (conf.getBoolean("spark.authenticate", false)) {
       // No remedy is named: without it Spark's own ports are open, and our secret travels by them.

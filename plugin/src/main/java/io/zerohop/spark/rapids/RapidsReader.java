@@ -76,7 +76,8 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
     final ExchangeMetrics exchange = ExchangeMetrics.of(dependency);
     final DataType[] types = rapids.sparkTypes(dependency);
     final List<BlockSource> sources =
-        TrackedBlocks.sources(blocks, TableHeader.typicalBytes(types.length));
+        TrackedBlocks.sources(
+            blocks, context.taskAttemptId(), TableHeader.typicalBytes(types.length));
     final BlockFetcher fetcher =
         node.fetch(
             sources,

@@ -84,7 +84,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   }
 
   private Iterator<? extends Product2<?, ?>> records() {
-    final List<BlockSource> sources = TrackedBlocks.sources(blocks);
+    final List<BlockSource> sources = TrackedBlocks.sources(blocks, context.taskAttemptId());
     final BlockFetcher fetcher =
         node.fetch(sources, staged, pathMetrics.listener(metrics), context::isInterrupted);
     final UnsafeRows rows = UnsafeRows.of(dependency.serializer());

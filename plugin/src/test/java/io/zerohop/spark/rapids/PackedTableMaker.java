@@ -140,6 +140,7 @@ final class PackedTableMaker {
     return switch (kind.type) {
       case PackedColumns.STRING -> "";
       case PackedColumns.LIST -> List.of();
+      case PackedColumns.STRUCT -> kind.children.stream().map(PackedTableMaker::filler).toList();
       default -> 0L;
     };
   }

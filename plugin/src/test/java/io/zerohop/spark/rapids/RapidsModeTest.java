@@ -45,6 +45,7 @@ class RapidsModeTest {
   void obstaclesLeaveTheModeAloneAndNameTheRemedy() {
     final String[][] obstacles = {
       {"spark.shuffle.service.enabled", "true", "spark.shuffle.service.enabled=false"},
+      {"spark.shuffle.sort.io.plugin.class", "org.example.Remote", "org.example.Remote"},
       {"spark.authenticate", "true", "while spark.authenticate is on"},
       {"spark.rapids.shuffle.compression.codec", "lz4", "codec=none"},
       {"spark.rapids.shuffle.mode", "MULTITHREADED", "remove that setting"},

@@ -9,8 +9,10 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.Test;
 
 class TableHeaderTest {
@@ -36,6 +38,18 @@ class TableHeaderTest {
   void whatWasWrittenIsRead() throws IOException {
     assertSame(TableHeader.read(ByteBuffer.wrap(encoded(TABLES))));
     assertThat(TableHeader.payload(TABLES)).isEqualTo(6_000_000_064L);
+  }
+
+  @Test
+  void whatIsTakenForTypicalIsAsLongAsAHeader() {
+    for (final int columns : new int[] {1, 5, 100}) {
+      final List<PackedTableMaker.Kind> kinds =
+          Collections.nCopies(columns, PackedTableMaker.Kind.of(PackedTableMaker.INT64, false));
+      final List<List<Object>> values = Collections.nCopies(columns, List.of(1L, 2L));
+      final ByteBuffer packed = ByteBuffer.allocate(columns * 64);
+      final int bytes = TableHeader.bytes(List.of(PackedTableMaker.pack(kinds, values, packed)));
+      assertThat(TableHeader.typicalBytes(columns)).isCloseTo(bytes, Percentage.withPercentage(25));
+    }
   }
 
   @Test

@@ -104,7 +104,10 @@ final class PeerConnector {
       final SelfTest.Targets targets = introduce(peer, location, host, trial);
       final SelfTest test =
           SelfTest.run(peer, targets, slabs, trial.slab(), arrivals, requestLimit);
-      peer.byMessage(mode == UcxMode.MESSAGE || (mode == UcxMode.AUTO && test.byMessage()));
+      peer.byMessage(
+          mode == UcxMode.MESSAGE
+              || test.getRate() == 0
+              || (mode == UcxMode.AUTO && test.byMessage()));
       final GpuReach reach = trial.slab() == null ? trial.obstacle() : reach(test);
       learn(contact, test);
       peer.direct(reach == GpuReach.DIRECT);
@@ -162,11 +165,11 @@ final class PeerConnector {
     if (!gpu) {
       return GpuReach.NO_GPU;
     }
-    if (gpuRange == null) {
-      return GpuReach.NOT_HERE;
-    }
     if (mode == UcxMode.MESSAGE) {
       return GpuReach.FORBIDDEN;
+    }
+    if (gpuRange == null) {
+      return GpuReach.NOT_HERE;
     }
     final boolean hopeless = !gpuWorks && gpuFailures.get() >= MOST_GPU_FAILURES;
     return contact.gpuFailed() || hopeless ? GpuReach.FAILED : null;
@@ -198,7 +201,9 @@ final class PeerConnector {
     }
     final boolean rdma = answer.get() != 0;
     peer.endpoint(engine.connect(Wire.bytes(answer), peer::breakOff));
-    return new SelfTest.Targets(rdma, TestTarget.read(answer), TestTarget.read(answer));
+    final TestTarget near = TestTarget.read(answer);
+    return new SelfTest.Targets(
+        rdma, engine.oneSided() ? near : TestTarget.NONE, TestTarget.read(answer));
   }
 
   private ByteBuffer hello(final RemotePeer peer, final boolean triesGpu) {

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.stream.Stream;
 
 /** The adapters of this node that can read and write memory on their own. */
@@ -14,10 +15,24 @@ final class RdmaDevices {
 
   /** Whether there is one. Without, UCX has the owner's CPU do what gets should. */
   static boolean any() {
-    try (Stream<Path> devices = Files.list(FOLDER)) {
-      return devices.findAny().isPresent();
+    return !names(FOLDER).isEmpty();
+  }
+
+  /** All their ports, named as UCX names them: {@code mlx5_0:1}. */
+  static List<String> ports() {
+    return names(FOLDER).stream()
+        .flatMap(
+            device ->
+                names(FOLDER.resolve(device).resolve("ports")).stream()
+                    .map(port -> device + ":" + port))
+        .toList();
+  }
+
+  private static List<String> names(final Path folder) {
+    try (Stream<Path> found = Files.list(folder)) {
+      return found.map(path -> path.getFileName().toString()).sorted().toList();
     } catch (final IOException e) {
-      return false;
+      return List.of();
     }
   }
 }

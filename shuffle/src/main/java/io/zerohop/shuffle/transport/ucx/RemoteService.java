@@ -98,7 +98,7 @@ final class RemoteService implements ControlService {
       answer(reader, question, answer);
     } catch (final RuntimeException e) {
       LOG.debug("a question of a reader cannot be answered", e);
-      answer.accept(refusal(e));
+      tell(answer, refusal(e));
     }
   }
 
@@ -133,7 +133,7 @@ final class RemoteService implements ControlService {
     }
     reader.address(Wire.bytes(question));
     final byte[] own = engine.address();
-    final TestTarget host = TestTarget.of(testRange);
+    final TestTarget host = engine.oneSided() ? TestTarget.of(testRange) : TestTarget.NONE;
     final TestTarget gpu = question.get() == 0 ? TestTarget.NONE : gpuTarget();
     final ByteBuffer answer =
         granted(4 + 8 + 1 + 4 + own.length + host.encodedBytes() + gpu.encodedBytes());
@@ -196,21 +196,39 @@ final class RemoteService implements ControlService {
     sends.submit(() -> begin(reader, id, transfer, hostOnly, answer));
   }
 
-  /** The lease is looked for when it is its turn: what only waits holds nothing more than that. */
+  /**
+   * Sends what it is the turn of. Whatever comes in between, the reader is answered and the place
+   * in the queue given back: nobody stands behind this thread to do it.
+   */
   private void begin(
       final ServedReader reader,
       final long id,
       final long transfer,
       final boolean hostOnly,
       final Consumer<ByteBuffer> answer) {
+    ByteBuffer words;
+    try {
+      words = total(start(reader, id, transfer, hostOnly));
+    } catch (final RuntimeException e) {
+      LOG.debug("blocks cannot be sent", e);
+      sends.ended();
+      words = refusal(e);
+    }
+    tell(answer, words);
+  }
+
+  /**
+   * The lease is looked for when it is its turn: what only waits holds nothing more than that.
+   *
+   * @return what is under way; with the last of it the place in the queue is given back
+   * @throws RuntimeException if nothing is sent; then nothing is held either, but the place
+   */
+  private Sending start(
+      final ServedReader reader, final long id, final long transfer, final boolean hostOnly) {
     final ServedLease lease = reader.find(id);
     if (lease == null) {
-      sends.ended();
-      answer.accept(
-          refusal(
-              new ZerohopException(
-                  ZerohopException.Category.RETRY, "the lease on the blocks has ended")));
-      return;
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY, "the lease on the blocks has ended");
     }
     final Packing packing = new Packing(lease, hostOnly ? Part.HOST : Part.ALL, slabs);
     final Runnable end =
@@ -220,25 +238,42 @@ final class RemoteService implements ControlService {
           if (!hostOnly) {
             reader.drop(id);
           }
-          sends.ended();
         };
-    final List<Sending.Message> messages;
-    final UcxEndpoint to;
+    boolean begun = false;
     try {
       if (!hostOnly) {
         lease.bringToHost(devices, deviceLimit);
       }
-      messages = packing.messages();
-      to = reader.back();
-    } catch (final RuntimeException e) {
-      LOG.debug("blocks cannot be sent", e);
-      end.run();
-      answer.accept(refusal(e));
-      return;
+      final List<Sending.Message> messages = packing.messages();
+      // UCX's thread is the one that knows the end, and must not wait for memory to be freed.
+      final Sending sending =
+          new Sending(reader.back(), transfer, messages, failure -> inBackground(() -> sent(end)));
+      begun = true;
+      sending.start();
+      return sending;
+    } finally {
+      if (!begun) {
+        end.run();
+      }
     }
-    // UCX's thread is the one that knows the end, and must not wait for memory to be freed.
-    new Sending(to, transfer, messages, failure -> inBackground(end)).start();
-    answer.accept(total(messages));
+  }
+
+  private void sent(final Runnable end) {
+    try {
+      end.run();
+    } catch (final RuntimeException e) {
+      LOG.warn("what was sent to a reader cannot be let go", e);
+    }
+    sends.ended();
+  }
+
+  /** A reader that is gone needs no answer, and one that was answered gets no second one. */
+  private static void tell(final Consumer<ByteBuffer> answer, final ByteBuffer words) {
+    try {
+      answer.accept(words);
+    } catch (final RuntimeException e) {
+      LOG.debug("an answer was not taken", e);
+    }
   }
 
   private void inBackground(final Runnable chore) {
@@ -249,9 +284,12 @@ final class RemoteService implements ControlService {
     }
   }
 
-  private static ByteBuffer total(final List<Sending.Message> messages) {
-    final long bytes = messages.stream().mapToLong(Sending.Message::bytes).sum();
-    return granted(Long.BYTES).putLong(bytes).flip();
+  /** How much comes; a refusal if that is known not to be, which the reader would wait for. */
+  private static ByteBuffer total(final Sending sending) {
+    final String failure = sending.failure();
+    return failure == null
+        ? granted(Long.BYTES).putLong(sending.bytes()).flip()
+        : refusal(new UcxException("the blocks cannot be sent: " + failure, null));
   }
 
   private void test(
@@ -263,10 +301,11 @@ final class RemoteService implements ControlService {
             final List<Sending.Message> all =
                 List.of(new Sending.Message(0, testRange.address(), testRange.bytes()));
             final UcxEndpoint to = reader.back();
-            new Sending(to, transfer, all, failure -> {}).start();
-            answer.accept(total(all));
+            final Sending sending = new Sending(to, transfer, all, failure -> {});
+            sending.start();
+            answer.accept(total(sending));
           } catch (final RuntimeException e) {
-            answer.accept(refusal(e));
+            tell(answer, refusal(e));
           }
         });
   }

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
  * the memory, also for a reader that has died since. So both ways are timed, and gets are taken
  * only where both nodes have an adapter for them and they are faster.
  *
- * @param getRate bytes a second by gets
+ * @param getRate bytes a second by gets; 0 if one of the two answers none
  * @param sendRate bytes a second by messages
  * @param rdma whether both nodes have an adapter
  * @param gpuRate bytes a second by gets from GPU to GPU; 0 if there cannot be any, negative if they
@@ -68,16 +68,16 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
       final Arrivals arrivals,
       final Duration limit) {
     final TestTarget target = targets.host();
-    final Slab slab = slabs.take(target.bytes());
+    final Slab slab = slabs.take(TestRange.BYTES);
     final boolean rdma = targets.rdma() && RdmaDevices.any();
     final boolean onGpu = gpuSlab != null && targets.gpu().bytes() > 0;
     final int times = rdma || onGpu ? TIMES : 1;
     try {
-      final double getRate = getRate(peer, target, slab, times, limit);
-      final Transfer send = () -> send(peer, target, slab, arrivals, limit);
+      final double getRate = target.bytes() == 0 ? 0 : getRate(peer, target, slab, times, limit);
+      final Transfer send = () -> send(peer, slab, arrivals, limit);
       return new SelfTest(
           getRate,
-          rate(target.bytes(), times, send),
+          rate(TestRange.BYTES, times, send),
           rdma,
           onGpu ? gpuRate(peer, targets.gpu(), gpuSlab, limit) : 0);
     } catch (final TimeoutException e) {
@@ -99,7 +99,7 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
     }
   }
 
-  /** What a peer lets others read, and whether its node has an adapter. */
+  /** What can be got of a peer, and whether its node has an adapter. */
   record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
 
   private static double gpuRate(
@@ -168,13 +168,9 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
   }
 
   private static void send(
-      final RemotePeer peer,
-      final TestTarget target,
-      final Slab slab,
-      final Arrivals arrivals,
-      final Duration limit)
+      final RemotePeer peer, final Slab slab, final Arrivals arrivals, final Duration limit)
       throws ExecutionException, TimeoutException, InterruptedException {
-    final Arrivals.Waiting all = arrivals.expect(slab, target.bytes(), peer::progress);
+    final Arrivals.Waiting all = arrivals.expect(slab, TestRange.BYTES, peer::progress);
     try {
       final ByteBuffer question =
           ByteBuffer.allocate(1 + Long.BYTES).put(Wire.TEST).putLong(all.id()).flip();
@@ -188,22 +184,29 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
 
   /** One line for the log: how fast, and what is missing if it is not the best. */
   String describe(final boolean messages, final GpuReach gpu) {
-    final String rates =
-        String.format(
-            messages
-                ? "messages, %1$.1f GB/s (gets: %2$.1f GB/s)"
-                : "one-sided gets, %2$.1f GB/s (messages: %1$.1f GB/s)",
-            sendRate / 1e9,
-            getRate / 1e9);
+    final String rates = rates(messages);
     final List<String> missing = new ArrayList<>();
     if (!rdma) {
       missing.add(
           "this node or the other has no RDMA device ("
               + RdmaDevices.FOLDER
-              + " is empty), so gets are emulated");
+              + " is empty), so "
+              + (getRate == 0 ? "there are no gets" : "gets are emulated"));
     }
     final String host =
         missing.isEmpty() ? rates : rates + "; not zero-copy: " + String.join(", ", missing);
     return gpu == GpuReach.NO_GPU ? host : host + "; GPU memory: " + gpu.describe(gpuRate);
+  }
+
+  private String rates(final boolean messages) {
+    if (getRate == 0) {
+      return String.format("messages, %.1f GB/s", sendRate / 1e9);
+    }
+    return String.format(
+        messages
+            ? "messages, %1$.1f GB/s (gets: %2$.1f GB/s)"
+            : "one-sided gets, %2$.1f GB/s (messages: %1$.1f GB/s)",
+        sendRate / 1e9,
+        getRate / 1e9);
   }
 }

@@ -3,12 +3,16 @@ package io.zerohop.shuffle.transport.ucx;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What is to be sent to readers, a few requests at a time: each holds copies of small blocks, and
  * of those in GPU memory, until the reader has them. Thread safe.
  */
 final class SendQueue {
+  private static final Logger LOG = LoggerFactory.getLogger(SendQueue.class);
   private static final int AT_ONCE = 8;
 
   private final Executor executor;
@@ -44,6 +48,11 @@ final class SendQueue {
       underWay++;
       next = waiting.poll();
     }
-    executor.execute(next);
+    try {
+      executor.execute(next);
+    } catch (final RejectedExecutionException e) {
+      // This executor is shutting down: the connection that an answer would go by is closed.
+      LOG.debug("nothing more is sent", e);
+    }
   }
 }

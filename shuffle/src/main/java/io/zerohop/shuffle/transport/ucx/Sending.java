@@ -41,6 +41,16 @@ final class Sending {
     sendMore();
   }
 
+  /** Bytes of all messages. */
+  long bytes() {
+    return messages.stream().mapToLong(Message::bytes).sum();
+  }
+
+  /** Why not all messages go; null as long as they do. */
+  synchronized String failure() {
+    return failure;
+  }
+
   private void sendMore() {
     final List<Message> now = new ArrayList<>();
     synchronized (this) {
@@ -50,9 +60,18 @@ final class Sending {
       }
     }
     for (final Message message : now) {
-      to.send(transfer, message.offset(), message.address(), message.bytes(), this::sent);
+      send(message);
     }
     finish();
+  }
+
+  /** A message that cannot even be begun has failed, like one that got lost. */
+  private void send(final Message message) {
+    try {
+      to.send(transfer, message.offset(), message.address(), message.bytes(), this::sent);
+    } catch (final RuntimeException e) {
+      sent(String.valueOf(e.getMessage()));
+    }
   }
 
   private void sent(final String failed) {

@@ -1,6 +1,5 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.fetch.ExtentList;
@@ -127,16 +126,9 @@ final class ServedLease {
     return System.nanoTime() - begun;
   }
 
-  /**
-   * Takes a reference more.
-   *
-   * @throws ZerohopException (RETRY) if it was released already
-   */
-  void retain() {
-    if (references.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
-      throw new ZerohopException(
-          ZerohopException.Category.RETRY, "the lease on the blocks has ended");
-    }
+  /** Takes a reference more; false if the last one was dropped already. */
+  boolean retain() {
+    return references.getAndUpdate(count -> count == 0 ? 0 : count + 1) > 0;
   }
 
   /** Drops a reference; the last one lets the memory go. */

@@ -83,10 +83,8 @@ final class ServedReader {
   /** A lease that is held, with a reference for the caller; null if it is not held (any more). */
   ServedLease find(final long id) {
     final ServedLease lease = leases.get(id);
-    if (lease != null) {
-      lease.retain();
-    }
-    return lease;
+    // The reader may end it right now, so that what was found here is released already.
+    return lease != null && lease.retain() ? lease : null;
   }
 
   /** Ends a lease whose reader has passed; says whether it was held until now. */

@@ -17,6 +17,9 @@ public interface UcxEngine extends AutoCloseable {
   /** Whether it can read and write the memory of this process's GPU. */
   boolean reachesGpuMemory();
 
+  /** Whether it can get memory, and others its. */
+  boolean oneSided();
+
   /** The worker's address, by which others connect. Not to be changed. */
   byte[] address();
 
@@ -41,7 +44,7 @@ public interface UcxEngine extends AutoCloseable {
    */
   UcxEndpoint connect(byte[] address, Consumer<String> onFailure);
 
-  /** What takes messages; set once, before any peer knows the address. */
+  /** What takes messages from now on; set before any peer knows the address. */
   void receiver(UcxReceiver receiver);
 
   /** Requests that were begun and have not called back yet. */

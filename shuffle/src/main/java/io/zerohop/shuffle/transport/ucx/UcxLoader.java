@@ -31,21 +31,30 @@ public final class UcxLoader {
    * Starts UCX.
    *
    * @param jar a jucx jar; null for that on the class path
+   * @param netDevices what it may listen on and connect by, as {@code UCX_NET_DEVICES} has it; null
+   *     for all
+   * @param oneSided as {@link UcxStarter#start} has it
    * @param onStart run by the engine's thread first of all
    * @throws UcxException if there is no jucx or no libucx, or they do not fit
    */
-  public static UcxEngine start(final Path jar, final Runnable onStart) {
-    return start(jar, onStart, SPIN);
+  public static UcxEngine start(
+      final Path jar, final String netDevices, final boolean oneSided, final Runnable onStart) {
+    return start(jar, netDevices, oneSided, onStart, SPIN);
   }
 
   /** The same with another patience of the engine's thread, which benchmarks compare. */
-  static UcxEngine start(final Path jar, final Runnable onStart, final Duration spin) {
+  static UcxEngine start(
+      final Path jar,
+      final String netDevices,
+      final boolean oneSided,
+      final Runnable onStart,
+      final Duration spin) {
     try {
       return (UcxEngine)
           loader(jar)
               .loadClass(BINDING + "JucxEngine")
-              .getMethod("start", Runnable.class, Duration.class)
-              .invoke(null, onStart, spin);
+              .getMethod("start", String.class, boolean.class, Runnable.class, Duration.class)
+              .invoke(null, netDevices, oneSided, onStart, spin);
     } catch (final InvocationTargetException e) {
       if (e.getCause() instanceof UcxException known) {
         throw known;

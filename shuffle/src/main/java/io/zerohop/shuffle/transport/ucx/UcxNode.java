@@ -62,7 +62,7 @@ public final class UcxNode implements AutoCloseable {
       final BlockHolder holder) {
     this.engine = engine;
     final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-    final boolean direct = devices.hasGpu() && engine.reachesGpuMemory();
+    final boolean direct = devices.hasGpu() && engine.oneSided() && engine.reachesGpuMemory();
     final RegisteredSegments segments = new RegisteredSegments(engine, tiers);
     slabs = new Slabs(device::hostBuffer, config.landingBytes());
     gpuSlabs = direct ? new GpuSlabs(tiers.of(Tier.DEVICE), segments) : null;
@@ -146,7 +146,7 @@ public final class UcxNode implements AutoCloseable {
     boolean done = false;
     try {
       final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-      engine = config.ucx().apply(device::enter);
+      engine = config.ucx().start(oneSided(config.ucxMode(), devices), device::enter);
       LoopbackTest.run(engine);
       final UcxNode node = new UcxNode(config, incarnation, engine, devices, tiers, holder);
       done = true;
@@ -171,6 +171,18 @@ public final class UcxNode implements AutoCloseable {
         engine.close();
       }
     }
+  }
+
+  /**
+   * Whether gets can come to be taken at all: from host memory they are where there is an RDMA
+   * adapter, and from a GPU's. UCX answers no gets otherwise, whoever asks for them.
+   */
+  private static boolean oneSided(final UcxMode mode, final Devices devices) {
+    return switch (mode) {
+      case GET -> true;
+      case MESSAGE -> false;
+      case AUTO -> devices.hasGpu() || RdmaDevices.any();
+    };
   }
 
   /** The port at which this executor is asked. */

@@ -62,6 +62,11 @@ final class FarUcx implements UcxEngine {
   }
 
   @Override
+  public boolean oneSided() {
+    return near.oneSided();
+  }
+
+  @Override
   public byte[] address() {
     return near.address();
   }

@@ -13,8 +13,13 @@ final class TestUcx {
   }
 
   static UcxEngine start() {
+    return start(null, true);
+  }
+
+  /** The same with what {@link UcxLoader#start} knows. */
+  static UcxEngine start(final String netDevices, final boolean oneSided) {
     try {
-      return UcxLoader.start(jucx(), () -> {});
+      return UcxLoader.start(jucx(), netDevices, oneSided, () -> {});
     } catch (final UcxException e) {
       if (System.getenv("CI") != null) {
         throw e;

@@ -189,7 +189,7 @@ public final class UcxBenchmark {
     final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(MOST));
     try (UcxEngine engine =
             Boolean.getBoolean("spin")
-                ? UcxLoader.start(TestUcx.jucx(), () -> {}, ALWAYS)
+                ? UcxLoader.start(TestUcx.jucx(), null, true, () -> {}, ALWAYS)
                 : TestUcx.start();
         UcxEndpoint owner = engine.connect(HexFormat.of().parseHex(parts[0]), lost -> {})) {
       for (int i = 0; i < 4; i++) {

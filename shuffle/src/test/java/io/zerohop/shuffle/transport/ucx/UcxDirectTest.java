@@ -65,8 +65,8 @@ class UcxDirectTest {
         .build();
   }
 
-  private UcxEngine engine(final Runnable onStart) {
-    final UcxEngine near = UcxLoader.start(TestUcx.jucx(), onStart);
+  private UcxEngine engine(final boolean oneSided, final Runnable onStart) {
+    final UcxEngine near = UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart);
     if (!reachable) {
       return near;
     }

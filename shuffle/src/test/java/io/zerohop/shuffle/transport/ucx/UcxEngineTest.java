@@ -87,7 +87,7 @@ class UcxEngineTest {
    */
   @Test
   void aBindingOfAnotherKindIsFoundOut() {
-    try (UcxEngine other = UcxLoader.start(null, () -> {})) {
+    try (UcxEngine other = UcxLoader.start(null, null, true, () -> {})) {
       LoopbackTest.run(other);
       assertThat(other.describe()).contains("jucx");
     } catch (final UcxException e) {

@@ -72,8 +72,8 @@ abstract class UcxReads {
   }
 
   /** UCX of a node. */
-  UcxEngine engine(final Runnable onStart) {
-    return UcxLoader.start(TestUcx.jucx(), onStart);
+  UcxEngine engine(final boolean oneSided, final Runnable onStart) {
+    return UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart);
   }
 
   @AfterEach

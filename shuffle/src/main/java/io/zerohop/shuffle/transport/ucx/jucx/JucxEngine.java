@@ -38,6 +38,7 @@ public final class JucxEngine implements UcxEngine {
   private final JucxWorker worker;
   private final byte[] address;
   private final long memoryTypes;
+  private final boolean oneSided;
   private final Set<JucxEndpoint> endpoints = ConcurrentHashMap.newKeySet();
 
   /** Withdrawn before the context is closed, whoever else still has them. */
@@ -52,9 +53,11 @@ public final class JucxEngine implements UcxEngine {
   private JucxEngine(
       final UcpContext context,
       final UcpWorker worker,
+      final boolean oneSided,
       final Runnable onStart,
       final Duration spin) {
     this.context = context;
+    this.oneSided = oneSided;
     this.memoryTypes = context.getMemoryTypesMask();
     this.worker = new JucxWorker(worker, onStart, spin);
     byte[] own = null;
@@ -71,38 +74,29 @@ public final class JucxEngine implements UcxEngine {
   /**
    * Starts UCX.
    *
+   * @param netDevices what it may listen on and connect by; null for all
+   * @param oneSided whether it asks for and answers gets
    * @param onStart run by its thread first of all, and by the caller's; enters the GPU's context
    *     where there is one, without which UCX takes slow ways to GPU memory and says nothing
    * @param spin how long its thread looks for progress before it sleeps, while requests are under
    *     way
    * @throws UcxException if it cannot be: libucx is not there, or of another kind than jucx
    */
-  public static UcxEngine start(final Runnable onStart, final Duration spin) {
+  public static UcxEngine start(
+      final String netDevices,
+      final boolean oneSided,
+      final Runnable onStart,
+      final Duration spin) {
     UcpContext context = null;
     UcpWorker worker = null;
     boolean done = false;
     try {
       onStart.run(); // Here, too: the transports are opened by this thread.
       // Several threads register memory; one drives the worker.
-      context =
-          new UcpContext(
-              new UcpParams()
-                  .requestRmaFeature()
-                  .requestAmFeature()
-                  .requestWakeupFeature()
-                  .setMtWorkersShared(true)
-                  .setConfig("RNDV_PIPELINE_ERROR_HANDLING", "y")
-                  .setConfig("TCP_TX_SEG_SIZE", "512K")
-                  .setConfig("TCP_RX_SEG_SIZE", "512K"));
-      worker =
-          context.newWorker(
-              new UcpWorkerParams()
-                  .requestThreadSafety()
-                  .requestWakeupRMA()
-                  .requestWakeupRX()
-                  .requestWakeupTX());
+      context = new UcpContext(contextParams(netDevices, oneSided));
+      worker = context.newWorker(workerParams(oneSided));
       done = true; // From here on they belong to the engine, whether it comes to be or not.
-      return new JucxEngine(context, worker, onStart, spin);
+      return new JucxEngine(context, worker, oneSided, onStart, spin);
     } catch (final RuntimeException | LinkageError e) {
       throw new UcxException("UCX cannot be used: " + e, e);
     } finally {
@@ -110,6 +104,27 @@ public final class JucxEngine implements UcxEngine {
         context.close();
       }
     }
+  }
+
+  private static UcpParams contextParams(final String netDevices, final boolean oneSided) {
+    final UcpParams params =
+        new UcpParams()
+            .requestAmFeature()
+            .requestWakeupFeature()
+            .setMtWorkersShared(true)
+            .setConfig("RNDV_PIPELINE_ERROR_HANDLING", "y")
+            .setConfig("TCP_TX_SEG_SIZE", "512K")
+            .setConfig("TCP_RX_SEG_SIZE", "512K");
+    if (netDevices != null) {
+      params.setConfig("NET_DEVICES", netDevices);
+    }
+    return oneSided ? params.requestRmaFeature() : params;
+  }
+
+  private static UcpWorkerParams workerParams(final boolean oneSided) {
+    final UcpWorkerParams params =
+        new UcpWorkerParams().requestThreadSafety().requestWakeupRX().requestWakeupTX();
+    return oneSided ? params.requestWakeupRMA() : params;
   }
 
   private static byte[] bytes(final ByteBuffer buffer) {
@@ -130,6 +145,11 @@ public final class JucxEngine implements UcxEngine {
   @Override
   public byte[] address() {
     return address;
+  }
+
+  @Override
+  public boolean oneSided() {
+    return oneSided;
   }
 
   private boolean knowsGpuMemory() {

@@ -1,0 +1,22 @@
+"""Writes what a fuzz of the parsers found as a measurement: fuzz.py LINES COMMIT OUT.
+
+LINES is the file that -Dzerohop.fuzz.out named; a parser that did what it must not has failed its
+test and is not in it."""
+
+import datetime
+import json
+import sys
+
+LEAST = 1_000_000
+
+
+def main(lines, commit, out):
+    rows = [json.loads(line) for line in open(lines)]
+    goals = [{"goal": f"cases of {row['parser']}", "at_least": LEAST, "value": row["cases"]} for row in rows]
+    head = {"bench": "fuzz", "commit": commit, "date": datetime.date.today().isoformat(), "host": {}, "goals": goals}
+    with open(out, "w") as file:
+        file.write(json.dumps(head)[:-1] + ',\n "rows": [\n  ' + ",\n  ".join(map(json.dumps, rows)) + "\n ]}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

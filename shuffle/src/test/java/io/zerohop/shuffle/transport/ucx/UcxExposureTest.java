@@ -1,0 +1,94 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.zerohop.shuffle.pool.Tier;
+import java.io.IOException;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What UCX lets others do who know its address, beyond what Zerohop asks it for. */
+@Timeout(60)
+class UcxExposureTest {
+  private static final int BYTES = 64 << 10;
+
+  /** A local address in /proc/net/tcp, and the state of a socket that listens. */
+  private static final String LISTENING = "0A";
+
+  @Test
+  void memoryOfAnEngineForMessagesOnlyCannotBeGot() throws Exception {
+    final UnsafeBuffer from = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
+    final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
+    from.setMemory(0, BYTES, (byte) 0x5a);
+    try (UcxEngine owner = TestUcx.start(null, false);
+        UcxEngine stranger = TestUcx.start(null, true);
+        UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES);
+        UcxEndpoint endpoint = stranger.connect(owner.address(), lost -> {})) {
+      final CompletableFuture<String> end = new CompletableFuture<>();
+      endpoint.get(
+          memory.key(),
+          from.addressOffset(),
+          to.addressOffset(),
+          BYTES,
+          null,
+          failure -> end.complete(failure == null ? "" : failure));
+      final String failure =
+          end.completeOnTimeout("no answer", 3, TimeUnit.SECONDS).get(10, TimeUnit.SECONDS);
+      assertThat(failure).isNotEmpty();
+      assertThat(to.getByte(0)).isZero();
+      LoopbackTest.run(owner); // It has come to no harm.
+    }
+  }
+
+  @Test
+  void itListensOnTheInterfaceOfItsOwnAddressOnly() throws Exception {
+    final InetAddress own = ownAddress();
+    assumeTrue(own != null, "this host has no network but the loopback");
+    final Set<String> before = listening();
+    try (UcxEngine engine =
+        TestUcx.start(NetworkDevices.of(own.getHostAddress()).orElseThrow(), true)) {
+      final Set<String> opened = listening();
+      opened.removeAll(before);
+      assertThat(opened).as("of %s", engine.describe()).isNotEmpty();
+      assertThat(opened.stream().map(at -> at.split(":")[0]).collect(Collectors.toSet()))
+          .containsExactly(hex(own));
+    }
+  }
+
+  /** An IPv4 address of this host that others may reach; null if there is none. */
+  private static InetAddress ownAddress() throws IOException {
+    return NetworkInterface.networkInterfaces()
+        .flatMap(NetworkInterface::inetAddresses)
+        .filter(address -> address instanceof Inet4Address && !address.isLoopbackAddress())
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** Addresses and ports at which this host's programs listen, as Linux writes them. */
+  private static Set<String> listening() throws IOException {
+    final List<String> lines = Files.readAllLines(Path.of("/proc/net/tcp"));
+    return lines.stream()
+        .map(line -> line.trim().split("\\s+"))
+        .filter(fields -> fields[3].equals(LISTENING))
+        .map(fields -> fields[1])
+        .collect(Collectors.toSet());
+  }
+
+  private static String hex(final InetAddress address) {
+    final int value = ByteBuffer.wrap(address.getAddress()).getInt();
+    return String.format("%08X", Integer.reverseBytes(value));
+  }
+}
