@@ -86,6 +86,20 @@ final class NodeProcess implements AutoCloseable {
     return answers.readLine();
   }
 
+  /** SIGSTOP: it lives, but says and does nothing until {@link #resume}. */
+  void pause() throws IOException, InterruptedException {
+    signal("STOP");
+  }
+
+  void resume() throws IOException, InterruptedException {
+    signal("CONT");
+  }
+
+  private void signal(final String name) throws IOException, InterruptedException {
+    final String command = "kill -" + name + " " + process.pid();
+    assertThat(new ProcessBuilder("sh", "-c", command).start().waitFor()).isZero();
+  }
+
   /** SIGKILL, and waits until it is dead. */
   void kill() throws InterruptedException {
     process.destroyForcibly();

@@ -8,8 +8,10 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -138,6 +140,42 @@ class ProcessesTest {
               .isEqualTo(TestBlocks.block(1, block.mapId(), BATCHES, block.partition(), MOST));
         } while (fetcher.next());
       }
+    }
+  }
+
+  @Test
+  void anOwnerThatPausesLosesNothing() throws Exception {
+    final NodeConfig impatient =
+        TestNodes.config(base, "reader").requestLimit(Duration.ofMillis(500)).build();
+    try (NodeProcess owner = new NodeProcess(base, "owner");
+        ShuffleNode reader = ShuffleNode.start(impatient)) {
+      owner.ask("write", 1, 3);
+      try (BlockFetcher open =
+          reader.fetch(
+              List.of(owner.source(1, 3)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+        assertThat(open.next()).isTrue();
+        owner.ask("write", 2, 200); // In segments that are not mapped while a window is open.
+        owner.pause();
+        final FakeStaging staging = new FakeStaging(BATCHES, MOST);
+        assertThat(TestNodes.fetchAndCheck(reader, staging, BATCHES, MOST, owner.source(2, 200)))
+            .containsKey(Path.STAGED);
+        staging.assertAllReleased();
+        owner.resume();
+        do {
+          final Block block = open.block().block();
+          assertThat(TestNodes.read(open.block()))
+              .isEqualTo(TestBlocks.block(1, block.mapId(), BATCHES, block.partition(), MOST));
+        } while (open.next());
+      }
+      TestNodes.eventually(
+          "its segments can be had again",
+          () ->
+              TestNodes.fetchAndCheck(
+                      reader, new FakeStaging(BATCHES, MOST), BATCHES, MOST, owner.source(2, 200))
+                  .keySet()
+                  .equals(Set.of(Path.PEER)));
+      assertThat(owner.ask("unregister", 1)).isEqualTo("ok");
+      assertThat(owner.ask("unregister", 2)).isEqualTo("ok");
     }
   }
 

@@ -26,6 +26,7 @@ import org.slf4j.LoggerFactory;
 public final class PeerLink implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PeerLink.class);
   private static final long RETRY_NANOS = 1_000_000;
+  private static final long NONE = -1;
 
   private final String peerName;
   private final LinkSocket socket;
@@ -33,6 +34,10 @@ public final class PeerLink implements AutoCloseable {
   private final byte[] greeting;
   private final int peerPid;
   private final ReentrantLock fetchLock = new ReentrantLock();
+
+  /** Segment that the peer was asked for and has not answered yet; -1 if none. With fetchLock. */
+  private long unanswered = NONE;
+
   private final List<Runnable> callbacks = new ArrayList<>();
   private volatile boolean closed;
 
@@ -183,12 +188,14 @@ public final class PeerLink implements AutoCloseable {
   }
 
   /**
-   * Asks for a segment. The caller owns the handle.
+   * Asks for a segment. The caller owns the handle. A peer that says nothing may only have paused,
+   * so the link stays, and while an answer is still due nobody waits for another.
    *
-   * @param limit longest time; when it passes before the answer came, the link is closed
+   * @param limit longest time
    * @return null when the peer has no such segment any more
-   * @throws ExchangeException (UNAVAILABLE) if this segment cannot be handed over now, while the
-   *     link stays as it is; (TIMEOUT, CLOSED, PROTOCOL) if the link has ended
+   * @throws ExchangeException (UNAVAILABLE) if this segment cannot be handed over now, or the peer
+   *     does not answer in time, while the link stays as it is; (CLOSED, PROTOCOL, TIMEOUT) if the
+   *     link has ended
    */
   public SegmentHandle fetch(final long segmentId, final Duration limit) {
     final Deadline deadline = Deadline.in(limit);
@@ -217,7 +224,7 @@ public final class PeerLink implements AutoCloseable {
     try {
       if (!fetchLock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
         throw new ExchangeException(
-            Reason.TIMEOUT, "others kept the link to peer " + peerName + " busy");
+            Reason.UNAVAILABLE, "others kept the link to peer " + peerName + " busy");
       }
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -242,8 +249,50 @@ public final class PeerLink implements AutoCloseable {
   }
 
   private Answer exchange(final long segmentId, final Deadline deadline) {
+    if (unanswered != NONE && !receivesLate()) {
+      return new Answer(null, silence());
+    }
     channel.send(Frame.ofId(Frame.Type.FETCH, segmentId), deadline);
-    final Frame answer = channel.receive(deadline);
+    unanswered = segmentId;
+    final Frame answer = receiveOrNull(deadline);
+    if (answer == null) {
+      return new Answer(null, silence());
+    }
+    unanswered = NONE;
+    return answer(segmentId, answer);
+  }
+
+  /** The next frame; null if the peer says nothing until the deadline. */
+  private Frame receiveOrNull(final Deadline deadline) {
+    try {
+      return channel.receive(deadline);
+    } catch (final ExchangeException e) {
+      if (e.reason() == Reason.TIMEOUT) {
+        return null;
+      }
+      throw e;
+    }
+  }
+
+  /** Takes the answer that nobody waits for any more, if it has come. Does not wait. */
+  private boolean receivesLate() {
+    final Frame late = receiveOrNull(Deadline.in(Duration.ZERO));
+    if (late == null) {
+      return false;
+    }
+    final SegmentHandle unwanted = answer(unanswered, late).handle();
+    if (unwanted != null) {
+      unwanted.close();
+    }
+    unanswered = NONE;
+    return true;
+  }
+
+  private String silence() {
+    return "peer " + peerName + " has not answered yet when asked for segment " + unanswered;
+  }
+
+  private Answer answer(final long segmentId, final Frame answer) {
     int fd = channel.takeDescriptor();
     try {
       if (answer.type() == Frame.Type.GONE && answer.asId() == segmentId && fd < 0) {

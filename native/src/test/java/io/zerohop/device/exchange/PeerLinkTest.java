@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -183,21 +184,85 @@ final class PeerLinkTest {
   }
 
   @Test
-  void aFetchWithoutAnswerClosesTheLink() {
+  void aPeerThatPausesKeepsItsLink() {
+    final CompletableFuture<Void> resumed = new CompletableFuture<>();
+    final CompletableFuture<Void> answered = new CompletableFuture<>();
+    final CompletableFuture<Void> server =
+        serve(
+            raw -> {
+              raw.welcome(SegmentTable.SECRET);
+              assertThat(raw.receive(Frame.Type.FETCH).asId()).isEqualTo(1);
+              resumed.join();
+              raw.send(segment(1, SegmentHandle.Kind.POSIX_FD, 0), listener);
+              answered.complete(null);
+              // Nobody was asked for 2 and 3 while the answer for 1 was due.
+              assertThat(raw.receive(Frame.Type.FETCH).asId()).isEqualTo(4);
+              raw.send(Frame.ofId(Frame.Type.GONE, 4));
+              assertThat(raw.receive()).isNull();
+            });
+    try (PeerLink link = connect(socket, LIMIT)) {
+      assertUnavailable(() -> link.fetch(1, SHORT));
+      assertUnavailable(() -> link.fetch(2, LIMIT));
+      assertUnavailable(() -> link.fetch(3, LIMIT));
+      assertThat(link.alive()).isTrue();
+      resumed.complete(null);
+      answered.join();
+      assertThat(link.fetch(4, LIMIT)).isNull();
+      assertThat(link.alive()).isTrue();
+    }
+    server.join();
+  }
+
+  @Test
+  void aLateAnswerThatDoesNotFitIsAProtocolError() {
+    final CompletableFuture<Void> resumed = new CompletableFuture<>();
+    final CompletableFuture<Void> answered = new CompletableFuture<>();
     final CompletableFuture<Void> server =
         serve(
             raw -> {
               raw.welcome(SegmentTable.SECRET);
               raw.receive(Frame.Type.FETCH);
+              resumed.join();
+              raw.send(segment(2, SegmentHandle.Kind.POSIX_FD, 0), listener);
+              answered.complete(null);
               assertThat(raw.receive()).isNull();
             });
     try (PeerLink link = connect(socket, LIMIT)) {
-      assertThatThrownBy(() -> link.fetch(1, SHORT))
+      assertUnavailable(() -> link.fetch(1, SHORT));
+      resumed.complete(null);
+      answered.join();
+      assertThatThrownBy(() -> link.fetch(2, LIMIT))
           .isInstanceOfSatisfying(
-              ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.TIMEOUT));
+              ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.PROTOCOL));
       assertThat(link.alive()).isFalse();
       server.join();
     }
+  }
+
+  @Test
+  void aPeerThatEndsWhileItPausesEndsTheLink() {
+    final CompletableFuture<Void> killed = new CompletableFuture<>();
+    final CompletableFuture<Void> server =
+        serve(
+            raw -> {
+              raw.welcome(SegmentTable.SECRET);
+              raw.receive(Frame.Type.FETCH);
+              killed.join();
+            });
+    try (PeerLink link = connect(socket, LIMIT)) {
+      assertUnavailable(() -> link.fetch(1, SHORT));
+      killed.complete(null);
+      server.join();
+      assertThatThrownBy(() -> link.fetch(1, LIMIT))
+          .isInstanceOfSatisfying(
+              ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.CLOSED));
+    }
+  }
+
+  private static void assertUnavailable(final ThrowingCallable fetch) {
+    assertThatThrownBy(fetch)
+        .isInstanceOfSatisfying(
+            ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.UNAVAILABLE));
   }
 
   @Test

@@ -130,8 +130,9 @@ public final class PathChooser {
   }
 
   /**
-   * Who has answered before and does not now is dead, and so is who answers at none of its ports;
-   * else something may be in between.
+   * Dead is who refuses where it answered before, or who answers at none of its ports. Whoever only
+   * says nothing may have paused, or something may be in between: the kernel still accepts
+   * connections for a process that is stopped, and its blocks are staged, with Spark's patience.
    */
   private Route unanswered(
       final BlockSource source, final StagedTransport staging, final ExchangeException e) {
@@ -147,12 +148,13 @@ public final class PathChooser {
     if (e.reason() == ExchangeException.Reason.BUSY) {
       return Route.staged(e.getMessage());
     }
-    final boolean silent =
-        e.reason() == ExchangeException.Reason.REFUSED
-            || e.reason() == ExchangeException.Reason.TIMEOUT;
+    final boolean refused = e.reason() == ExchangeException.Reason.REFUSED;
     // One that is just dying may still accept a connection, and then reset it.
-    final boolean doubtful = silent || e.reason() == ExchangeException.Reason.CLOSED;
-    if ((silent && ucx.hasMet(source.location()))
+    final boolean doubtful =
+        refused
+            || e.reason() == ExchangeException.Reason.TIMEOUT
+            || e.reason() == ExchangeException.Reason.CLOSED;
+    if ((refused && ucx.hasMet(source.location()))
         || (doubtful && !liveness.answers(source, staging))) {
       throw new OwnerGoneException(
           "executor " + executorId + " does not answer: " + e.getMessage(), e);
@@ -160,7 +162,8 @@ public final class PathChooser {
     report(
         executorId,
         "executor {} cannot be asked at its control port; its blocks are staged. If a firewall is"
-            + " between, set spark.zerohop.port to a port that it lets through",
+            + " between, set spark.zerohop.port to a port that it lets through; it may also have"
+            + " paused, as for a full garbage collection",
         e);
     return Route.staged("it cannot be asked at its control port: " + e.getMessage());
   }

@@ -130,7 +130,7 @@ final class Peer implements BlockMemory {
 
   /** Readers hold a lease, so nothing that they find is unmapped meanwhile. */
   private SegmentMemory map(final long segmentId) {
-    mapping.lock(); // Those in front are bounded by the link, which a time-out closes.
+    mapping.lock(); // One in front waits for its limit at most, the others then not at all.
     try {
       if (unmapped) {
         return null;
@@ -161,7 +161,7 @@ final class Peer implements BlockMemory {
   void mapAhead() {
     for (final long segmentId : notMapped()) {
       if (lanes.openLeases() > 0) {
-        return; // A time-out would end the connection, and with it what readers have open.
+        return; // They ask for what they need, and must not wait behind this if the peer pauses.
       }
       try {
         map(segmentId);

@@ -303,16 +303,31 @@ abstract class UcxReads {
   }
 
   @Test
-  void silenceInTheMiddleFailsTheFetchInTime() {
+  void anOwnerThatFallsSilentIsStaged() {
     final BlockSource source = write(4);
+    fallSilentWhenOpened();
+    assertThat(read(source)).containsOnlyKeys(Path.STAGED);
+    channels.silent = false;
+  }
+
+  @Test
+  void anOwnerThatFallsSilentAndAnswersNowhereIsDead() {
+    final BlockSource source = write(4);
+    fallSilentWhenOpened();
+    staging.desert();
+    assertThatThrownBy(() -> read(source))
+        .isInstanceOf(BlockFetchException.class)
+        .hasCauseInstanceOf(OwnerGoneException.class);
+    channels.silent = false;
+  }
+
+  private void fallSilentWhenOpened() {
     channels.onQuestion =
         question -> {
           if (question.get() == Wire.OPEN) {
             channels.silent = true;
           }
         };
-    assertThatThrownBy(() -> read(source)).isInstanceOf(BlockFetchException.class);
-    channels.silent = false;
   }
 
   @Test
