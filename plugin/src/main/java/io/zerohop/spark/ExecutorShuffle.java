@@ -8,7 +8,6 @@ import io.zerohop.device.cuda.TopologyReader;
 import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.StagedTransport;
@@ -21,14 +20,10 @@ import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.TaskContext;
 import org.apache.spark.storage.BlockManagerId;
-import org.apache.spark.util.TaskCompletionListener;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -54,7 +49,6 @@ final class ExecutorShuffle implements AutoCloseable {
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
   private final SharedTransfers transport;
-  private final Map<TaskContext, RetainedLeases> retained = new ConcurrentHashMap<>();
   private final Thread atExit = new Thread(this::closeQuietly, "zerohop-exit");
 
   private ExecutorShuffle(
@@ -262,30 +256,6 @@ final class ExecutorShuffle implements AutoCloseable {
 
   StagedTransport transport() {
     return transport;
-  }
-
-  /** The leases that readers of a task leave behind; they end with the task. */
-  RetainedLeases retained(final TaskContext context) {
-    final RetainedLeases leases = new RetainedLeases();
-    final RetainedLeases known = retained.putIfAbsent(context, leases);
-    if (known != null) {
-      return known;
-    }
-    context.addTaskCompletionListener(
-        (TaskCompletionListener)
-            ended -> {
-              retained.remove(context);
-              try {
-                if (!context.isFailed() && !context.isInterrupted()) {
-                  leases.checkIntact();
-                }
-              } catch (final ZerohopException e) {
-                throw FailureOutcome.raise(e);
-              } finally {
-                leases.close();
-              }
-            });
-    return leases;
   }
 
   long writeBufferBytes() {

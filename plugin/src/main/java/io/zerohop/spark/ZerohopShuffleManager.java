@@ -176,14 +176,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
           false);
     }
     return new RowsReader<>(
-        ours.dependency(),
-        blocks,
-        context,
-        metrics,
-        pathMetrics,
-        here.node(),
-        here.transport(),
-        here.retained(context));
+        ours.dependency(), blocks, context, metrics, pathMetrics, here.node(), here.transport());
   }
 
   private ExecutorShuffle executor(final ZerohopShuffleHandle<?, ?, ?> handle) {

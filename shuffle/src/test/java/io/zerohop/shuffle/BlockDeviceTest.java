@@ -7,8 +7,6 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
-import io.zerohop.shuffle.fetch.FetchedBlock;
-import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FakeStaging;
@@ -119,28 +117,6 @@ class BlockDeviceTest {
       }
     }
     assertThat(most).isBetween(1L, 3L * (WINDOW_BYTES + 2 * MOST * 8));
-  }
-
-  @Test
-  void retiredBlocksStayReadable() {
-    final BlockSource source = write(3);
-    final FetchedBlock last;
-    try (RetainedLeases leases = new RetainedLeases()) {
-      try (BlockFetcher fetcher =
-          reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
-        FetchedBlock current = null;
-        while (fetcher.next()) {
-          current = fetcher.block();
-        }
-        last = current;
-        fetcher.retire(leases);
-      }
-      final Block block = last.block();
-      assertThat(TestNodes.read(last))
-          .isEqualTo(TestBlocks.block(1, block.mapId(), 2, block.partition(), MOST));
-      assertThat(reader.stats().landingBytes()).isPositive();
-    }
-    assertThatThrownBy(() -> TestNodes.read(last)).hasMessageContaining("released");
   }
 
   @Test

@@ -10,6 +10,7 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.transport.FakeStaging;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -84,6 +85,27 @@ class ShuffleNodeTest {
       }
     }
     assertThat(node.stats().openLeases()).isZero();
+  }
+
+  @Test
+  void aFetcherKnowsItsLastBlock() {
+    TestBlocks.write(node, 1, 0, 1, PARTITIONS, MOST);
+    final BlockSource here = TestBlocks.source("1", node.location(), 1, 0, 1, 1, PARTITIONS, MOST);
+    final Location elsewhere = null;
+    final BlockSource staged = TestBlocks.source("9", elsewhere, 2, 0, 1, 1, PARTITIONS, MOST);
+    final int blocks = here.blocks().size() + staged.blocks().size();
+    for (final List<BlockSource> sources :
+        List.of(List.of(here), List.of(staged), List.of(here, staged), List.of(staged, here))) {
+      int left = sources.size() == 2 ? blocks : sources.get(0).blocks().size();
+      try (BlockFetcher fetcher =
+          node.fetch(sources, new FakeStaging(1, MOST), TestNodes.quiet(), () -> false)) {
+        while (fetcher.next()) {
+          left--;
+          assertThat(fetcher.hasMore()).as("%s blocks left", left).isEqualTo(left > 0);
+        }
+      }
+      assertThat(left).isZero();
+    }
   }
 
   @Test

@@ -3,7 +3,6 @@ package io.zerohop.spark.rows;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
-import io.zerohop.shuffle.fetch.RetainedLeases;
 import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.spark.ReadMetrics;
 import io.zerohop.spark.SparkLinks;
@@ -42,14 +41,12 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   private final ReadMetrics pathMetrics;
   private final ShuffleNode node;
   private final StagedTransport staged;
-  private final RetainedLeases retained;
 
   /**
    * A reader.
    *
    * @param blocks owners and their blocks, as Spark's tracker gives them
    * @param pathMetrics told of every window
-   * @param retained keeps what was read readable until the task ends
    */
   public RowsReader(
       final ShuffleDependency<K, Object, C> dependency,
@@ -58,8 +55,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
       final ShuffleReadMetricsReporter metrics,
       final ReadMetrics pathMetrics,
       final ShuffleNode node,
-      final StagedTransport staged,
-      final RetainedLeases retained) {
+      final StagedTransport staged) {
     this.dependency = dependency;
     this.blocks = blocks;
     this.context = context;
@@ -67,7 +63,6 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
     this.pathMetrics = pathMetrics;
     this.node = node;
     this.staged = staged;
-    this.retained = retained;
   }
 
   @Override
@@ -93,17 +88,12 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
         new BlockRecordIterator(
             fetcher,
             sources,
-            rows == null ? any : new UnsafeRowRecords(rows, any),
+            rows == null ? any : new UnsafeRowRecords(rows, any, fetcher::hasMore),
             context,
             metrics,
             () -> {
               context.taskMetrics().mergeShuffleReadMetrics();
-              if (rows == null) {
-                fetcher.close();
-              } else {
-                // The last row points into the mapping, and may be in use until the task ends.
-                fetcher.retire(retained);
-              }
+              fetcher.close();
             });
     context.addTaskCompletionListener(
         (TaskCompletionListener)

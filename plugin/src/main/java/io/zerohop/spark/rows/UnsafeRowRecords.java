@@ -2,6 +2,7 @@ package io.zerohop.spark.rows;
 
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import java.util.NoSuchElementException;
+import java.util.function.BooleanSupplier;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 import scala.Product2;
@@ -12,17 +13,26 @@ import scala.collection.Iterator;
 /**
  * SQL rows in place: one row object, pointed at the mapped bytes of each row in turn. As with
  * Spark's own serializer a row is valid until the next one is asked for; whoever keeps it copies
- * it. Staged blocks have no mapped bytes and go through the serializer.
+ * it. The last of all rows stays valid, and with it what points into it, so that one is copied; the
+ * mappings are not needed any more then, however long the task goes on. Staged blocks have no
+ * mapped bytes and go through the serializer.
  */
 final class UnsafeRowRecords implements BlockRecords {
   private final UnsafeRow row;
   private final Tuple2<Object, Object> pair;
   private final BlockRecords staged;
+  private final BooleanSupplier hasMore;
 
-  UnsafeRowRecords(final UnsafeRows codec, final BlockRecords staged) {
+  /**
+   * @param staged reads blocks that have no mapped bytes
+   * @param hasMore whether there are blocks behind the one that was asked for last
+   */
+  UnsafeRowRecords(
+      final UnsafeRows codec, final BlockRecords staged, final BooleanSupplier hasMore) {
     this.row = new UnsafeRow(codec.numFields());
     this.pair = new Tuple2<>(0, row);
     this.staged = staged;
+    this.hasMore = hasMore;
   }
 
   @Override
@@ -33,6 +43,7 @@ final class UnsafeRowRecords implements BlockRecords {
   private final class InPlace extends AbstractIterator<Product2<?, ?>> {
     private final FetchedBlock block;
     private final int extents;
+    private final boolean last;
     private int extent;
     private long at;
     private long end;
@@ -40,6 +51,7 @@ final class UnsafeRowRecords implements BlockRecords {
     InPlace(final FetchedBlock block) {
       this.block = block;
       this.extents = block.extentCount();
+      this.last = !hasMore.getAsBoolean();
     }
 
     @Override
@@ -62,9 +74,20 @@ final class UnsafeRowRecords implements BlockRecords {
       if (size < 0 || size > left) {
         throw new DamagedBlockException(block, "a row of " + size + " bytes, " + left + " left");
       }
-      row.pointTo(null, at + Integer.BYTES, size);
-      at += Integer.BYTES + size;
+      final long bytes = at + Integer.BYTES;
+      at = bytes + size;
+      if (last && !hasNext()) {
+        row.pointTo(copy(bytes, size), Platform.BYTE_ARRAY_OFFSET, size);
+      } else {
+        row.pointTo(null, bytes, size);
+      }
       return pair;
+    }
+
+    private byte[] copy(final long address, final int size) {
+      final byte[] copy = new byte[size];
+      Platform.copyMemory(null, address, copy, Platform.BYTE_ARRAY_OFFSET, size);
+      return copy;
     }
   }
 }

@@ -9,7 +9,6 @@ import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -31,7 +30,6 @@ public final class LanePool implements LeaseBarrier {
   private final AtomicIntegerArray taken;
   private final AtomicIntegerArray done;
   private final AtomicInteger open = new AtomicInteger();
-  private final AtomicLong leases = new AtomicLong();
 
   /**
    * @param root the owner's root segment, mapped
@@ -96,8 +94,7 @@ public final class LanePool implements LeaseBarrier {
     }
     taken.set(lane, epoch);
     VarHandle.fullFence();
-    // Numbered behind the fence and before anything is looked up: see Lease.isOlderThan.
-    return new Lease(lane, epoch, leases.incrementAndGet());
+    return new Lease(lane, epoch);
   }
 
   private Integer await(final Duration limit, final BooleanSupplier cancelled) {
@@ -176,22 +173,11 @@ public final class LanePool implements LeaseBarrier {
   public final class Lease implements AutoCloseable {
     private final int lane;
     private final int epoch;
-    private final long number;
     private boolean released;
 
-    private Lease(final int lane, final int epoch, final long number) {
+    private Lease(final int lane, final int epoch) {
       this.lane = lane;
       this.epoch = epoch;
-      this.number = number;
-    }
-
-    /**
-     * Whether this lease was visible to the owner before anything was looked up under the other one
-     * of the same pool. Then, while this one is open, it also holds what was looked up under the
-     * other (docs/leases.md).
-     */
-    public boolean isOlderThan(final Lease other) {
-      return number < other.number;
     }
 
     /** Ends the lease; nothing that was looked up under it may be read any more. Idempotent. */

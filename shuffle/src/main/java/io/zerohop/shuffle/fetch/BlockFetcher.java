@@ -21,11 +21,12 @@ import java.util.function.BooleanSupplier;
  *
  * <p>A block in place stays readable until the reader has asked for the second block of the next
  * window, or to {@link #close}: rows that point into it may be in use while the reader looks ahead.
- * Those of the last windows stay readable longer if they are handed to the task with {@link
- * #retire}. A fetcher for the host holds two leases at most, each on a lane of its own; nobody
- * waits for a lease to end but memory that waits to be freed. A staged block is released with the
- * next call of {@link #next}. For a reader on the GPU windows stay open, each with a lease, until
- * {@link #releaseWindows}: it gathers what came from many owners at once.
+ * A reader closes the fetcher as soon as all blocks were handed out, and does not wait for its task
+ * to end: a lease keeps all that its owner gives up meanwhile from being freed. A fetcher for the
+ * host holds two leases at most, each on a lane of its own; nobody waits for a lease to end but
+ * memory that waits to be freed. A staged block is released with the next call of {@link #next}.
+ * For a reader on the GPU windows stay open, each with a lease, until {@link #releaseWindows}: it
+ * gathers what came from many owners at once.
  *
  * <p>One thread at a time asks for blocks. Any thread may close the fetcher meanwhile, as a task's
  * end does while a thread that the task started still reads: that ends every wait, whatever was
@@ -62,7 +63,6 @@ public final class BlockFetcher implements AutoCloseable {
   private InPlaceWindow previous;
   private InPlaceWindow window;
   private boolean planned;
-  private boolean finished;
   private volatile FetchedBlock block;
   private volatile boolean closed;
 
@@ -152,7 +152,6 @@ public final class BlockFetcher implements AutoCloseable {
         timed(() -> staged.startOne(ended));
       } else {
         checkWindows();
-        finished = true;
         return false;
       }
     }
@@ -189,38 +188,17 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   /**
-   * Hands the open windows over once all blocks were handed out, so that the fetcher holds no lease
-   * any more and the blocks stay readable until the leases are closed, whatever becomes of the
-   * fetcher. Idempotent.
-   *
-   * @param leases the task's
-   * @throws IllegalStateException if {@link #next} has not returned false yet, or if the fetcher or
-   *     the leases are closed
+   * Whether there are blocks behind the current one. Does not wait: a block that failed and is
+   * asked for again counts until it is handed out. To be called after {@link #next}.
    */
-  public void retire(final RetainedLeases leases) {
-    whileOpen(
-        () -> {
-          if (!finished) {
-            throw new IllegalStateException("the fetcher has not handed out all blocks yet");
-          }
-          staged.retire(leases);
-          retire(previous, leases);
-          previous = null;
-          retire(window, leases);
-          window = null;
-          if (!leases.isOpen()) {
-            throw new IllegalStateException("the leases of the task have ended");
-          }
-        });
+  public boolean hasMore() {
+    return !inPlace.isEmpty()
+        || (window != null && window.hasNext())
+        || staged.hasPending()
+        || staged.isWaiting();
   }
 
-  private static void retire(final InPlaceWindow open, final RetainedLeases leases) {
-    if (open != null) {
-      leases.add(open);
-    }
-  }
-
-  /** Whether the fetcher was closed; one volatile load. Retired blocks may be read even so. */
+  /** Whether the fetcher was closed; one volatile load. */
   public boolean isClosed() {
     return closed;
   }

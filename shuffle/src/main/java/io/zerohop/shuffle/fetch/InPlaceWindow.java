@@ -33,7 +33,6 @@ final class InPlaceWindow implements AutoCloseable {
   private int[] ends = new int[16];
   private int next;
   private volatile boolean held = true;
-  private volatile RetainedLeases retainer;
 
   /** Copies on the host; null where the blocks are read where they lie. */
   private HostLanding landing;
@@ -315,23 +314,9 @@ final class InPlaceWindow implements AutoCloseable {
     return "a segment that is gone";
   }
 
-  /** Whether this window's lease, or one that covers it, is open, so that blocks may be read. */
+  /** Whether the lease is open, so that blocks may be read. */
   boolean held() {
-    final RetainedLeases by = retainer;
-    return by == null ? held : by.isOpen();
-  }
-
-  /** From now on its blocks may be read until the leases that were retained end. */
-  void retainedBy(final RetainedLeases leases) {
-    retainer = leases;
-  }
-
-  BlockMemory memory() {
-    return memory;
-  }
-
-  boolean isOlderThan(final InPlaceWindow other) {
-    return lease.isOlderThan(other.lease);
+    return held;
   }
 
   /**
@@ -354,13 +339,6 @@ final class InPlaceWindow implements AutoCloseable {
         source,
         block + " of executor " + source.executorId() + " (" + path().label() + "): " + what,
         cause);
-  }
-
-  /** Gives the copies on the host away, to be closed by the caller; null if there are none. */
-  HostLanding takeLanding() {
-    final HostLanding taken = landing;
-    landing = null;
-    return taken;
   }
 
   /** Ends the lease and frees what was copied. Idempotent. */

@@ -275,13 +275,6 @@ final class StagedQueue implements AutoCloseable {
     }
   }
 
-  /** What was passed stays readable as long as the leases say. */
-  void retire(final RetainedLeases leases) {
-    while (!passed.isEmpty()) {
-      leases.add(passed.poll()::release);
-    }
-  }
-
   /** Whether the next block is there already. */
   boolean hasArrived() {
     synchronized (this) {

@@ -57,21 +57,6 @@ class LaneTest {
     assertThat(local.openLeases() + peer.openLeases()).isZero();
   }
 
-  /** Whatever lane a lease is on, and however often that was taken before. */
-  @Test
-  void leasesKnowTheirOrder() {
-    final LanePool peer = lanes(table.connect());
-    LanePool.Lease before = take(peer);
-    for (int i = 0; i < 3 * LaneLayout.PEER_LANES; i++) {
-      final LanePool.Lease lease = take(peer);
-      assertThat(before.isOlderThan(lease)).isTrue();
-      assertThat(lease.isOlderThan(before)).isFalse();
-      before.close();
-      before = lease;
-    }
-    before.close();
-  }
-
   @Test
   void aLaneThatIsTakenAgainStillPasses() {
     final LanePool peer = lanes(table.connect());
