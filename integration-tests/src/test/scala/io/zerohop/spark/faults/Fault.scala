@@ -23,11 +23,18 @@ final case class Fault(marker: String) {
   }
 
   /** SIGKILL to every other executor of the application; returns when they are gone. */
-  def killOthers(): Unit = if (isFirst) {
+  def killOthers(): Unit = if (isFirst) others.foreach(Cluster.kill)
+
+  /** SIGSTOP to every other executor of the application, for so long; returns at once. */
+  def pauseOthers(seconds: Int): Unit = if (isFirst) others.foreach(Cluster.pause(_, seconds))
+
+  /** SIGSTOP to the executor that runs the calling task; returns when it goes on. */
+  def pauseSelf(seconds: Int): Unit =
+    if (isFirst) Cluster.pause(ProcessHandle.current.pid, seconds)
+
+  private def others: Seq[Long] = {
     val self = ProcessHandle.current
-    self.parent.get.children.iterator.asScala
-      .filter(_.pid != self.pid)
-      .foreach(other => Cluster.kill(other.pid))
+    self.parent.get.children.iterator.asScala.map(_.pid).filter(_ != self.pid).toSeq
   }
 
   /** Runs `strike` after `note` was written into the marker file. */

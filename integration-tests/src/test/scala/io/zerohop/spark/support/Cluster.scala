@@ -160,5 +160,12 @@ object Cluster {
     Bounded.until(s"end of process $pid", 20.seconds)(!ProcessHandle.of(pid).isPresent)
   }
 
+  /** SIGSTOP, and SIGCONT after so long, by a shell that lives on if the caller is stopped. */
+  def pause(pid: Long, seconds: Int): Unit = {
+    val resume = s"kill -STOP $pid; (sleep $seconds; kill -CONT $pid) > /dev/null 2>&1 &"
+    val stopped = new ProcessBuilder("sh", "-c", resume).start().waitFor()
+    if (stopped != 0) throw new IllegalStateException(s"process $pid was not stopped")
+  }
+
   private def drain(sc: SparkContext): Unit = SparkInternals.awaitListeners(sc)
 }
