@@ -8,7 +8,8 @@ import java.util.List;
 
 /**
  * How much memory this process could still take: what the machine has left, or what its container
- * has left under its limit (control groups 1 and 2), whichever is less.
+ * has left under its limit (control groups 1 and 2), whichever is less. And what the two bounds
+ * are. Thread safe; nothing is cached.
  */
 public final class AvailableMemory {
   /** Never the last bytes: the kernel would rather kill a process than refuse. */
@@ -16,6 +17,11 @@ public final class AvailableMemory {
 
   private static final AvailableMemory SYSTEM =
       new AvailableMemory(Path.of("/proc"), Path.of("/sys/fs/cgroup"));
+
+  /** Something about one group, in bytes: of version 2 (second) or 1 of control groups. */
+  private interface Reading {
+    long of(Path folder, boolean second);
+  }
 
   private final Path proc;
   private final Path cgroups;
@@ -30,8 +36,32 @@ public final class AvailableMemory {
     return SYSTEM.measure();
   }
 
+  /** The machine's memory in bytes, used or not; {@link Long#MAX_VALUE} if it is not known. */
+  public static long machineTotalBytes() {
+    return SYSTEM.machineTotal();
+  }
+
+  /**
+   * The tightest limit, in bytes, of the control groups that this process is in, used or not: its
+   * own or that of a group above it. {@link Long#MAX_VALUE} if none is set; version 1 says so by a
+   * number somewhat below, which is more than any machine has.
+   */
+  public static long limitBytes() {
+    return SYSTEM.limit();
+  }
+
+  long machineTotal() {
+    final long kibibytes = field(proc.resolve("meminfo"), "MemTotal:", Long.MAX_VALUE);
+    return kibibytes == Long.MAX_VALUE ? kibibytes : kibibytes << 10;
+  }
+
+  long limit() {
+    return leastOfGroups(AvailableMemory::limitOf);
+  }
+
   long measure() {
-    return Math.max(0, Math.min(machineBytes(), containerBytes()) - HEADROOM_BYTES);
+    return Math.max(
+        0, Math.min(machineBytes(), leastOfGroups(AvailableMemory::left)) - HEADROOM_BYTES);
   }
 
   /**
@@ -60,36 +90,37 @@ public final class AvailableMemory {
     return field(proc.resolve("meminfo"), "MemAvailable:", Long.MAX_VALUE >> 10) << 10;
   }
 
-  private long containerBytes() {
+  private long leastOfGroups(final Reading reading) {
     long least = Long.MAX_VALUE;
     for (final String line : lines(proc.resolve("self/cgroup"))) {
       final String[] parts = line.split(":", 3);
       if (parts.length == 3 && parts[1].isEmpty()) {
-        least = Math.min(least, leastOnTheWayUp(cgroups, parts[2], true));
+        least = Math.min(least, leastOnTheWayUp(cgroups, parts[2], true, reading));
       } else if (parts.length == 3 && List.of(parts[1].split(",")).contains("memory")) {
-        least = Math.min(least, leastOnTheWayUp(cgroups.resolve("memory"), parts[2], false));
+        least =
+            Math.min(least, leastOnTheWayUp(cgroups.resolve("memory"), parts[2], false, reading));
       }
     }
     return least;
   }
 
   /** A group's limit binds all groups below it; inside a container only the root may be seen. */
-  private static long leastOnTheWayUp(final Path root, final String group, final boolean second) {
+  private static long leastOnTheWayUp(
+      final Path root, final String group, final boolean second, final Reading reading) {
     Path folder = root.resolve(group.substring(1)).normalize();
     if (!folder.startsWith(root) || !Files.isDirectory(folder)) {
       folder = root;
     }
     long least = Long.MAX_VALUE;
     for (; folder.startsWith(root); folder = folder.getParent()) {
-      least = Math.min(least, left(folder, second));
+      least = Math.min(least, reading.of(folder, second));
     }
     return least;
   }
 
   /** Limit less use, where file pages that the kernel can drop do not count as used. */
   private static long left(final Path folder, final boolean second) {
-    final long limit =
-        number(folder.resolve(second ? "memory.max" : "memory.limit_in_bytes"), Long.MAX_VALUE);
+    final long limit = limitOf(folder, second);
     if (limit == Long.MAX_VALUE) {
       return limit;
     }
@@ -101,6 +132,10 @@ public final class AvailableMemory {
         field(statistics, prefix + "inactive_file", 0)
             + field(statistics, prefix + "active_file", 0);
     return limit - used + Math.min(used, droppable);
+  }
+
+  private static long limitOf(final Path folder, final boolean second) {
+    return number(folder.resolve(second ? "memory.max" : "memory.limit_in_bytes"), Long.MAX_VALUE);
   }
 
   private static long number(final Path file, final long otherwise) {

@@ -76,4 +76,26 @@ final class AvailableMemoryTest {
     write(cgroups.resolve("memory/memory.usage_in_bytes"), 10 * GIB + "\n");
     assertLeft(2 * GIB);
   }
+
+  @Test
+  void aLimitIsTheTightestOnTheWayUpWhateverIsUsed() throws IOException {
+    final AvailableMemory memory = new AvailableMemory(proc, cgroups);
+    assertThat(memory.machineTotal()).isEqualTo(16 * GIB);
+    assertThat(memory.limit()).isEqualTo(Long.MAX_VALUE);
+    write(proc.resolve("self/cgroup"), "0::/outer/inner\n");
+    write(cgroups.resolve("outer/inner/memory.max"), "max\n");
+    write(cgroups.resolve("outer/memory.max"), 4 * GIB + "\n");
+    write(cgroups.resolve("outer/memory.current"), 3 * GIB + "\n");
+    assertThat(memory.limit()).isEqualTo(4 * GIB);
+    write(cgroups.resolve("outer/inner/memory.max"), GIB + "\n");
+    assertThat(memory.limit()).isEqualTo(GIB);
+  }
+
+  @Test
+  void aLimitOfAnOlderGroupAboveCounts() throws IOException {
+    write(proc.resolve("self/cgroup"), "5:memory:/yarn/container\n0::/\n");
+    write(cgroups.resolve("memory/yarn/container/memory.limit_in_bytes"), "9223372036854771712\n");
+    write(cgroups.resolve("memory/yarn/memory.limit_in_bytes"), 3 * GIB + "\n");
+    assertThat(new AvailableMemory(proc, cgroups).limit()).isEqualTo(3 * GIB);
+  }
 }
