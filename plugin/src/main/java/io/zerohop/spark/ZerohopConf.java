@@ -37,9 +37,10 @@ public final class ZerohopConf {
           PREFIX + "pool.size",
           "size",
           AUTO,
-          "Most shared memory that one executor may hold shuffle blocks in; `auto` is what the"
-              + " container's limit leaves after the JVM heap and its overhead, or a quarter of the"
-              + " memory that is free at start-up where no container limit is set. What does not"
+          "Maximum shared memory that one executor may hold shuffle blocks in; `auto` is what an"
+              + " executor's container, or its part of the machine, leaves after all that is promised"
+              + " to others, and where there is no limit a quarter of the memory that is free at"
+              + " start-up at most ([the table](memory.md#how-large-the-pools-are)). What does not"
               + " fit goes to files.",
           text -> AUTO.equals(text) ? -1L : atLeast(1, bytes(text)));
 
