@@ -154,7 +154,12 @@ public final class PoolSizing {
     return (bytes + MIB - 1) / MIB;
   }
 
-  /** Most bytes of GPU memory: what the user set, or the default of this machine. */
+  /** Whether somebody has decided on the size of the pool in GPU memory. */
+  public static boolean isDevicePoolSet(final SparkConf conf) {
+    return ZerohopConf.DEVICE_POOL_SIZE.get(conf) > 0;
+  }
+
+  /** Most bytes of GPU memory: what was decided, or the default of this machine. */
   public static long devicePoolBytes(final SparkConf conf) {
     final long set = ZerohopConf.DEVICE_POOL_SIZE.get(conf);
     return set > 0 ? set : devicePoolBytes(CudaDriver.leastMemory());

@@ -192,8 +192,8 @@ public final class ZerohopConf {
           AUTO,
           "Most GPU memory that one executor may hold shuffle blocks in; RAPIDS' own pool leaves it"
               + " free (spark.rapids.memory.gpu.reserve grows by it unless that is set). `auto` is"
-              + " a fifth of the smallest GPU that the driver sees, or 4g where it sees none. What"
-              + " does not fit goes to host memory.",
+              + " a fifth of the smallest GPU that the executor sees. What does not fit goes to host"
+              + " memory.",
           text -> AUTO.equals(text) ? -1L : within(1L << 20, 1L << 44, bytes(text)));
 
   public static final ConfEntry<Long> DEVICE_SEGMENT_SIZE =

@@ -27,7 +27,9 @@ public final class ZerohopPlugin implements SparkPlugin {
   /** Called by Spark, in the driver and in every executor, with the live configuration. */
   public ZerohopPlugin(final SparkConf conf) {
     if (conf.get("spark.executor.id", DRIVER).equals(DRIVER)) {
-      RapidsMode.prepare(conf); // Executors get what the driver has decided.
+      RapidsMode.prepare(conf);
+    } else {
+      RapidsMode.prepareExecutor(conf);
     }
   }
 

@@ -1,5 +1,7 @@
 package io.zerohop.spark.rapids;
 
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.Activation;
 import io.zerohop.spark.PoolSizing;
 import io.zerohop.spark.ZerohopConf;
@@ -18,7 +20,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Whether RAPIDS may hand its batches to Zerohop in GPU memory. Decided once, on the driver, before
  * RAPIDS reads its configuration: afterwards it is too late, since its planning follows the mode
- * that is set then, and its executors size their memory pool by it.
+ * that is set then. How much of it is each executor's own decision, by its own GPU, before RAPIDS
+ * starts there and sizes its memory pool; the driver may have another GPU, or none.
  */
 public final class RapidsMode {
   private static final Logger LOG = LoggerFactory.getLogger(RapidsMode.class);
@@ -26,16 +29,28 @@ public final class RapidsMode {
   /** Set by the driver for the executors; not for users. */
   private static final String ACTIVE = "spark.zerohop.internal.rapids";
 
+  /** Set by the driver where the reserve follows our pool, since the user has not set it. */
+  private static final String RESERVE_FOLLOWS = "spark.zerohop.internal.rapids.reserve";
+
   static final String MODE = "spark.rapids.shuffle.mode";
   static final String RESERVE = "spark.rapids.memory.gpu.reserve";
   private static final String RESERVE_DEFAULT = "640m";
   private static final String CODEC = "spark.rapids.shuffle.compression.codec";
   private static final String CACHE_ONLY = "CACHE_ONLY";
   private static final String PLUGIN = "com.nvidia.spark.SQLPlugin";
+
+  /**
+   * What Spark puts before the settings that a plugin's driver part hands to its executor part.
+   * RAPIDS' executors size their pool by these and not by the executor's configuration.
+   */
+  private static final String HANDED_OVER = "spark.plugins.internal.conf." + PLUGIN + ".";
+
   private static final String VERSION_FILE = "rapids4spark-version-info.properties";
 
   /** Releases whose classes are known, as the first parts of their version. */
   private static final List<String> VERSIONS = List.of("26.08");
+
+  private static final long MIB = 1L << 20;
 
   private RapidsMode() {}
 
@@ -68,14 +83,13 @@ public final class RapidsMode {
       final long pool = PoolSizing.devicePoolBytes(conf);
       conf.set(MODE, CACHE_ONLY);
       conf.set(ACTIVE, "true");
-      conf.set(ZerohopConf.DEVICE_POOL_SIZE.key(), Long.toString(pool)); // For the executors.
       if (!conf.contains(RESERVE)) {
-        final long reserve = JavaUtils.byteStringAsBytes(RESERVE_DEFAULT) + pool;
-        conf.set(RESERVE, Long.toString(reserve));
+        conf.set(RESERVE, reserveFor(pool)); // Of use where tasks run in the driver.
+        conf.set(RESERVE_FOLLOWS, "true");
       }
       LOG.info(
-          "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} MiB of it per executor",
-          pool >> 20);
+          "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} of it per executor",
+          PoolSizing.isDevicePoolSet(conf) ? pool / MIB + " MiB" : "a fifth");
     } else if (mode.equals(CACHE_ONLY) || mode.equals("UCX")) {
       throw new IllegalStateException(
           MODE + "=" + mode + " cannot work with Zerohop: " + obstacle + ". Or remove " + MODE);
@@ -84,6 +98,47 @@ public final class RapidsMode {
           "Zerohop carries RAPIDS' shuffles through host memory, not from GPU to GPU: {}",
           obstacle);
     }
+  }
+
+  private static String reserveFor(final long pool) {
+    return Long.toString(JavaUtils.byteStringAsBytes(RESERVE_DEFAULT) + pool);
+  }
+
+  /**
+   * Sizes the pool of an executor, and what RAPIDS leaves free for it, by the executor's own GPU.
+   * To be called before RAPIDS' plugin starts in it.
+   *
+   * @param conf the executor's live configuration
+   */
+  public static void prepareExecutor(final SparkConf conf) {
+    if (isActive(conf) && !PoolSizing.isDevicePoolSet(conf)) {
+      prepareExecutor(conf, gpuBytes());
+    }
+  }
+
+  /** Memory of the smallest GPU of this process; 0 if there is none, or it cannot be asked. */
+  private static long gpuBytes() {
+    try {
+      return CudaDriver.leastMemory();
+    } catch (final ZerohopException e) {
+      LOG.warn("Zerohop: the size of this executor's GPU is not known: {}", e.getMessage(), e);
+      return 0;
+    }
+  }
+
+  /**
+   * The same for a GPU.
+   *
+   * @param gpuBytes memory of the smallest GPU that this executor may use; 0 if it is not known
+   */
+  static void prepareExecutor(final SparkConf conf, final long gpuBytes) {
+    final long pool = PoolSizing.devicePoolBytes(gpuBytes);
+    conf.set(ZerohopConf.DEVICE_POOL_SIZE.key(), Long.toString(pool));
+    if (conf.getBoolean(RESERVE_FOLLOWS, false)) {
+      conf.set(RESERVE, reserveFor(pool));
+      conf.set(HANDED_OVER + RESERVE, reserveFor(pool));
+    }
+    LOG.info("Zerohop: GPU memory for shuffles in this executor: up to {} MiB", pool / MIB);
   }
 
   private static boolean concerns(final SparkConf conf) {
