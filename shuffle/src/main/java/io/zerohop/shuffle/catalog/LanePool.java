@@ -70,36 +70,36 @@ public final class LanePool implements LeaseBarrier {
    * @throws WaitException if cancelled
    */
   public Lease take(final Duration limit, final BooleanSupplier cancelled) {
-    Integer lane = free.poll();
-    if (lane == null) {
-      lane = await(limit, cancelled);
+    final long deadline = System.nanoTime() + limit.toNanos();
+    for (; ; ) {
+      final Integer lane = await(deadline, cancelled);
       if (lane == null) {
         return null;
       }
-    }
-    // Counted before the look at the connection: whoever sees it closed and then counts no lease
-    // may unmap the owner's memory.
-    open.incrementAndGet();
-    if (!isOurs()) {
-      open.decrementAndGet();
-      free.add(lane);
-      return null;
-    }
-    final int epoch = taken.get(lane) + 1;
-    if (!buffer.compareAndSetInt(offset(lane) + LaneLayout.TAKEN, epoch - 1, epoch)) {
+      // Counted before the look at the connection: whoever sees it closed and then counts no lease
+      // may unmap the owner's memory.
+      open.incrementAndGet();
+      if (!isOurs()) {
+        open.decrementAndGet();
+        free.add(lane);
+        return null;
+      }
+      final int epoch = taken.get(lane) + 1;
+      if (buffer.compareAndSetInt(offset(lane) + LaneLayout.TAKEN, epoch - 1, epoch)) {
+        taken.set(lane, epoch);
+        VarHandle.fullFence();
+        return new Lease(lane, epoch);
+      }
       // Somebody else uses the lane: we were dropped since the look, or one who was dropped before
       // us has stored late. It is left to him; a store over his would let go what he reads.
       open.decrementAndGet();
-      return take(limit, cancelled);
     }
-    taken.set(lane, epoch);
-    VarHandle.fullFence();
-    return new Lease(lane, epoch);
   }
 
-  private Integer await(final Duration limit, final BooleanSupplier cancelled) {
-    final long deadline = System.nanoTime() + limit.toNanos();
-    for (; ; ) {
+  /** A lane that is free before the deadline; null if there is none. */
+  private Integer await(final long deadline, final BooleanSupplier cancelled) {
+    Integer lane = free.poll();
+    while (lane == null) {
       final long left = deadline - System.nanoTime();
       if (left <= 0) {
         return null;
@@ -108,16 +108,14 @@ public final class LanePool implements LeaseBarrier {
         throw new WaitException(WaitException.Reason.CANCELLED, "cancelled while awaiting a lease");
       }
       try {
-        final Integer lane = free.poll(Math.min(left, SLICE_NANOS), TimeUnit.NANOSECONDS);
-        if (lane != null) {
-          return lane;
-        }
+        lane = free.poll(Math.min(left, SLICE_NANOS), TimeUnit.NANOSECONDS);
       } catch (final InterruptedException e) {
         Thread.currentThread().interrupt();
         throw new WaitException(
             WaitException.Reason.CANCELLED, "interrupted while awaiting a lease");
       }
     }
+    return lane;
   }
 
   /**

@@ -35,6 +35,11 @@ class RemoteServiceTest {
   }
 
   private RemoteService service(final Executor slow) {
+    return serviceOfNothing(devices, slow);
+  }
+
+  /** Serves an owner that holds no map output, without UCX; all but sending by the caller. */
+  static RemoteService serviceOfNothing(final Devices devices, final Executor slow) {
     return new RemoteService(
         1,
         null,

@@ -7,7 +7,6 @@ import io.zerohop.shuffle.pool.Devices;
 import java.io.IOException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -94,19 +93,7 @@ class WireFuzzTest {
   @Test
   void questionsHaveOneAnswerEach() throws IOException {
     final Devices devices = new Devices(null);
-    final RemoteService service =
-        new RemoteService(
-            1,
-            null,
-            null,
-            (shuffleId, mapId) -> null,
-            devices,
-            new Slabs(devices.host()::hostBuffer, 0),
-            null,
-            null,
-            Duration.ofSeconds(10),
-            Runnable::run,
-            Runnable::run);
+    final RemoteService service = RemoteServiceTest.serviceOfNothing(devices, Runnable::run);
     Fuzz.run(
         "question",
         WireFuzzTest::question,
