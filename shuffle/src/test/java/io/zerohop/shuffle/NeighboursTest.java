@@ -1,10 +1,13 @@
 package io.zerohop.shuffle;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.Topology;
 import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.transport.FakeStaging;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -33,6 +36,11 @@ class NeighboursTest {
             .neighbours(true)
             .view(new Topology.View(executorId, gpu, sees))
             .build());
+  }
+
+  private ShuffleNode node(final String executorId, final byte[] secret) {
+    return ShuffleNode.start(
+        TestNodes.config(base.resolve("s"), executorId).neighbours(true).secret(secret).build());
   }
 
   private static BlockSource source(final ShuffleNode owner) {
@@ -84,6 +92,39 @@ class NeighboursTest {
       try (ShuffleNode next = node("owner")) {
         TestNodes.eventually("its successor is met", () -> reader.stats().peers() == 1);
         assertThat(next.stats().connectedPeers()).isLessThanOrEqualTo(1);
+      }
+    }
+  }
+
+  /** Masters that start in the same second name their applications alike: one folder for two. */
+  @Test
+  void applicationsOfOneNameKeepToThemselves() {
+    final byte[] secret = "the secret of the other application".getBytes(UTF_8);
+    try (ShuffleNode owner = node("owner");
+        ShuffleNode reader = node("reader");
+        ShuffleNode otherOwner = node("owner", secret);
+        ShuffleNode otherReader = node("reader", secret)) {
+      TestBlocks.write(owner, 1, 0, 1, PARTITIONS, MOST);
+      TestBlocks.write(otherOwner, 1, 0, 1, PARTITIONS, MOST);
+      for (final ShuffleNode each : List.of(owner, reader, otherOwner, otherReader)) {
+        TestNodes.eventually("knows its own", () -> each.stats().connectedPeers() == 1);
+      }
+      for (final List<ShuffleNode> pair :
+          List.of(List.of(owner, reader), List.of(otherOwner, otherReader))) {
+        final BlockSource source =
+            TestBlocks.source("owner", pair.get(0).location(), 1, 0, 1, 1, PARTITIONS, MOST);
+        assertThat(TestNodes.fetchAndCheck(pair.get(1), TestNodes.noStaging(), 1, MOST, source))
+            .isEqualTo(Map.of(Path.PEER, source.blocks().size()));
+      }
+      final BlockSource foreign =
+          TestBlocks.source("owner", owner.location(), 1, 0, 1, 1, PARTITIONS, MOST);
+      final FakeStaging staging = new FakeStaging(1, MOST);
+      assertThat(TestNodes.fetchAndCheck(otherReader, staging, 1, MOST, foreign))
+          .as("even where it is told of the other's blocks")
+          .containsOnlyKeys(Path.STAGED);
+      for (final ShuffleNode each : List.of(owner, reader, otherOwner, otherReader)) {
+        assertThat(each.stats().connectedPeers()).isEqualTo(1);
+        assertThat(each.stats().peers()).isEqualTo(1);
       }
     }
   }

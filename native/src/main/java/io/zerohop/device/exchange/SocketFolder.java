@@ -2,6 +2,7 @@ package io.zerohop.device.exchange;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.FileStatus;
 import io.zerohop.device.posix.NativeLibrary;
@@ -22,6 +23,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,23 +33,35 @@ import org.slf4j.LoggerFactory;
  * The private folder in which the processes of one application have their sockets, {@code
  * base/application}.
  *
- * <p>While open it holds a shared lock on the folder, so that nobody removes it. Sockets are made
- * and stale ones removed under an exclusive lock on the base, so that a sweep never meets a socket
- * that does not listen yet. Thread safe.
+ * <p>While open it marks the folder as in use, by a shared lock, so that no other application's
+ * process removes it or anything in it. That lock is all that processes hold against one another,
+ * and it is waited for only briefly: whoever shares the base with the same uid could hold it, or be
+ * stopped while holding it. Without it the folder serves as well; only a removal that is under way
+ * right then may take it away, which {@link #listen} notices. Thread safe.
  */
 public final class SocketFolder implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SocketFolder.class);
   private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}");
-  private static final Duration LOCK_LIMIT = Duration.ofSeconds(20);
+
+  /** Long beside the removal of a folder, which is all that excludes us; short for a start. */
+  private static final Duration USE_LIMIT = Duration.ofSeconds(1);
+
+  private static final long PAUSE_NANOS = 1_000_000;
+
+  /** How often a socket is made once more that was removed before it had its name. */
+  private static final int LISTEN_ATTEMPTS = 3;
+
+  private static final String HIDDEN = ".";
+  private static final int HIDDEN_CHARS = 8;
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
   private final Path base;
   private final Path path;
-  private final FolderLock use;
+  private final PrivateFolder use;
   private final String identity;
   private boolean closed;
 
-  private SocketFolder(final Path base, final Path path, final FolderLock use) {
+  private SocketFolder(final Path base, final Path path, final PrivateFolder use) {
     this.base = base;
     this.path = path;
     this.use = use;
@@ -67,12 +82,71 @@ public final class SocketFolder implements AutoCloseable {
   public static SocketFolder open(final Path base, final String application) {
     NativeLibrary.require();
     final Path path = base.resolve(checkName(application));
-    final FolderLock lock = FolderLock.acquire(base, false, LOCK_LIMIT);
-    try {
-      return new SocketFolder(base, path, FolderLock.acquire(path, true, LOCK_LIMIT));
-    } finally {
-      lock.close();
+    final Deadline deadline = Deadline.in(USE_LIMIT);
+    while (true) {
+      final PrivateFolder use = use(base, path, deadline);
+      if (use != null) {
+        return new SocketFolder(base, path, use);
+      }
+      LockSupport.parkNanos(PAUSE_NANOS);
     }
+  }
+
+  /** Null when somebody else removes the folder or its base right now. */
+  private static PrivateFolder use(final Path base, final Path path, final Deadline deadline) {
+    PrivateFolder found = null;
+    try (PrivateFolder parent = PrivateFolder.make(base)) {
+      if (parent == null) {
+        return checkTime(base, deadline);
+      }
+      found = makeIn(parent, path);
+      if (found == null || !found.isThere() || !parent.isThere()) {
+        return checkTime(path, deadline);
+      }
+      if (!found.use()) {
+        if (!deadline.isOver()) {
+          return null;
+        }
+        LOG.warn(
+            "somebody keeps {} locked, which is used all the same. Should that process remove it,"
+                + " blocks are staged for executors that are not connected yet; set"
+                + " spark.zerohop.socket.dir to a folder that this application does not share",
+            path);
+      } else if (!found.isThere()) {
+        return checkTime(path, deadline);
+      }
+      final PrivateFolder use = found;
+      found = null;
+      return use;
+    } finally {
+      if (found != null) {
+        found.close();
+      }
+    }
+  }
+
+  private static PrivateFolder makeIn(final PrivateFolder parent, final Path path) {
+    try {
+      return PrivateFolder.make(path);
+    } catch (final ZerohopException e) {
+      if (parent.isThere()) {
+        throw e;
+      }
+      return null;
+    }
+  }
+
+  private static PrivateFolder checkTime(final Path folder, final Deadline deadline) {
+    if (deadline.isOver()) {
+      throw new ZerohopException(
+          Category.RETRY,
+          "folder "
+              + folder
+              + " was removed again and again for "
+              + USE_LIMIT
+              + "; set spark.zerohop.socket.dir to one that nobody cleans");
+    }
+    return null;
   }
 
   /** The folder itself. */
@@ -155,34 +229,59 @@ public final class SocketFolder implements AutoCloseable {
     return name;
   }
 
-  /** Makes a socket that already listens when its name appears; the caller owns the descriptor. */
+  /**
+   * Makes a socket that already listens when its name appears; the caller owns the descriptor.
+   *
+   * @throws ZerohopException (FALLBACK) if the name is taken or the socket cannot be made; (RETRY)
+   *     if somebody removes the folder or the socket meanwhile
+   */
   int listen(final String name, final int backlog) {
     final Path socket = socket(name);
-    final Path hidden = path.resolve(".new");
-    checkLength(hidden);
-    final FolderLock lock = FolderLock.acquire(base, false, LOCK_LIMIT);
-    try {
-      Files.deleteIfExists(hidden); // Of a process that was killed right here.
-      if (Files.exists(socket) && isStale(socket)) {
-        Files.delete(socket);
-      }
-      final int listener = Sockets.listen(hidden.toString(), backlog);
-      boolean done = false;
+    for (int attempt = 0; attempt < LISTEN_ATTEMPTS; attempt++) {
       try {
-        Descriptor.rename(hidden.toString(), socket.toString());
-        done = true;
-        return listener;
-      } finally {
-        if (!done) {
-          Descriptor.close(listener);
-          Files.deleteIfExists(hidden);
+        removeStale(socket);
+        return listenAs(socket, backlog);
+      } catch (final IOException | PosixException e) {
+        final boolean gone = e instanceof PosixException p && p.errno() == PosixException.ENOENT;
+        if (!gone) {
+          throw new ZerohopException(
+              Category.FALLBACK, "cannot listen on socket " + socket + ": " + e.getMessage(), e);
+        }
+        if (!use.isThere()) {
+          break;
         }
       }
-    } catch (final IOException | PosixException e) {
-      throw new ZerohopException(
-          Category.FALLBACK, "cannot listen on socket " + socket + ": " + e.getMessage(), e);
+    }
+    throw new ZerohopException(
+        Category.RETRY,
+        "cannot listen on socket "
+            + socket
+            + ": somebody removes it, or its folder; set spark.zerohop.socket.dir to a folder that"
+            + " nobody cleans");
+  }
+
+  /** Names are drawn at random, so nobody else makes a socket of this one meanwhile. */
+  private static void removeStale(final Path socket) throws IOException {
+    if (Files.exists(socket, LinkOption.NOFOLLOW_LINKS) && isStale(socket)) {
+      Files.deleteIfExists(socket);
+    }
+  }
+
+  /** Binds a hidden name, which a sweep leaves alone, and renames it once it listens. */
+  private int listenAs(final Path socket, final int backlog) throws IOException {
+    final String unique = UUID.randomUUID().toString().substring(0, HIDDEN_CHARS);
+    final Path hidden = checkLength(path.resolve(HIDDEN + unique));
+    final int listener = Sockets.listen(hidden.toString(), backlog);
+    boolean done = false;
+    try {
+      Descriptor.rename(hidden.toString(), socket.toString());
+      done = true;
+      return listener;
     } finally {
-      lock.close();
+      if (!done) {
+        Descriptor.close(listener);
+        Files.deleteIfExists(hidden);
+      }
     }
   }
 
@@ -192,23 +291,19 @@ public final class SocketFolder implements AutoCloseable {
   }
 
   /**
-   * Removes the sockets on which nobody listens, of this application and of others under the same
-   * base, and then the folders of applications that are gone.
+   * Removes the sockets of this application on which nobody listens, and what applications under
+   * the same base that are gone have left. The folder of one that lives is left alone.
    */
   public void sweep() {
-    final FolderLock lock = FolderLock.acquire(base, false, LOCK_LIMIT);
+    sweepSockets(path, false);
     try (DirectoryStream<Path> applications = Files.newDirectoryStream(base)) {
       for (final Path application : applications) {
-        if (application.equals(path)) {
-          sweepSockets(application);
-        } else {
+        if (!application.equals(path)) {
           sweepOther(application);
         }
       }
-    } catch (final IOException e) {
+    } catch (final IOException | DirectoryIteratorException e) {
       LOG.warn("cannot sweep stale sockets in {}", base, e);
-    } finally {
-      lock.close();
     }
   }
 
@@ -216,27 +311,33 @@ public final class SocketFolder implements AutoCloseable {
     if (!Files.isDirectory(application, LinkOption.NOFOLLOW_LINKS)) {
       return;
     }
-    try (FolderLock unused = FolderLock.tryAcquire(application, false)) {
-      sweepSockets(application);
-      if (unused != null) {
-        unused.removeIfEmpty();
+    try (PrivateFolder folder = PrivateFolder.open(application)) {
+      if (folder != null && folder.claim()) {
+        sweepSockets(application, true);
+        folder.removeIfEmpty();
       }
     } catch (final ZerohopException e) {
       LOG.debug("folder {} is left alone", application, e);
     }
   }
 
-  private static void sweepSockets(final Path application) {
+  /**
+   * Removes the sockets of a folder on which nobody listens.
+   *
+   * @param hidden whether those without a name go too; in a folder in use they do not listen yet
+   */
+  private static void sweepSockets(final Path application, final boolean hidden) {
     try (DirectoryStream<Path> files = Files.newDirectoryStream(application)) {
       for (final Path file : files) {
-        if (isStale(file)) {
+        final boolean unnamed = file.getFileName().toString().startsWith(HIDDEN);
+        if ((hidden || !unnamed) && isStale(file)) {
           LOG.info("removing {}: nobody listens on it", file);
           delete(file);
         }
       }
     } catch (final NoSuchFileException e) {
       LOG.debug("folder {} has gone by itself", application);
-    } catch (final IOException e) {
+    } catch (final IOException | DirectoryIteratorException e) {
       LOG.warn("cannot sweep stale sockets in {}", application, e);
     }
   }
@@ -269,15 +370,25 @@ public final class SocketFolder implements AutoCloseable {
       return;
     }
     closed = true;
-    try (FolderLock lock = FolderLock.acquire(base, false, LOCK_LIMIT)) {
-      // Under the lock on the base nobody can be about to use the folder.
-      if (use.tryUpgrade()) {
+    try {
+      if (use.claim()) {
+        sweepSockets(path, true);
         use.removeIfEmpty();
       }
-      use.close();
-      lock.removeIfEmpty();
     } finally {
       use.close();
+    }
+    removeBase();
+  }
+
+  /** Whoever is about to make a folder in it notices, and makes the base again. */
+  private void removeBase() {
+    try (PrivateFolder parent = PrivateFolder.open(base)) {
+      if (parent != null) {
+        parent.removeIfEmpty();
+      }
+    } catch (final ZerohopException e) {
+      LOG.debug("folder {} is left alone", base, e);
     }
   }
 }

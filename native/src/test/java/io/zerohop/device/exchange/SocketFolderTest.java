@@ -11,12 +11,15 @@ import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.host.HostUnderTest;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.NativeLibrary;
+import io.zerohop.device.posix.Sockets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -26,6 +29,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** Who may share a folder, and what is swept out of it. */
 final class SocketFolderTest {
   private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final Set<PosixFilePermission> PRIVATE =
+      PosixFilePermissions.fromString("rwx------");
 
   @TempDir Path scratch;
 
@@ -148,6 +153,8 @@ final class SocketFolderTest {
             .isInstanceOfSatisfying(
                 ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.REFUSED));
         other.sweep();
+        assertThat(mine.socket("child")).as("in a folder of a live application").exists();
+        mine.sweep();
         assertThat(mine.socket("child")).doesNotExist();
         assertThat(mine.path()).isDirectory();
       }
@@ -221,6 +228,62 @@ final class SocketFolderTest {
       folder.sweep();
       connect(server.socket(), name).close();
     }
+  }
+
+  /** Whoever has the same uid may hold the locks, or be stopped while it does. */
+  @Test
+  void aNeighbourThatHoldsTheLocksHoldsNobodyUp() throws Exception {
+    final List<Integer> held = new ArrayList<>();
+    for (final Path folder : List.of(base, base.resolve("app"))) {
+      Files.createDirectory(folder, PosixFilePermissions.asFileAttribute(PRIVATE));
+      final int fd = Descriptor.openFolder(folder.toString());
+      held.add(fd);
+      assertThat(Descriptor.tryLock(fd, false)).isTrue();
+    }
+    try (SocketFolder first = SocketFolder.open(base, "app");
+        SegmentServer server = server(first, "server")) {
+      first.sweep();
+      server.start();
+      try (SocketFolder second = SocketFolder.open(base, "app")) {
+        assertThat(second.identity()).isEqualTo(first.identity());
+        second.sweep();
+        connect(second.socket("server"), "server").close();
+      }
+    } finally {
+      held.forEach(Descriptor::close);
+    }
+  }
+
+  @Test
+  void aFolderThatWasRemovedIsNotListenedIn() throws Exception {
+    try (SocketFolder folder = SocketFolder.open(base, "app");
+        SegmentServer server = server(folder, "server")) {
+      Files.delete(folder.path());
+      assertThatThrownBy(server::start)
+          .isInstanceOfSatisfying(
+              ZerohopException.class,
+              e -> assertThat(e.category()).isEqualTo(ZerohopException.Category.RETRY))
+          .hasMessageContaining("spark.zerohop.socket.dir");
+    }
+  }
+
+  /** Between its making and its name a socket does not listen: no sweep may take it away. */
+  @Test
+  void aSocketWithoutANameGoesWithTheLastUserOfItsFolder() throws Exception {
+    try (SocketFolder one = SocketFolder.open(base, "app")) {
+      final Path hidden = one.path().resolve(".0123abc");
+      final Path named = one.path().resolve("dead");
+      for (final Path socket : List.of(hidden, named)) {
+        Descriptor.close(Sockets.listen(socket.toString(), 1));
+      }
+      try (SocketFolder two = SocketFolder.open(base, "app")) {
+        two.sweep();
+        assertThat(named).doesNotExist();
+      }
+      assertThat(hidden).exists();
+      assertThat(one.sockets()).isEmpty();
+    }
+    assertThat(base).doesNotExist();
   }
 
   private static SegmentServer server(final SocketFolder folder, final String name) {

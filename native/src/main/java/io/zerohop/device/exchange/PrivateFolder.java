@@ -2,7 +2,6 @@ package io.zerohop.device.exchange;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
-import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.FileStatus;
 import io.zerohop.device.posix.PosixException;
@@ -11,17 +10,15 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 
 /**
- * An open, locked, private folder. The kernel drops the lock of a killed process.
+ * An open folder that nobody but its user may enter. Owns the descriptor, and with it the lock, if
+ * one was taken: the kernel drops that of a killed process. Nothing here waits.
  *
- * <p>A folder may be removed between being made and being locked; the lock then is on a folder that
- * has no path any more, which is noticed, and everything begins anew.
+ * <p>A folder may be removed between being made and being opened or locked. {@link #isThere} tells,
+ * and whoever asked begins anew.
  */
-final class FolderLock implements AutoCloseable {
-  private static final long PAUSE_NANOS = 1_000_000;
+final class PrivateFolder implements AutoCloseable {
   private static final String KEY = "; set spark.zerohop.socket.dir to a folder of your own";
 
   private final Path path;
@@ -29,32 +26,27 @@ final class FolderLock implements AutoCloseable {
   private final FileStatus status;
   private boolean closed;
 
-  private FolderLock(final Path path, final int fd, final FileStatus status) {
+  private PrivateFolder(final Path path, final int fd, final FileStatus status) {
     this.path = path;
     this.fd = fd;
     this.status = status;
   }
 
-  /** Makes the folder (0700) if need be, checks that it is private, and locks it. */
-  static FolderLock acquire(final Path path, final boolean shared, final Duration limit) {
-    final Deadline deadline = Deadline.in(limit);
-    while (true) {
-      create(path);
-      final FolderLock lock = tryAcquire(path, shared);
-      if (lock != null) {
-        return lock;
-      }
-      if (deadline.isOver()) {
-        throw new ZerohopException(
-            Category.FALLBACK, "folder " + path + " was locked by others for " + limit);
-      }
-      LockSupport.parkNanos(PAUSE_NANOS);
-    }
+  /** Makes the folder (0700) if need be and opens it as below. */
+  static PrivateFolder make(final Path path) {
+    create(path);
+    return open(path);
   }
 
-  /** Null when the folder is locked by others or has just gone. */
-  static FolderLock tryAcquire(final Path path, final boolean shared) {
-    final int fd = open(path);
+  /**
+   * Opens a folder and checks that it is private.
+   *
+   * @return null if it is not there
+   * @throws ZerohopException (FALLBACK) if it is a link, no folder, of another user or open to
+   *     others
+   */
+  static PrivateFolder open(final Path path) {
+    final int fd = descriptor(path);
     if (fd < 0) {
       return null;
     }
@@ -62,16 +54,8 @@ final class FolderLock implements AutoCloseable {
     try {
       final FileStatus status = Descriptor.status(fd);
       checkPrivate(path, status);
-      if (Descriptor.tryLock(fd, shared) && status.sameFile(Descriptor.statusOf(path.toString()))) {
-        done = true;
-        return new FolderLock(path, fd, status);
-      }
-      return null;
-    } catch (final PosixException e) {
-      if (e.errno() == PosixException.ENOENT) {
-        return null;
-      }
-      throw e;
+      done = true;
+      return new PrivateFolder(path, fd, status);
     } finally {
       if (!done) {
         Descriptor.close(fd);
@@ -92,7 +76,7 @@ final class FolderLock implements AutoCloseable {
     }
   }
 
-  private static int open(final Path path) {
+  private static int descriptor(final Path path) {
     try {
       return Descriptor.openFolder(path.toString());
     } catch (final PosixException e) {
@@ -123,13 +107,39 @@ final class FolderLock implements AutoCloseable {
     return status;
   }
 
-  /** Tries to exclude all others, given that this is the only way anybody locks. */
-  boolean tryUpgrade() {
-    return Descriptor.tryLock(fd, false);
+  /** Whether the path still leads to this folder. */
+  boolean isThere() {
+    try {
+      return status.sameFile(Descriptor.statusOf(path.toString()));
+    } catch (final PosixException e) {
+      return false;
+    }
   }
 
-  /** Removes the folder if it is empty; the lock must exclude others. */
+  /**
+   * Marks the folder as in use. Any number of processes may do that at once.
+   *
+   * @return false while somebody else has it {@link #claim}ed
+   */
+  boolean use() {
+    return Descriptor.tryLock(fd, true);
+  }
+
+  /**
+   * Excludes all other users, in order to remove the folder. Gives up an own {@link #use}, also if
+   * it fails.
+   *
+   * @return false while others use it, or when it is not there any more
+   */
+  boolean claim() {
+    return Descriptor.tryLock(fd, false) && isThere();
+  }
+
+  /** Removes the folder if it is there and empty. */
   void removeIfEmpty() {
+    if (!isThere()) {
+      return;
+    }
     try {
       Files.deleteIfExists(path);
     } catch (final IOException e) {
@@ -144,5 +154,10 @@ final class FolderLock implements AutoCloseable {
       closed = true;
       Descriptor.close(fd);
     }
+  }
+
+  @Override
+  public String toString() {
+    return "folder " + path;
   }
 }
