@@ -16,7 +16,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Hands this process's segments to peers of the same user that know the secret. One daemon thread
- * serves all connections; no peer, however it behaves, makes it wait or end.
+ * serves all connections; no peer, however it behaves, makes it wait or end, or keeps those who
+ * know the secret out.
  *
  * <p>{@link #start} and {@link #close} are thread safe. A server is used once.
  */
@@ -33,10 +34,17 @@ public final class SegmentServer implements AutoCloseable {
   private static final int ACCEPT_PAUSE_MILLIS = 100;
 
   /**
+   * A handshake takes three rounds: who is about to prove itself is through before as many others
+   * came as would have its place.
+   */
+  private static final int ACCEPTS_PER_ROUND = 32;
+
+  /**
    * What peers may use up.
    *
    * @param maxConnections connections in all, at most 4,000
-   * @param maxHalfOpen connections that have not yet proved themselves
+   * @param maxHalfOpen connections that have not yet proved themselves; a new one over the limit
+   *     takes the place of an old one
    * @param handshake the longest that proving may take
    */
   public record Limits(int maxConnections, int maxHalfOpen, Duration handshake) {
@@ -122,13 +130,13 @@ public final class SegmentServer implements AutoCloseable {
     try {
       while (!stopping) {
         final int count = pollAll();
-        if ((events[1] & Sockets.READABLE) != 0) {
-          acceptAll();
-        }
         for (int i = 0; i < count; i++) {
           serve(connections.get(i), events[i + FIXED_ENTRIES]);
         }
         sweepClosed();
+        if ((events[1] & Sockets.READABLE) != 0) {
+          acceptSome(); // Last, since it may take connections off the list.
+        }
       }
     } catch (final RuntimeException | Error e) {
       mayEnd = fail(e);
@@ -174,12 +182,17 @@ public final class SegmentServer implements AutoCloseable {
     return count;
   }
 
-  private void acceptAll() {
+  /**
+   * Takes a few new connections, so that those who knock without end do not keep it from serving.
+   */
+  private void acceptSome() {
     try {
-      int fd = Sockets.accept(listener);
-      while (fd >= 0) {
+      for (int i = 0; i < ACCEPTS_PER_ROUND; i++) {
+        final int fd = Sockets.accept(listener);
+        if (fd < 0) {
+          return;
+        }
         admit(fd);
-        fd = Sockets.accept(listener);
       }
     } catch (final PosixException e) {
       // Out of descriptors, most likely: the listener would report that again at once.
@@ -205,20 +218,35 @@ public final class SegmentServer implements AutoCloseable {
         new ServerConnection(fd, session, limits.handshake(), STALL_LIMIT);
     if (uid != userId) {
       refuse(connection, new ExchangeException(Reason.AUTHENTICATION, "a peer of another user"));
-    } else if (connections.size() >= limits.maxConnections()
-        || halfOpen() >= limits.maxHalfOpen()) {
-      refuse(connection, new ExchangeException(Reason.BUSY, "a peer over the limit"));
-    } else {
+    } else if (makeRoom()) {
       connections.add(connection);
+    } else {
+      refuse(connection, new ExchangeException(Reason.BUSY, "a peer over the limit"));
     }
   }
 
-  private int halfOpen() {
-    int count = 0;
-    for (final ServerConnection connection : connections) {
-      count += connection.session().isOpen() || connection.isClosed() ? 0 : 1;
+  /**
+   * Whether there is a place for one more. Where there is none, somebody who has not proved itself
+   * gives its own up: the longest waiting one of the process that has most such connections, so
+   * that one process alone cannot keep the others out.
+   */
+  private boolean makeRoom() {
+    final int all = connections.size();
+    if (all < Math.min(limits.maxConnections(), limits.maxHalfOpen())) {
+      return true;
     }
-    return count;
+    final HalfOpen halfOpen = HalfOpen.of(connections);
+    if (all < limits.maxConnections() && halfOpen.count() < limits.maxHalfOpen()) {
+      return true;
+    }
+    final ServerConnection evicted = halfOpen.oldestOfMost();
+    if (evicted == null) {
+      return false;
+    }
+    refuse(
+        evicted, new ExchangeException(Reason.BUSY, "a peer that waits longest to prove itself"));
+    connections.remove(evicted);
+    return true;
   }
 
   private void serve(final ServerConnection connection, final int happened) {

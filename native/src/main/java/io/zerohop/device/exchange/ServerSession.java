@@ -59,6 +59,11 @@ final class ServerSession {
     return state == State.OPEN;
   }
 
+  /** Process id of the peer as this process sees it; 0 if it is in another PID namespace. */
+  int pid() {
+    return pid;
+  }
+
   /** Whether the stream stops inside a frame or inside the handshake. */
   boolean isIncomplete() {
     return decoder.isPartial() || state == State.CHALLENGED;

@@ -245,7 +245,7 @@ final class SegmentServerTest {
   }
 
   @Test
-  void tooManyConnectionsAreRefusedForNow() {
+  void whoDoesNotProveItselfMakesRoomForOthers() {
     start(table, new SegmentServer.Limits(4, 2, LIMIT));
     try (RawSocket first = RawSocket.connect(server.socket());
         RawSocket second = RawSocket.connect(server.socket())) {
@@ -253,18 +253,33 @@ final class SegmentServerTest {
         half.send(Frame.hello(Proofs.newNonce(), "client", "server"));
         half.receive(Frame.Type.CHALLENGE);
       }
-      assertReason(Reason.BUSY, this::link);
-    }
-    final List<PeerLink> links = new ArrayList<>();
-    while (links.size() < 4) {
-      try {
+      final List<PeerLink> links = new ArrayList<>();
+      links.add(link());
+      assertRefused(first, Reason.BUSY);
+      while (links.size() < 4) {
         links.add(link());
-      } catch (final ExchangeException e) {
-        assertThat(e.reason()).isEqualTo(Reason.BUSY); // The two above are not swept yet.
+      }
+      assertRefused(second, Reason.BUSY);
+      assertReason(Reason.BUSY, this::link);
+      assertThat(links).allMatch(PeerLink::alive);
+      links.forEach(PeerLink::close);
+    }
+  }
+
+  @Test
+  void aFloodOfConnectionsKeepsNobodyOut() throws Exception {
+    start(table, new SegmentServer.Limits(64, 8, LIMIT));
+    try (Segment segment = device.allocate(1);
+        ChildJvm child =
+            ChildJvm.start(List.of(), FloodingPeer.class, server.socket().toString())) {
+      table.add(1, segment);
+      assertThat(child.line()).isEqualTo("flooding");
+      for (int i = 0; i < 100; i++) {
+        try (PeerLink link = link()) {
+          link.fetch(1, LIMIT).close();
+        }
       }
     }
-    assertReason(Reason.BUSY, this::link);
-    links.forEach(PeerLink::close);
   }
 
   @Test
