@@ -6,6 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1; older kernels answer EINVAL */
+#endif
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL */
 #endif
@@ -49,22 +53,24 @@ ZH_JNI(void, Memory, reserve)(JNIEnv *env, jclass type, jint fd, jlong offset, j
   }
 }
 
-ZH_JNI(void, Memory, punch)(JNIEnv *env, jclass type, jint fd, jlong offset, jlong bytes) {
+/* Mappings that are there now stay writable when others may only read. */
+ZH_JNI(void, Memory, seal)(JNIEnv *env, jclass type, jint fd, jboolean read_only) {
   (void)type;
-  int result;
-  do {
-    result = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, bytes);
-  } while (result != 0 && errno == EINTR);
+  int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  int result = fcntl(fd, F_ADD_SEALS, read_only ? seals | F_SEAL_FUTURE_WRITE : seals);
+  if (result != 0 && errno == EINVAL && read_only) {
+    result = fcntl(fd, F_ADD_SEALS, seals);
+  }
   if (result != 0) {
-    zh_throw(env, "fallocate(PUNCH_HOLE)", errno);
+    zh_throw(env, "fcntl(F_ADD_SEALS)", errno);
   }
 }
 
-ZH_JNI(void, Memory, seal)(JNIEnv *env, jclass type, jint fd) {
+ZH_JNI(jboolean, Memory, isReadOnly)(JNIEnv *env, jclass type, jint fd) {
+  (void)env;
   (void)type;
-  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    zh_throw(env, "fcntl(F_ADD_SEALS)", errno);
-  }
+  int seals = fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & (F_SEAL_FUTURE_WRITE | F_SEAL_WRITE)) != 0 ? JNI_TRUE : JNI_FALSE;
 }
 
 /* Whether the descriptor is memory whose size is fixed for good; false for anything else. */
@@ -76,9 +82,10 @@ ZH_JNI(jboolean, Memory, isSealed)(JNIEnv *env, jclass type, jint fd) {
   return seals >= 0 && (seals & wanted) == wanted ? JNI_TRUE : JNI_FALSE;
 }
 
-ZH_JNI(jlong, Memory, map)(JNIEnv *env, jclass type, jint fd, jlong bytes) {
+ZH_JNI(jlong, Memory, map)(JNIEnv *env, jclass type, jint fd, jlong bytes, jboolean writable) {
   (void)type;
-  void *address = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  void *address = mmap(NULL, (size_t)bytes, access, MAP_SHARED, fd, 0);
   if (address == MAP_FAILED) {
     zh_throw(env, "mmap", errno);
     return 0;

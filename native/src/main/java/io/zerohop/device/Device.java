@@ -13,24 +13,37 @@ public interface Device extends AutoCloseable {
   /** A short name for messages, such as {@code host} or {@code cuda:0}. */
   String name();
 
+  /** Allocates memory that peers may write to, as below. */
+  default Segment allocate(final long bytes) {
+    return allocate(bytes, PeerAccess.WRITE);
+  }
+
   /**
    * Allocates exportable memory. All of it is reserved at once, so that a lack of memory is an
    * error here and never a fault later.
    *
    * @param bytes wanted size; rounded up to {@link #granularity()}
+   * @param access what peers may do with it
    * @throws DeviceMemoryException (RETRY) when the device cannot give that much now
    */
-  Segment allocate(long bytes);
+  Segment allocate(long bytes, PeerAccess access);
+
+  /** Maps memory for reading and writing, as below. */
+  default Segment map(final SegmentHandle handle, final String owner) {
+    return map(handle, owner, PeerAccess.WRITE);
+  }
 
   /**
    * Maps memory that a peer exported. The handle is consumed: its descriptor is closed here whether
    * or not the call succeeds.
    *
    * @param owner names the peer in messages, such as {@code executor 3}
+   * @param access what for; whoever writes to host memory that was mapped for reading ends the
+   *     process
    * @throws ZerohopException (FALLBACK) if the handle is not a segment this device can trust and
-   *     map
+   *     map, or its owner does not allow the access
    */
-  Segment map(SegmentHandle handle, String owner);
+  Segment map(SegmentHandle handle, String owner, PeerAccess access);
 
   /** Segment sizes are multiples of this many bytes. */
   long granularity();
@@ -51,8 +64,8 @@ public interface Device extends AutoCloseable {
    * Lets copies of this device reach host memory that is there already, such as a segment of the
    * host's, at the address that the host uses. Takes some milliseconds for each 64 MiB on a GPU.
    *
-   * @return the same memory, for the caller to close before it unmaps or discards any of it; bytes
-   *     are left as they are, then and now
+   * @return the same memory, for the caller to close before it unmaps any of it; bytes are left as
+   *     they are, then and now
    * @throws ZerohopException (RETRY) if the device cannot have it
    */
   HostBuffer pin(long address, long bytes);

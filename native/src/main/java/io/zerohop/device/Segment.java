@@ -25,13 +25,6 @@ public interface Segment extends AutoCloseable {
    */
   SegmentHandle export();
 
-  /**
-   * Tells the device that the owner no longer needs the pages of this range; their physical memory
-   * may go back to the system. Reading the range afterwards gives undefined bytes, never a fault.
-   * Ranges are shrunk to whole pages. Devices that cannot do it ignore the call.
-   */
-  default void discard(final long offset, final long length) {}
-
   /** Unmaps the memory and drops this process's hold on it. Idempotent. */
   @Override
   void close();

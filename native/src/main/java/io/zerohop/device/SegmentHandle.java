@@ -39,6 +39,11 @@ public interface SegmentHandle extends AutoCloseable {
    */
   int fd();
 
+  /** What the owner lets whoever maps it do, as far as the handle tells. */
+  default PeerAccess access() {
+    return PeerAccess.WRITE;
+  }
+
   /** The opaque bytes of the other kinds; empty for {@link Kind#POSIX_FD}. A fresh array. */
   byte[] opaque();
 

@@ -168,7 +168,8 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   private Pool newPool(final Tier tier, final long bytes, final long segment) {
-    return new Pool(devices.of(tier), tier, root, bytes, segment, config.keepEmpty());
+    return new Pool(
+        devices.of(tier), tier, devices.blockAccess(), root, bytes, segment, config.keepEmpty());
   }
 
   /**

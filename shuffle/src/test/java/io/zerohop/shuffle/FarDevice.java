@@ -4,6 +4,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -56,13 +57,13 @@ public final class FarDevice implements Device {
   }
 
   @Override
-  public Segment allocate(final long bytes) {
-    return new FarSegment(near.allocate(bytes), this);
+  public Segment allocate(final long bytes, final PeerAccess access) {
+    return new FarSegment(near.allocate(bytes, access), this);
   }
 
   @Override
-  public Segment map(final SegmentHandle handle, final String owner) {
-    return new FarSegment(near.map(handle, owner), this);
+  public Segment map(final SegmentHandle handle, final String owner, final PeerAccess access) {
+    return new FarSegment(near.map(handle, owner, access), this);
   }
 
   @Override

@@ -5,6 +5,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.OpenResources;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
@@ -118,7 +119,7 @@ public final class CudaDevice implements Device {
   }
 
   @Override
-  public Segment allocate(final long bytes) {
+  public Segment allocate(final long bytes, final PeerAccess access) {
     open.checkOpen();
     if (bytes <= 0) {
       throw new IllegalArgumentException("segment of " + bytes + " bytes");
@@ -148,8 +149,9 @@ public final class CudaDevice implements Device {
     }
   }
 
+  /** Always for writing: it is the importer who chooses its access to GPU memory. */
   @Override
-  public Segment map(final SegmentHandle handle, final String owner) {
+  public Segment map(final SegmentHandle handle, final String owner, final PeerAccess access) {
     try (handle) {
       open.checkOpen();
       if (handle.kind() == SegmentHandle.Kind.CUDA_IPC) {

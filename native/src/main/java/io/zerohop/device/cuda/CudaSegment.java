@@ -130,16 +130,6 @@ final class CudaSegment implements Segment {
     return new FdHandle((int) result[0], bytes);
   }
 
-  /** Memory of a GPU goes back segment by segment; this only checks the range. */
-  @Override
-  public void discard(final long offset, final long length) {
-    checkOpen();
-    if (offset < 0 || length < 0 || offset > bytes - length) {
-      throw new IllegalArgumentException(
-          "range " + offset + "+" + length + " in a segment of " + bytes + " bytes");
-    }
-  }
-
   void checkOpen() {
     if (closed) {
       throw new IllegalStateException(this + " is closed");

@@ -5,6 +5,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.OpenResources;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
@@ -21,8 +22,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * Shared host memory as a {@link Device}. Addresses are addresses of this process.
  *
  * <p>Segments are memfds: every page is reserved before {@link #allocate} returns, and their size
- * is sealed, so that no peer can make a reader fault. Memory lives while any process holds a
- * descriptor or a mapping of it, also after its owner was killed.
+ * is sealed, so that no peer can make a reader fault. What peers may only read is sealed against
+ * new writers too, so that not even a descriptor that is opened again lets anybody write. Memory
+ * lives while any process holds a descriptor or a mapping of it, also after its owner was killed.
  */
 public final class HostDevice implements Device {
   /** Largest segment in bytes: what an int can index, in whole pages. */
@@ -53,7 +55,7 @@ public final class HostDevice implements Device {
   }
 
   @Override
-  public Segment allocate(final long bytes) {
+  public Segment allocate(final long bytes, final PeerAccess access) {
     open.checkOpen();
     if (bytes <= 0) {
       throw new IllegalArgumentException("segment of " + bytes + " bytes");
@@ -70,11 +72,11 @@ public final class HostDevice implements Device {
     }
     final long rounded = (bytes + pageBytes - 1) / pageBytes * pageBytes;
     final String name = "zerohop-" + nextId.incrementAndGet();
-    return open.add(HostSegment.allocate(open::remove, name, rounded));
+    return open.add(HostSegment.allocate(open::remove, name, rounded, access));
   }
 
   @Override
-  public Segment map(final SegmentHandle handle, final String owner) {
+  public Segment map(final SegmentHandle handle, final String owner, final PeerAccess access) {
     try (handle) {
       open.checkOpen();
       if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
@@ -82,7 +84,7 @@ public final class HostDevice implements Device {
       }
       checkTrusted(owner, handle.fd(), handle.bytes());
       final String name = "mapped-" + nextId.incrementAndGet() + " of " + owner;
-      return open.add(HostSegment.map(open::remove, name, handle.fd(), handle.bytes()));
+      return open.add(HostSegment.map(open::remove, name, handle.fd(), handle.bytes(), access));
     } catch (final PosixException e) {
       throw refused(owner, e.getMessage(), e);
     }

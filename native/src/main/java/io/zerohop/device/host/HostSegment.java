@@ -1,6 +1,7 @@
 package io.zerohop.device.host;
 
 import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.posix.Descriptor;
@@ -10,8 +11,8 @@ import io.zerohop.device.posix.PosixException;
 import java.util.function.Consumer;
 
 /**
- * One mapping of a memfd. The owner keeps the descriptor to export and to discard; a mapped segment
- * keeps none, its mapping alone holds the memory.
+ * One mapping of a memfd. The owner keeps the descriptor to export; a mapped segment keeps none,
+ * its mapping alone holds the memory.
  */
 final class HostSegment implements Segment {
   private static final int NO_FD = -1;
@@ -24,6 +25,7 @@ final class HostSegment implements Segment {
   private final long address;
   private final long bytes;
   private final int fd;
+  private final boolean writable;
   private volatile boolean closed;
 
   private HostSegment(
@@ -31,26 +33,32 @@ final class HostSegment implements Segment {
       final String name,
       final int fd,
       final long address,
-      final long bytes) {
+      final long bytes,
+      final boolean writable) {
     this.onClose = onClose;
     this.name = name;
     this.fd = fd;
     this.address = address;
     this.bytes = bytes;
+    this.writable = writable;
   }
 
   /** Creates, maps, reserves and seals. {@code bytes} is a whole number of pages. */
-  static HostSegment allocate(final Consumer<Object> onClose, final String name, final long bytes) {
+  static HostSegment allocate(
+      final Consumer<Object> onClose,
+      final String name,
+      final long bytes,
+      final PeerAccess access) {
     AvailableMemory.check(bytes, bytes);
     int fd = NO_FD;
     long address = 0;
     try {
       fd = Memory.create(name);
       Memory.resize(fd, bytes);
-      address = Memory.map(fd, bytes);
+      address = Memory.map(fd, bytes, true);
       reserve(fd, address, bytes);
-      Memory.seal(fd);
-      return new HostSegment(onClose, name, fd, address, bytes);
+      Memory.seal(fd, access == PeerAccess.READ);
+      return new HostSegment(onClose, name, fd, address, bytes, true);
     } catch (final PosixException | DeviceMemoryException e) {
       release(fd, address, bytes);
       throw e instanceof DeviceMemoryException
@@ -75,8 +83,14 @@ final class HostSegment implements Segment {
 
   /** Maps a checked descriptor, which stays the caller's. */
   static HostSegment map(
-      final Consumer<Object> onClose, final String name, final int fd, final long bytes) {
-    return new HostSegment(onClose, name, NO_FD, Memory.map(fd, bytes), bytes);
+      final Consumer<Object> onClose,
+      final String name,
+      final int fd,
+      final long bytes,
+      final PeerAccess access) {
+    final boolean writable = access == PeerAccess.WRITE;
+    final long address = Memory.map(fd, bytes, writable);
+    return new HostSegment(onClose, name, NO_FD, address, bytes, writable);
   }
 
   @Override
@@ -96,30 +110,18 @@ final class HostSegment implements Segment {
 
   @Override
   public synchronized SegmentHandle export() {
-    checkOwned("exported");
-    return new FdHandle(Descriptor.duplicate(fd), bytes);
-  }
-
-  @Override
-  public synchronized void discard(final long offset, final long length) {
-    checkOwned("discarded");
-    if (offset < 0 || length < 0 || offset > bytes - length) {
-      throw new IllegalArgumentException(
-          "range " + offset + "+" + length + " in a segment of " + bytes + " bytes");
-    }
-    final long page = Memory.pageSize();
-    final long begin = (offset + page - 1) / page * page;
-    final long end = (offset + length) / page * page;
-    if (begin < end) {
-      Memory.punch(fd, begin, end - begin);
-    }
-  }
-
-  private void checkOwned(final String what) {
     checkOpen();
     if (fd == NO_FD) {
       throw new IllegalStateException(
-          "segment " + name + " was mapped from a peer: only its owner's can be " + what);
+          "segment " + name + " was mapped from a peer: only its owner's can be exported");
+    }
+    return new FdHandle(Descriptor.duplicate(fd), bytes);
+  }
+
+  void checkWritable() {
+    checkOpen();
+    if (!writable) {
+      throw new IllegalStateException("segment " + name + " was mapped for reading alone");
     }
   }
 

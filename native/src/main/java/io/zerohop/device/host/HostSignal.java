@@ -45,6 +45,7 @@ final class HostSignal implements Signal {
 
   @Override
   public void raise(final int epoch) {
+    segment.checkWritable();
     int current;
     do {
       current = epoch();
@@ -57,7 +58,7 @@ final class HostSignal implements Signal {
 
   @Override
   public void abort(final int reason) {
-    segment.checkOpen();
+    segment.checkWritable();
     words.putIntVolatile(ABORT_OFFSET, reason);
     wake();
   }

@@ -1,5 +1,6 @@
 package io.zerohop.device.posix;
 
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.SegmentHandle;
 
 /** A segment exported as a file descriptor. Thread safe. */
@@ -39,6 +40,11 @@ public final class FdHandle implements SegmentHandle {
       throw new IllegalStateException("segment handle is closed");
     }
     return fd;
+  }
+
+  @Override
+  public PeerAccess access() {
+    return Memory.isReadOnly(fd()) ? PeerAccess.READ : PeerAccess.WRITE;
   }
 
   @Override

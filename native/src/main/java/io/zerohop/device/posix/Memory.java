@@ -10,7 +10,7 @@ import java.nio.ByteBuffer;
 public final class Memory {
   private Memory() {}
 
-  /** Bytes of a page, the granularity of {@link #map} and {@link #punch}. */
+  /** Bytes of a page, the granularity of {@link #map}. */
   public static native int pageSize();
 
   /** A new, empty, sealable memfd. The caller owns the descriptor; {@code name} is for tools. */
@@ -22,17 +22,26 @@ public final class Memory {
   /** Gives every page of the range physical memory now, so that touching it cannot fail later. */
   public static native void reserve(int fd, long offset, long bytes);
 
-  /** Gives the pages of the range back; they read as zero until they are written again. */
-  public static native void punch(int fd, long offset, long bytes);
+  /**
+   * Fixes size and seals for good ({@code F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL}).
+   *
+   * @param readOnly whether nobody may write to it any more but by the mappings that are there now
+   *     ({@code F_SEAL_FUTURE_WRITE}); kernels before 5.1 do not know that and leave it out. No
+   *     page can be given back then: the memory goes as a whole, with its last holder
+   */
+  public static native void seal(int fd, boolean readOnly);
 
-  /** Fixes size and seals for good ({@code F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL}). */
-  public static native void seal(int fd);
+  /** Whether the kernel refuses new writers; false as well for what is no memfd at all. */
+  public static native boolean isReadOnly(int fd);
 
-  /** Whether {@link #seal}'s seals are all on; false as well for what is no memfd at all. */
+  /**
+   * Whether the size is fixed and the seals are for good; false as well for what is no memfd at
+   * all.
+   */
   public static native boolean isSealed(int fd);
 
-  /** Maps the first {@code bytes} bytes, readable, writable and shared; returns the address. */
-  public static native long map(int fd, long bytes);
+  /** Maps the first {@code bytes} bytes, readable and shared; returns the address. */
+  public static native long map(int fd, long bytes, boolean writable);
 
   /** Ends a mapping made by {@link #map}. */
   public static native void unmap(long address, long bytes);

@@ -203,7 +203,7 @@ final class ExchangeFuzzTest {
   private static SegmentHandle newMemory() {
     final int fd = Memory.create("zerohop-fuzz");
     Memory.resize(fd, 4096);
-    Memory.seal(fd);
+    Memory.seal(fd, false);
     return new FdHandle(fd, 4096);
   }
 

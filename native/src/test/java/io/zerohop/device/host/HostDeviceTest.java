@@ -7,6 +7,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceContractTest;
 import io.zerohop.device.DeviceUnderTest;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
@@ -18,7 +19,6 @@ import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -111,15 +111,24 @@ final class HostDeviceTest extends DeviceContractTest {
   }
 
   @Test
-  void discardGivesMemoryBack() {
-    try (Segment segment = device.allocate(64L << 20);
+  void whatPeersMayOnlyReadCannotBeMappedForWriting() {
+    try (Segment segment = device.allocate(PAGE, PeerAccess.READ);
         SegmentHandle handle = segment.export()) {
-      final byte[] ones = new byte[1 << 20];
-      Arrays.fill(ones, (byte) 1);
-      subject.write(segment.address() + (1 << 20), ones);
-      segment.discard(1 << 20, 1 << 20);
-      assertThat(subject.read(segment.address() + (1 << 20), 1 << 20)).isEqualTo(new byte[1 << 20]);
-      assertThat(Descriptor.status(handle.fd()).bytes()).isEqualTo(64L << 20);
+      assertThat(handle.access()).isEqualTo(PeerAccess.READ);
+      assertThat(Memory.isSealed(handle.fd())).isTrue();
+      assertRefused(segment.export(), "mmap");
+      try (Segment mapped = device.map(segment.export(), "a peer", PeerAccess.READ)) {
+        final Signal signal = device.signal(mapped, 0);
+        assertThatThrownBy(() -> signal.raise(1)).isInstanceOf(IllegalStateException.class);
+        assertThatThrownBy(() -> signal.abort(1)).isInstanceOf(IllegalStateException.class);
+        device.signal(segment, 0).raise(7);
+        signal.await(7, LIMIT, () -> false);
+        assertThatThrownBy(() -> signal.await(8, Duration.ofMillis(20), () -> false))
+            .as("sleeping on such memory works, too")
+            .isInstanceOfSatisfying(
+                WaitException.class,
+                e -> assertThat(e.reason()).isEqualTo(WaitException.Reason.TIMEOUT));
+      }
     }
   }
 
@@ -142,7 +151,7 @@ final class HostDeviceTest extends DeviceContractTest {
   private static int sealed() {
     final int fd = Memory.create("zerohop-test");
     Memory.resize(fd, PAGE);
-    Memory.seal(fd);
+    Memory.seal(fd, false);
     return fd;
   }
 

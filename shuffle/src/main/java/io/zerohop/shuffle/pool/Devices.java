@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.pool;
 
 import io.zerohop.device.Device;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.StreamPool;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
@@ -41,6 +42,16 @@ public final class Devices implements AutoCloseable {
 
   public boolean hasGpu() {
     return gpu != null;
+  }
+
+  /**
+   * What peers may do with blocks of this executor: read them. Where it has a GPU, peers have one
+   * too, and bring blocks in host memory within its reach ({@link Device#pin}); the driver locks
+   * memory that is mapped for reading alone only on request, and not on every system. There peers
+   * may write.
+   */
+  public PeerAccess blockAccess() {
+    return gpu == null ? PeerAccess.READ : PeerAccess.WRITE;
   }
 
   /**

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.pool;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
@@ -28,6 +29,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
 
   private final Device device;
   private final Tier tier;
+  private final PeerAccess access;
   private final SegmentRegistry registry;
   private final long limit;
   private final long segmentBytes;
@@ -49,6 +51,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
 
   /**
    * @param tier what the device's memory is called in segment ids
+   * @param access what peers may do with its segments
    * @param limit most bytes of all segments together
    * @param segmentBytes size of an ordinary segment, at most {@code limit}
    * @param keepEmpty how long an empty segment stays: fresh pages are slow, a free pool is polite
@@ -56,12 +59,14 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   public Pool(
       final Device device,
       final Tier tier,
+      final PeerAccess access,
       final SegmentRegistry registry,
       final long limit,
       final long segmentBytes,
       final Duration keepEmpty) {
     this.device = device;
     this.tier = tier;
+    this.access = access;
     this.registry = registry;
     this.limit = limit;
     this.segmentBytes = Math.min(segmentBytes, MAX_SEGMENT_BYTES);
@@ -162,7 +167,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     final long bytes = dedicated ? least : Math.max(least, Math.min(segmentBytes, room));
     final Segment segment;
     try {
-      segment = device.allocate(bytes);
+      segment = device.allocate(bytes, access);
     } catch (final DeviceMemoryException e) {
       if (cause != null) {
         cause[0] = e;

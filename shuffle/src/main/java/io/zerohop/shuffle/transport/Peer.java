@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Topology;
@@ -83,7 +84,7 @@ final class Peer implements BlockMemory {
     this.view = greeting.view();
     this.devices = devices;
     this.limit = limit;
-    this.rootMemory = fetch(greeting.rootSegment(), Tier.HOST);
+    this.rootMemory = fetchRoot(greeting.rootSegment());
     if (rootMemory == null) {
       throw new CatalogException("executor " + name + " has no root segment");
     }
@@ -189,6 +190,14 @@ final class Peer implements BlockMemory {
     return missing;
   }
 
+  /** The one segment that readers write to: it has their lanes. */
+  private SegmentMemory fetchRoot(final long segmentId) {
+    final SegmentHandle handle = handleTo(segmentId);
+    return handle == null
+        ? null
+        : new SegmentMemory(segmentId, map(handle, Tier.HOST, PeerAccess.WRITE));
+  }
+
   private SegmentMemory fetch(final long segmentId, final Tier tier) {
     if (tier == null) {
       return null;
@@ -197,7 +206,14 @@ final class Peer implements BlockMemory {
       throw gpuRefusal;
     }
     final SegmentHandle handle = handleTo(segmentId);
-    return handle == null ? null : new SegmentMemory(segmentId, map(handle, tier));
+    return handle == null
+        ? null
+        : new SegmentMemory(segmentId, map(handle, tier, blockAccess(handle)));
+  }
+
+  /** A GPU reaches blocks only in memory that is mapped for writing, where the owner allows it. */
+  private PeerAccess blockAccess(final SegmentHandle handle) {
+    return devices.hasGpu() ? handle.access() : PeerAccess.READ;
   }
 
   /** A segment that is not to be had is one segment less, and no reason to lose the others. */
@@ -223,9 +239,9 @@ final class Peer implements BlockMemory {
     }
   }
 
-  private Segment map(final SegmentHandle handle, final Tier tier) {
+  private Segment map(final SegmentHandle handle, final Tier tier, final PeerAccess access) {
     try (handle) {
-      return devices.of(tier).map(handle, "executor " + name);
+      return devices.of(tier).map(handle, "executor " + name, access);
     } catch (final ZerohopException e) {
       if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
         refusedUntil = System.nanoTime() + REFUSED_NANOS; // The GPU may have been full.

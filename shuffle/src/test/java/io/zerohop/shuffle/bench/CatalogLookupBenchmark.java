@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.bench;
 
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.catalog.BatchImage;
@@ -72,7 +73,15 @@ public class CatalogLookupBenchmark {
   public void setUp() {
     device = new HostDevice();
     root = new RootSegment(device, INCARNATION);
-    pool = new Pool(device, Tier.HOST, root, 512L << 20, 128L << 20, Duration.ofMinutes(1));
+    pool =
+        new Pool(
+            device,
+            Tier.HOST,
+            PeerAccess.READ,
+            root,
+            512L << 20,
+            128L << 20,
+            Duration.ofMinutes(1));
     reclaimer = new Reclaimer(root.lanes());
     catalog = new Catalog(device, root, pool, reclaimer);
     final Random random = new Random(1);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.pool.Pool;
@@ -30,7 +31,7 @@ class CatalogTest {
   private final HostDevice device = new HostDevice();
   private final RootSegment root = new RootSegment(device, INCARNATION);
   private final Pool pool =
-      new Pool(device, Tier.HOST, root, 64 << 20, 4 << 20, Duration.ofMinutes(1));
+      new Pool(device, Tier.HOST, PeerAccess.READ, root, 64 << 20, 4 << 20, Duration.ofMinutes(1));
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(device, root, pool, reclaimer);
   private final List<long[]> wrong = new ArrayList<>();

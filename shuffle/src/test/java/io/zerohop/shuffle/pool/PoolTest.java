@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -23,7 +24,7 @@ class PoolTest {
   private final HostDevice device = new HostDevice();
   private final Names names = new Names();
   private final Pool pool =
-      new Pool(device, Tier.HOST, names, LIMIT, SEGMENT, Duration.ofMinutes(1));
+      new Pool(device, Tier.HOST, PeerAccess.READ, names, LIMIT, SEGMENT, Duration.ofMinutes(1));
 
   @AfterEach
   void noLeaks() {
@@ -156,7 +157,8 @@ class PoolTest {
     pool.allocate(100).release();
     pool.trim();
     assertThat(pool.stats().segments()).as("kept for the next shuffle").isOne();
-    try (Pool impatient = new Pool(device, Tier.HOST, names, LIMIT, SEGMENT, Duration.ZERO)) {
+    try (Pool impatient =
+        new Pool(device, Tier.HOST, PeerAccess.READ, names, LIMIT, SEGMENT, Duration.ZERO)) {
       final Region kept = impatient.allocate(100);
       impatient.trim();
       assertThat(impatient.stats().segments()).as("in use").isOne();

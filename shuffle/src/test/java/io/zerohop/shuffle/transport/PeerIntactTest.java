@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Topology;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SegmentServer;
@@ -41,7 +42,15 @@ class PeerIntactTest {
   private final RootSegment root = new RootSegment(devices.host(), INCARNATION);
   private final Tiers tiers =
       new Tiers(
-          new Pool(devices.host(), Tier.HOST, root, 1 << 20, 1 << 20, Duration.ofMinutes(1)), null);
+          new Pool(
+              devices.host(),
+              Tier.HOST,
+              PeerAccess.READ,
+              root,
+              1 << 20,
+              1 << 20,
+              Duration.ofMinutes(1)),
+          null);
   private SocketFolder folder;
   private SegmentServer server;
   private PeerDirectory peers;

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Topology;
 import io.zerohop.device.exchange.PeerInfo;
@@ -44,7 +45,14 @@ class WithheldCatalogTest {
   private final Devices devices = new Devices(null);
   private final RootSegment root = new RootSegment(devices.host(), INCARNATION);
   private final Pool pool =
-      new Pool(devices.host(), Tier.HOST, root, 1 << 20, 1 << 20, Duration.ofMinutes(1));
+      new Pool(
+          devices.host(),
+          Tier.HOST,
+          PeerAccess.READ,
+          root,
+          1 << 20,
+          1 << 20,
+          Duration.ofMinutes(1));
   private final Tiers tiers = new Tiers(pool, null);
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(devices.host(), root, pool, reclaimer);
