@@ -5,9 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.pool.Tier;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -80,6 +84,21 @@ class UcxEngineTest {
       assertThat(to.getByte(i)).isEqualTo(from.getByte(i + 8));
     }
     assertThat(reader.pending()).isZero();
+  }
+
+  /** An executor that is killed cannot remove it at its end. */
+  @Test
+  void nothingIsLeftOfTheLibraryThatJucxUnpacks() throws Exception {
+    try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
+      final List<String> loaded =
+          lines
+              .filter(line -> line.contains("/libjucx"))
+              .map(line -> line.substring(line.indexOf('/')))
+              .distinct()
+              .toList();
+      assertThat(loaded).isNotEmpty().allMatch(file -> file.endsWith(" (deleted)"));
+      assertThat(loaded).allMatch(file -> Files.notExists(Path.of(file).getParent()));
+    }
   }
 
   /**

@@ -100,6 +100,7 @@ public final class JucxEngine implements UcxEngine {
     } catch (final RuntimeException | LinkageError e) {
       throw new UcxException("UCX cannot be used: " + e, e);
     } finally {
+      LibraryCopy.remove(); // Also if the start failed: it is loaded even so.
       if (!done && context != null) {
         context.close();
       }
