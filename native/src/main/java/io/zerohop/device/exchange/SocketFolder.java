@@ -46,6 +46,9 @@ public final class SocketFolder implements AutoCloseable {
   /** Long beside the removal of a folder, which is all that excludes us; short for a start. */
   private static final Duration USE_LIMIT = Duration.ofSeconds(1);
 
+  /** How often a start looks at least, however slow the machine is. */
+  private static final int LEAST_ATTEMPTS = 10;
+
   private static final long PAUSE_NANOS = 1_000_000;
 
   /** How often a socket is made once more that was removed before it had its name. */
@@ -61,11 +64,12 @@ public final class SocketFolder implements AutoCloseable {
   private final String identity;
   private boolean closed;
 
-  private SocketFolder(final Path base, final Path path, final PrivateFolder use) {
+  private SocketFolder(
+      final Path base, final Path path, final PrivateFolder use, final String identity) {
     this.base = base;
     this.path = path;
     this.use = use;
-    this.identity = identify(use.status());
+    this.identity = identity;
   }
 
   /** {@code /tmp/zerohop-<uid>}. */
@@ -77,34 +81,52 @@ public final class SocketFolder implements AutoCloseable {
   /**
    * Opens the folder of an application; it and its base are made if they are not there.
    *
-   * @throws ZerohopException (FALLBACK) if either is a link, of another user, or open to others
+   * @throws ZerohopException (FALLBACK) if either is a link, of another user, or open to others;
+   *     (RETRY) if somebody goes on removing them
    */
   public static SocketFolder open(final Path base, final String application) {
     NativeLibrary.require();
     final Path path = base.resolve(checkName(application));
     final Deadline deadline = Deadline.in(USE_LIMIT);
-    while (true) {
-      final PrivateFolder use = use(base, path, deadline);
-      if (use != null) {
-        return new SocketFolder(base, path, use);
+    PrivateFolder use = null;
+    for (int attempt = 1; use == null; attempt++) {
+      final boolean last = attempt >= LEAST_ATTEMPTS && deadline.isOver();
+      use = use(base, path, last);
+      if (use == null && last) {
+        throw new ZerohopException(
+            Category.RETRY,
+            "folder "
+                + path
+                + " was removed again and again for "
+                + USE_LIMIT
+                + "; set spark.zerohop.socket.dir to one that nobody cleans");
       }
-      LockSupport.parkNanos(PAUSE_NANOS);
+      if (use == null) {
+        LockSupport.parkNanos(PAUSE_NANOS);
+      }
+    }
+    try {
+      return new SocketFolder(base, path, use, identify(use.status()));
+    } catch (final ZerohopException e) {
+      use.close();
+      throw e;
     }
   }
 
-  /** Null when somebody else removes the folder or its base right now. */
-  private static PrivateFolder use(final Path base, final Path path, final Deadline deadline) {
+  /**
+   * Null when somebody else removes the folder or its base right now.
+   *
+   * @param anyway whether a folder that others keep locked will do
+   */
+  private static PrivateFolder use(final Path base, final Path path, final boolean anyway) {
     PrivateFolder found = null;
     try (PrivateFolder parent = PrivateFolder.make(base)) {
-      if (parent == null) {
-        return checkTime(base, deadline);
-      }
-      found = makeIn(parent, path);
+      found = parent == null ? null : makeIn(parent, path);
       if (found == null || !found.isThere() || !parent.isThere()) {
-        return checkTime(path, deadline);
+        return null;
       }
       if (!found.use()) {
-        if (!deadline.isOver()) {
+        if (!anyway) {
           return null;
         }
         LOG.warn(
@@ -113,7 +135,7 @@ public final class SocketFolder implements AutoCloseable {
                 + " spark.zerohop.socket.dir to a folder that this application does not share",
             path);
       } else if (!found.isThere()) {
-        return checkTime(path, deadline);
+        return null;
       }
       final PrivateFolder use = found;
       found = null;
@@ -134,19 +156,6 @@ public final class SocketFolder implements AutoCloseable {
       }
       return null;
     }
-  }
-
-  private static PrivateFolder checkTime(final Path folder, final Deadline deadline) {
-    if (deadline.isOver()) {
-      throw new ZerohopException(
-          Category.RETRY,
-          "folder "
-              + folder
-              + " was removed again and again for "
-              + USE_LIMIT
-              + "; set spark.zerohop.socket.dir to one that nobody cleans");
-    }
-    return null;
   }
 
   /** The folder itself. */
