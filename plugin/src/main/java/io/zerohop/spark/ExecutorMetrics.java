@@ -51,6 +51,7 @@ final class ExecutorMetrics implements Source {
     gauge("pool.segments", node, NodeStats::segments);
     gauge("leases.open", node, NodeStats::openLeases);
     gauge("peers", node, NodeStats::peers);
+    gauge("strangers", node, NodeStats::strangers);
     final Gauge<Long> port = () -> (long) node.location().port();
     registry.gauge("control.port", () -> port);
   }

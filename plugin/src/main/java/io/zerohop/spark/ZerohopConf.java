@@ -138,8 +138,8 @@ public final class ZerohopConf {
           PREFIX + "request.timeout",
           "duration",
           "10s",
-          "Longest wait for an answer of a connected executor, and for a map output that is still"
-              + " being completed.",
+          "Longest wait for an answer of a connected executor, whose blocks are staged then, and"
+              + " for a map output that is still being completed.",
           text -> atLeast(1, millis(text)));
 
   public static final ConfEntry<Long> DEVICE_TIMEOUT =

@@ -22,6 +22,8 @@ import java.util.function.ToLongFunction;
  * @param connectedPeers peers that may read this node's memory now
  * @param peers peers whose memory this node may read now
  * @param mappedPeerSegments peers' segments that are mapped now, their root segments included
+ * @param strangers connections, since the start, that were refused or ended before they had proved
+ *     to belong to this application
  * @param landingBytes bytes reserved for staged blocks now
  * @param landingSlabs pieces of memory that bytes from other nodes land in or leave from now
  * @param landingWaitNanos time that readers waited for such memory, since the start
@@ -44,6 +46,7 @@ public record NodeStats(
     int connectedPeers,
     int peers,
     int mappedPeerSegments,
+    long strangers,
     long landingBytes,
     int landingSlabs,
     long landingWaitNanos,

@@ -421,6 +421,7 @@ public final class ShuffleNode implements AutoCloseable {
         root.lanes().connected(),
         peers.connected(),
         peers.mappings(),
+        server.refused() + (ucx == null ? 0 : ucx.strangers()),
         landing.reserved(),
         ucx == null ? 0 : ucx.slabsTaken(),
         landing.waitedNanos(),

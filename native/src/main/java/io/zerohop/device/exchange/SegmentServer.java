@@ -78,6 +78,9 @@ public final class SegmentServer implements AutoCloseable {
   private boolean closeCalled;
   private volatile boolean stopping;
 
+  /** Written by the server's thread alone. */
+  private volatile long refused;
+
   /**
    * @param folder where the socket lies; must stay open as long as the server
    * @param name name of this process and of its socket, as peers know it
@@ -123,6 +126,14 @@ public final class SegmentServer implements AutoCloseable {
     thread = new Thread(this::serve, "zerohop-exchange-" + name);
     thread.setDaemon(true);
     thread.start();
+  }
+
+  /**
+   * Connections that were refused since the start: of other users, of those who do not know the
+   * secret or the protocol, and of those who had no place. Each peer's first one is in the log.
+   */
+  public long refused() {
+    return refused;
   }
 
   private void serve() {
@@ -270,6 +281,7 @@ public final class SegmentServer implements AutoCloseable {
   }
 
   private void refuse(final ServerConnection connection, final ExchangeException refusal) {
+    refused = refused + 1;
     if (refusals.isNew(refusal.reason() + " " + connection.session())) {
       LOG.warn(
           "segment server {} refused {}: {} (logged once)",

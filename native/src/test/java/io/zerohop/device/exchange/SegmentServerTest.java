@@ -195,6 +195,7 @@ final class SegmentServerTest {
       assertRefused(raw, Reason.AUTHENTICATION);
     }
     assertThat(table.connected.get()).isZero();
+    assertThat(server.refused()).isGreaterThanOrEqualTo(2);
   }
 
   @Test

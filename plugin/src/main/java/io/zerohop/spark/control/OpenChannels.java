@@ -1,5 +1,6 @@
 package io.zerohop.spark.control;
 
+import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -7,15 +8,24 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.util.TransportFrameDecoder;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The connections of one channel, in or out, from when they stand until all have been told of their
  * end. Puts the guards into each. Thread safe.
  */
 final class OpenChannels {
+  private static final Logger LOG = LoggerFactory.getLogger(OpenChannels.class);
+
+  /** After so many addresses strangers are only counted, so that they cannot fill the log. */
+  private static final int MOST_NAMED = 100;
+
   private final ControlLimits limits;
   private final boolean answering;
   private final Set<TransportClient> open = new HashSet<>();
+  private final Set<String> strangersNamed = new HashSet<>();
+  private long strangers;
   private boolean closed;
 
   /**
@@ -79,9 +89,32 @@ final class OpenChannels {
   }
 
   /** A connection has ended, and all who wanted to know have been told. */
-  synchronized void ended(final TransportClient client) {
+  void ended(final TransportClient client) {
+    final String stranger = leave(client);
+    if (stranger != null) {
+      LOG.warn(
+          "a connection from {} to this executor's control port ended before it had proved to"
+              + " belong to the application (logged once for each address; the metric"
+              + " zerohop.strangers counts all)",
+          stranger);
+    }
+  }
+
+  /** The address of a stranger that was not named before; else null. */
+  private synchronized String leave(final TransportClient client) {
     open.remove(client);
     notifyAll();
+    if (!answering || closed || client.getClientId() != null) {
+      return null;
+    }
+    strangers++;
+    final String address = ((InetSocketAddress) client.getSocketAddress()).getHostString();
+    return strangersNamed.size() < MOST_NAMED && strangersNamed.add(address) ? address : null;
+  }
+
+  /** Connections that ended before they had proved anything, since the start. */
+  synchronized long strangers() {
+    return strangers;
   }
 
   /** Lets no more in, closes what is open and waits until all have ended, up to the limit. */

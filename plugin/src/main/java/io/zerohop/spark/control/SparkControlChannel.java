@@ -119,6 +119,11 @@ public final class SparkControlChannel implements ControlChannel {
   }
 
   @Override
+  public long strangers() {
+    return incoming.strangers();
+  }
+
+  @Override
   public ControlLink connect(final String host, final int port, final Duration limit) {
     final String peer = host + ":" + port;
     if (closed.get()) {

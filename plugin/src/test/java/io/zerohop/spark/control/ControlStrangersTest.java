@@ -82,6 +82,23 @@ class ControlStrangersTest {
   }
 
   @Test
+  void strangersAreCountedAndMembersAreNot() throws Exception {
+    assertThat(channel.strangers()).isZero();
+    for (int i = 0; i < 3; i++) {
+      try (Socket stranger = new Socket(Channels.HOST, channel.port())) {
+        stranger.getOutputStream().write("GET / HTTP/1.1\r\n\r\n".getBytes());
+        assertThat(stranger.getInputStream().read()).as("the end").isEqualTo(-1);
+      }
+    }
+    channel.connect(Channels.HOST, channel.port(), Channels.LIMIT).close();
+    final long deadline = System.nanoTime() + Channels.LIMIT.toNanos();
+    while (channel.strangers() < 3 && System.nanoTime() - deadline < 0) {
+      Thread.sleep(5); // The end is seen by its own thread.
+    }
+    assertThat(channel.strangers()).isEqualTo(3);
+  }
+
+  @Test
   void sparksClientWithoutAProofIsRefused() throws Exception {
     final TransportConf conf =
         new TransportConf("zerohop-stranger", new MapConfigProvider(Map.of()));

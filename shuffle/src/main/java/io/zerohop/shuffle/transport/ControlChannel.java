@@ -23,6 +23,9 @@ public interface ControlChannel extends AutoCloseable {
    */
   ControlLink connect(String host, int port, Duration limit);
 
+  /** Connections that ended, since the start, before they had proved to belong here. */
+  long strangers();
+
   /** Stops answering and closes all links, both ways. Idempotent. */
   @Override
   void close();

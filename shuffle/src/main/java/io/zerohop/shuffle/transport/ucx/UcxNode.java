@@ -246,6 +246,11 @@ public final class UcxNode implements AutoCloseable {
     return service.leases();
   }
 
+  /** Connections to the control port that ended before they had proved to belong here. */
+  public long strangers() {
+    return channel.strangers();
+  }
+
   /** Pieces of memory that bytes land in or leave from now, each shared by many blocks. */
   public int slabsTaken() {
     return slabs.taken();

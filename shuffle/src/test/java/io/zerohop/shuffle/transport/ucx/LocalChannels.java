@@ -66,6 +66,11 @@ final class LocalChannels {
     }
 
     @Override
+    public long strangers() {
+      return 0;
+    }
+
+    @Override
     public ControlLink connect(final String host, final int to, final Duration limit) {
       if (silent) {
         throw new ExchangeException(Reason.TIMEOUT, "nobody answers at " + to);
