@@ -1,12 +1,16 @@
 package io.zerohop.spark.faults
 
+import java.nio.file.Files
+
 import scala.concurrent.duration._
+import scala.jdk.CollectionConverters._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import org.apache.spark.{HashPartitioner, RangePartitioner, TaskContext}
+import org.apache.spark.{BarrierTaskContext, HashPartitioner, RangePartitioner, TaskContext}
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanExec, AdaptiveSparkPlanHelper}
 import org.apache.spark.sql.functions.{col, count, lit, sum, when}
+import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.storage.StorageLevel
 
 /** What Spark may ask of a shuffle, on a cluster of processes. */
@@ -138,6 +142,52 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
       }(rows => assert(rows === 10000))
     }
     assert(reads(plan).exists(_.isLocalRead))
+  }
+
+  test("a barrier stage behind a shuffle") {
+    val shuffled = Workload.shuffled(cluster.sc)((_, _) => ()).coalesce(cluster.executors)
+    val ids = cluster.run("barrier") {
+      shuffled
+        .barrier()
+        .mapPartitions { records =>
+          val sum = records.map(_._2._1.toLong).sum
+          BarrierTaskContext.get().allGather(sum.toString).map(_.toLong).iterator
+        }
+        .collect()
+    }
+    val records = Workload.Maps.toLong * Workload.RecordsPerMap
+    assert(ids.length === cluster.executors * cluster.executors)
+    assert(ids.sum === cluster.executors * (records * (records - 1) / 2))
+    nothingHeld()
+  }
+
+  test("a stream aggregates one batch after the other") {
+    val batches = 4
+    val spark = cluster.spark
+    val input = Files.createDirectory(folder.resolve("stream"))
+    for (batch <- 0 until batches) {
+      val lines = (0 until 1000).map(i => (batch * 1000 + i).toString)
+      Files.write(input.resolve(s"$batch.txt"), lines.asJava)
+    }
+    cluster.run("stream") {
+      spark.readStream
+        .option("maxFilesPerTrigger", "1")
+        .text(input.toString)
+        .select(col("value").cast("long").as("id"))
+        .groupBy((col("id") % 50).as("k"))
+        .agg(sum("id").as("s"))
+        .writeStream
+        .outputMode("complete")
+        .format("memory")
+        .queryName("sums")
+        .option("checkpointLocation", folder.resolve("checkpoint").toString)
+        .trigger(Trigger.AvailableNow())
+        .start()
+        .awaitTermination()
+    }
+    val sums = spark.table("sums").collect().map(row => row.getLong(0) -> row.getLong(1)).toMap
+    assert(sums === (0L until batches * 1000L).groupBy(_ % 50).map { case (k, ids) => k -> ids.sum })
+    nothingHeld()
   }
 
   override protected def afterAll(): Unit =
