@@ -49,7 +49,7 @@ final class ExecutorShuffle implements AutoCloseable {
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
   private final SharedTransfers transport;
-  private final Thread atExit = new Thread(this::closeQuietly, "zerohop-exit");
+  private final Thread atExit = new Thread(this::closeAtExit, "zerohop-exit");
 
   private ExecutorShuffle(
       final SparkEnv env,
@@ -262,6 +262,10 @@ final class ExecutorShuffle implements AutoCloseable {
     return ZerohopConf.WRITE_BUFFER.get(conf);
   }
 
+  /**
+   * Ends Zerohop in this executor. What tasks still use is freed when they end, see {@link
+   * LateClose}.
+   */
   @Override
   public void close() {
     try {
@@ -270,15 +274,23 @@ final class ExecutorShuffle implements AutoCloseable {
       LOG.debug("Closing while the process exits");
     }
     env.metricsSystem().removeSource(metrics);
-    closeQuietly();
+    close(() -> LateClose.of("the shared memory of executor " + env.executorId(), node));
   }
 
-  private void closeQuietly() {
+  /** No task ends any more, and the memory goes with the process. */
+  private void closeAtExit() {
+    close(() -> node.close());
+  }
+
+  /**
+   * @param memory closes the node, if there is one
+   */
+  private void close(final Runnable memory) {
     try {
       transport.close();
       unshareMemory.run();
       if (node != null) {
-        node.close();
+        memory.run();
       }
     } catch (final RuntimeException e) {
       LOG.warn("Zerohop could not close cleanly in executor {}", env.executorId(), e);
