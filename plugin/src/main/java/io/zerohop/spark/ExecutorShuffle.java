@@ -20,6 +20,10 @@ import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.IntConsumer;
+import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -46,6 +50,10 @@ final class ExecutorShuffle implements AutoCloseable {
   private final ShuffleNode node;
   private final PagePool pages;
   private final Runnable unshareMemory;
+
+  /** Null in the driver, which drops its shuffles itself. */
+  private final OrphanedShuffles orphans;
+
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
   private final SharedTransfers transport;
@@ -56,7 +64,8 @@ final class ExecutorShuffle implements AutoCloseable {
       final SparkConf conf,
       final ShuffleNode node,
       final ZerohopBlockResolver resolver,
-      final MapOutputFiles files) {
+      final MapOutputFiles files,
+      final IntConsumer drop) {
     this.env = env;
     this.conf = conf;
     this.node = node;
@@ -73,7 +82,30 @@ final class ExecutorShuffle implements AutoCloseable {
             : () -> {};
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
+    this.orphans = askForOrphans(env, conf, node, files, drop);
     Runtime.getRuntime().addShutdownHook(atExit);
+  }
+
+  private static OrphanedShuffles askForOrphans(
+      final SparkEnv env,
+      final SparkConf conf,
+      final ShuffleNode node,
+      final MapOutputFiles files,
+      final IntConsumer drop) {
+    if (env.mapOutputTracker() instanceof MapOutputTrackerMaster) {
+      return null;
+    }
+    return new OrphanedShuffles(
+        () -> {
+          final Set<Integer> held = new HashSet<>(files.shuffles());
+          if (node != null) {
+            held.addAll(node.shuffles());
+          }
+          return held;
+        },
+        shuffles -> LiveShuffles.ask(env, conf, shuffles),
+        drop,
+        Duration.ofMillis(ZerohopConf.ORPHANS_INTERVAL.get(conf)));
   }
 
   private static SharedTransfers newTransport(
@@ -94,14 +126,17 @@ final class ExecutorShuffle implements AutoCloseable {
    * @param secret the application's secret
    * @param resolver serves this executor's own files
    * @param files writes them
+   * @param drop forgets a shuffle that the driver has dropped
    */
   static ExecutorShuffle start(
       final SparkEnv env,
       final SparkConf conf,
       final byte[] secret,
       final ZerohopBlockResolver resolver,
-      final MapOutputFiles files) {
-    return new ExecutorShuffle(env, conf, startNode(env, conf, secret, files), resolver, files);
+      final MapOutputFiles files,
+      final IntConsumer drop) {
+    return new ExecutorShuffle(
+        env, conf, startNode(env, conf, secret, files), resolver, files, drop);
   }
 
   private static ShuffleNode startNode(
@@ -287,6 +322,9 @@ final class ExecutorShuffle implements AutoCloseable {
    */
   private void close(final Runnable memory) {
     try {
+      if (orphans != null) {
+        orphans.close();
+      }
       transport.close();
       unshareMemory.run();
       if (node != null) {

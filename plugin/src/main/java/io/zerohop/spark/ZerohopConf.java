@@ -142,6 +142,16 @@ public final class ZerohopConf {
               + " for a map output that is still being completed.",
           text -> atLeast(1, millis(text)));
 
+  public static final ConfEntry<Long> ORPHANS_INTERVAL =
+      new ConfEntry<>(
+          PREFIX + "orphans.interval",
+          "duration",
+          "2min",
+          "How often an executor asks the driver which of the shuffles that it holds are still"
+              + " there; what two answers in a row do not have is dropped. Spark tells executors"
+              + " itself, but not those that it has lost sight of.",
+          text -> atLeast(1, millis(text)));
+
   public static final ConfEntry<Long> DEVICE_TIMEOUT =
       new ConfEntry<>(
           PREFIX + "device.timeout",
@@ -303,6 +313,7 @@ public final class ZerohopConf {
           UCX_MODE,
           CONNECT_TIMEOUT,
           REQUEST_TIMEOUT,
+          ORPHANS_INTERVAL,
           WINDOW_BLOCKS,
           WINDOW_SIZE,
           LANDING_SIZE,

@@ -9,6 +9,7 @@ import io.zerohop.spark.rows.RowsWriter;
 import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -52,6 +53,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
   private final MapOutputFiles files;
   private final ZerohopBlockResolver resolver;
   private final int streamsLimit;
+  private final AtomicBoolean answers = new AtomicBoolean();
   private final Startup<ExecutorShuffle> executor =
       new Startup<>("zerohop-start", START_LIMIT, ExecutorShuffle::close);
 
@@ -74,6 +76,10 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
       final int shuffleId, final ShuffleDependency<K, V, C> dependency) {
     if (!active) {
       return super.registerShuffle(shuffleId, dependency);
+    }
+    if (!answers.getAndSet(true)) {
+      LiveShuffles.serve(
+          SparkEnv.get()); // Not earlier: Spark makes this class before its SparkEnv.
     }
     final boolean gpu = RapidsShuffle.isGpuShuffle(dependency);
     if (gpu) {
@@ -184,7 +190,12 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
     return executor.get(
         () ->
             ExecutorShuffle.start(
-                env, conf, AppSecret.resolve(handle.secret(), env), resolver, files));
+                env,
+                conf,
+                AppSecret.resolve(handle.secret(), env),
+                resolver,
+                files,
+                this::unregisterShuffle));
   }
 
   private ShuffleNode node() {

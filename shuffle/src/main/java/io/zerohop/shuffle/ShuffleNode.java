@@ -310,6 +310,11 @@ public final class ShuffleNode implements AutoCloseable {
     return catalog.remove(shuffleId, mapId);
   }
 
+  /** Shuffles of which this node holds something in memory. */
+  public List<Integer> shuffles() {
+    return catalog.shuffles();
+  }
+
   /** Names of the map outputs that this node holds in memory. */
   public List<StoredOutput> stored() {
     return catalog.stored();

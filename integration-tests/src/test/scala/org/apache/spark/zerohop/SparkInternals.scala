@@ -57,6 +57,9 @@ object SparkInternals {
   def forgetShuffle(shuffleId: Int): Boolean =
     SparkEnv.get.shuffleManager.unregisterShuffle(shuffleId)
 
+  /** Makes the driver forget a shuffle, unknown to the executors. */
+  def forgetInDriver(shuffleId: Int): Unit = tracker.unregisterShuffle(shuffleId)
+
   /** Every shuffle that the driver still knows. */
   def shuffleIds(sc: SparkContext): Seq[Int] = tracker.shuffleStatuses.keys.toSeq
 

@@ -10,6 +10,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
@@ -53,6 +54,11 @@ public final class MapOutputFiles implements ColdStorage {
   /** Whether this class wrote a file for the map output. */
   public boolean holds(final int shuffleId, final long mapId) {
     return find(shuffleId, mapId) != null;
+  }
+
+  /** Shuffles of which this class has files. */
+  public Set<Integer> shuffles() {
+    return Set.copyOf(written.keySet());
   }
 
   private OutputFile find(final int shuffleId, final long mapId) {
