@@ -16,6 +16,7 @@ public final class Activation {
   private static final Logger LOG = LoggerFactory.getLogger(Activation.class);
 
   private static final String IO_PLUGIN = "spark.shuffle.sort.io.plugin.class";
+  private static final String FALLBACK = "spark.storage.decommission.fallbackStorage.path";
   private static final String LOCAL_FILES =
       "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO";
 
@@ -42,6 +43,8 @@ public final class Activation {
       } else {
         refuseLateJar(conf);
         keepToTheBlockTransferService(conf);
+        doWithoutFallbackStorage(conf);
+        askForNoDiagnosis(conf);
       }
     }
     return obstacle == null;
@@ -94,6 +97,34 @@ public final class Activation {
    */
   private static void keepToTheBlockTransferService(final SparkConf conf) {
     conf.setIfMissing("spark.shuffle.readHostLocalDisk", "false");
+  }
+
+  /**
+   * Spark copies files into its fallback storage from a resolver of its own class only; ours cannot
+   * be one, since the constructors of that class differ between the versions. With any other it
+   * copies nothing, and counts the map output as saved all the same. Without the key it goes on
+   * looking for an executor that takes it, and says so if there is none.
+   */
+  private static void doWithoutFallbackStorage(final SparkConf conf) {
+    if (conf.contains(FALLBACK)) {
+      LOG.warn(
+          "Zerohop turns {} off, since Spark saves nothing of Zerohop's there. Executors that are"
+              + " decommissioned hand map outputs to others"
+              + " (spark.storage.decommission.shuffleBlocks.enabled), and what none of them takes"
+              + " is computed again. Set {}=false if it has to be saved",
+          FALLBACK,
+          ZerohopConf.ENABLED.key());
+      conf.remove(FALLBACK);
+    }
+  }
+
+  /**
+   * A reader of Spark's asks the owner of a damaged block what is wrong with it, and the owner
+   * expects a resolver of Spark's own class. Ours verifies each block of a file before it is sent,
+   * so an owner says by itself which one is damaged on its disk.
+   */
+  private static void askForNoDiagnosis(final SparkConf conf) {
+    conf.setIfMissing("spark.shuffle.checksum.enabled", "false");
   }
 
   private static java.util.stream.Stream<String> names(final String list) {

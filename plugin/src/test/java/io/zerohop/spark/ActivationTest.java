@@ -7,6 +7,8 @@ import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
 class ActivationTest {
+  private static final String FALLBACK = "spark.storage.decommission.fallbackStorage.path";
+  private static final String DIAGNOSIS = "spark.shuffle.checksum.enabled";
 
   @Test
   void isOnByDefault() {
@@ -35,6 +37,34 @@ class ActivationTest {
         "spark.shuffle.sort.io.plugin.class",
         "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO");
     assertThat(Activation.check(conf, true)).isTrue();
+  }
+
+  /** Spark copies nothing into it from a resolver that is not its own, and says that it has. */
+  @Test
+  void fallbackStorageIsTakenOut() {
+    final SparkConf conf = new SparkConf(false).set(FALLBACK, "file:///fallback/");
+    assertThat(Activation.check(conf, true)).isTrue();
+    assertThat(conf.contains(FALLBACK)).isFalse();
+  }
+
+  @Test
+  void fallbackStorageStaysWhereSparkShuffles() {
+    final SparkConf conf =
+        new SparkConf(false)
+            .set(FALLBACK, "file:///fallback/")
+            .set("spark.shuffle.service.enabled", "true");
+    assertThat(Activation.check(conf, true)).isFalse();
+    assertThat(conf.contains(FALLBACK)).isTrue();
+  }
+
+  /** Spark asks a resolver of its own class, and ours cannot be one. */
+  @Test
+  void sparksDiagnosisOfDamageIsNotAskedFor() {
+    final SparkConf conf = new SparkConf(false);
+    assertThat(Activation.check(conf, true)).isTrue();
+    assertThat(conf.get(DIAGNOSIS)).isEqualTo("false");
+    assertThat(Activation.check(conf.set(DIAGNOSIS, "true"), true)).isTrue();
+    assertThat(conf.get(DIAGNOSIS)).as("the user's own choice").isEqualTo("true");
   }
 
   @Test

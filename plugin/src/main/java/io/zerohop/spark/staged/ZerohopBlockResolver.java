@@ -148,13 +148,22 @@ public final class ZerohopBlockResolver
     return list;
   }
 
+  /**
+   * The files of a map output, for another executor; none if they cannot be written, which Spark
+   * calls deleted. A block that fails instead would make Spark give up the executor that it was
+   * meant for, so that one damaged map output, or a full disk, would keep all others from leaving.
+   */
   @Override
   public List<Tuple2<BlockId, ManagedBuffer>> getMigrationBlocks(final ShuffleBlockInfo info) {
     try {
       ensureFile(info.shuffleId(), info.mapId());
     } catch (final UncheckedIOException | ZerohopException e) {
-      // Spark takes an empty list for "nothing to migrate"; an exception would end its thread.
-      LOG.warn("Map output {} of shuffle {} stays here", info.mapId(), info.shuffleId(), e);
+      LOG.warn(
+          "Map output {} of shuffle {} is not handed to another executor, although Spark says that"
+              + " it was deleted; its map task runs again when this executor is gone",
+          info.mapId(),
+          info.shuffleId(),
+          e);
       return List$.MODULE$.empty();
     }
     return index.getMigrationBlocks(info);
