@@ -8,6 +8,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.Crc32c;
+import io.zerohop.shuffle.catalog.Registration;
 import io.zerohop.shuffle.fetch.ExtentList;
 import io.zerohop.shuffle.fetch.HostLanding;
 import io.zerohop.shuffle.pool.Devices;
@@ -39,7 +40,7 @@ public final class MapOutputWriter implements AutoCloseable {
   private final int shuffleId;
   private final long mapId;
   private final int partitions;
-  private final int registration;
+  private final Registration registration;
   private final List<BatchImage> batches = new ArrayList<>();
 
   /** Packs what comes from the host, and is waited for each time; opened at the first need. */

@@ -226,9 +226,11 @@ public final class ShuffleNode implements AutoCloseable {
     return location;
   }
 
-  /** How often a shuffle was unregistered so far: what was begun before must not outlive that. */
-  public int registration(final int shuffleId) {
-    return catalog.registration(shuffleId);
+  /**
+   * Says whether a shuffle was unregistered since this call: what was begun must not outlive it.
+   */
+  public BooleanSupplier end(final int shuffleId) {
+    return catalog.registration(shuffleId)::isEnded;
   }
 
   /** Whether blocks can lie in GPU memory here. */

@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.client.StreamCallbackWithID;
@@ -106,11 +107,11 @@ public final class ZerohopBlockResolver
     if (memory == null || files.holds(shuffleId, mapId)) {
       return;
     }
-    final int registration = memory.registration(shuffleId);
+    final BooleanSupplier ended = memory.end(shuffleId);
     try (MapOutputLease output = memory.lease(shuffleId, mapId)) {
       if (output != null) {
         files.store(shuffleId, mapId, output);
-        if (memory.registration(shuffleId) != registration) {
+        if (ended.getAsBoolean()) {
           files.drop(shuffleId, mapId); // The shuffle ended meanwhile.
         }
       }

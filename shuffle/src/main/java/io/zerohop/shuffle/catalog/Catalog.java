@@ -32,7 +32,9 @@ public final class Catalog {
   private final Pool pool;
   private final Reclaimer reclaimer;
   private final Map<Integer, OwnShuffle> shuffles = new HashMap<>();
-  private final Map<Integer, Integer> registrations = new HashMap<>();
+
+  /** Of shuffles that something was begun of and that have not ended. */
+  private final Map<Integer, Registration> registrations = new HashMap<>();
 
   public Catalog(
       final Device device, final RootSegment root, final Pool pool, final Reclaimer reclaimer) {
@@ -42,9 +44,9 @@ public final class Catalog {
     this.reclaimer = reclaimer;
   }
 
-  /** How often the shuffle was unregistered so far; a writer's ticket for {@link #publish}. */
-  public synchronized int registration(final int shuffleId) {
-    return registrations.getOrDefault(shuffleId, 0);
+  /** The shuffle's present life, begun if need be; a writer's ticket for {@link #publish}. */
+  public synchronized Registration registration(final int shuffleId) {
+    return registrations.computeIfAbsent(shuffleId, id -> new Registration());
   }
 
   /**
@@ -58,7 +60,7 @@ public final class Catalog {
   public OwnOutput publish(
       final int shuffleId,
       final long mapId,
-      final int registration,
+      final Registration registration,
       final int partitions,
       final List<BatchImage> batches) {
     return publish(shuffleId, mapId, registration, partitions, batches, true);
@@ -67,11 +69,11 @@ public final class Catalog {
   synchronized OwnOutput publish(
       final int shuffleId,
       final long mapId,
-      final int registration,
+      final Registration registration,
       final int partitions,
       final List<BatchImage> batches,
       final boolean ready) {
-    if (registration(shuffleId) != registration) {
+    if (registration.isEnded()) {
       throw new ZerohopException(
           ZerohopException.Category.RETRY,
           "shuffle " + shuffleId + " was unregistered while map " + mapId + " was being written");
@@ -198,7 +200,10 @@ public final class Catalog {
 
   /** Forgets a shuffle, refuses the writers that began before, frees memory after its readers. */
   public synchronized void unregister(final int shuffleId) {
-    registrations.merge(shuffleId, 1, Integer::sum);
+    final Registration registration = registrations.remove(shuffleId);
+    if (registration != null) {
+      registration.end();
+    }
     final OwnShuffle shuffle = shuffles.remove(shuffleId);
     if (shuffle != null) {
       root.unlist(shuffleId);

@@ -91,7 +91,7 @@ public class CatalogLookupBenchmark {
         image.add(random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(50), random.nextInt());
       }
       image.place(pool.allocate(image.bytes()));
-      catalog.publish(SHUFFLE, map, 0, partitions, List.of(image));
+      catalog.publish(SHUFFLE, map, catalog.registration(SHUFFLE), partitions, List.of(image));
     }
     final Segment mappedRoot = device.map(root.memory().segment().export(), "a peer");
     mapped[0] = new SegmentMemory(root.memory().id(), mappedRoot);

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,6 +52,22 @@ class CatalogTest {
   private CatalogView view() {
     return new CatalogView(
         new RootView(root.memory(), INCARNATION, "test"), pool, "test", INCARNATION);
+  }
+
+  @Test
+  void nothingIsRememberedOfAShuffleThatHasEnded() throws InterruptedException {
+    final WeakReference<Registration> first = new WeakReference<>(catalog.registration(SHUFFLE));
+    catalog.unregister(SHUFFLE);
+    final Registration second = catalog.registration(SHUFFLE);
+    assertThat(second.isEnded()).isFalse();
+    final long start = System.nanoTime();
+    while (first.get() != null && System.nanoTime() - start < TimeUnit.SECONDS.toNanos(20)) {
+      System.gc();
+      Thread.sleep(10);
+    }
+    assertThat(first.get()).as("kept by the catalog").isNull();
+    catalog.unregister(SHUFFLE);
+    assertThat(second.isEnded()).isTrue();
   }
 
   private static BatchImage image(final Random random, final int partitions) {

@@ -1,0 +1,20 @@
+package io.zerohop.shuffle.catalog;
+
+/**
+ * One life of a shuffle in this executor: from the first writer, or the first after it was
+ * unregistered, to when it is unregistered. What was begun in it must not outlive it. Thread safe.
+ */
+public final class Registration {
+  private volatile boolean ended;
+
+  Registration() {}
+
+  /** Whether the shuffle was unregistered since; once true, always true. */
+  public boolean isEnded() {
+    return ended;
+  }
+
+  void end() {
+    ended = true;
+  }
+}
