@@ -16,6 +16,14 @@ final class CudaStatus {
   static final int SUCCESS = CUresult.CUDA_SUCCESS;
   static final int NOT_READY = CUresult.CUDA_ERROR_NOT_READY;
 
+  /** A kernel left its tensor memory taken; JCuda's driver API is older than this status. */
+  private static final int TENSOR_MEMORY_LEAK = 721;
+
+  /**
+   * What ends the context, and that the device is gone for a process that had it. {@code
+   * ILLEGAL_STATE} (401) is not among them: it is said of one resource of a call, and the context
+   * goes on.
+   */
   private static final Set<Integer> STICKY =
       Set.of(
           CUresult.CUDA_ERROR_ECC_UNCORRECTABLE,
@@ -30,6 +38,8 @@ final class CudaStatus {
           CUresult.CUDA_ERROR_INVALID_ADDRESS_SPACE,
           CUresult.CUDA_ERROR_INVALID_PC,
           CUresult.CUDA_ERROR_LAUNCH_FAILED,
+          TENSOR_MEMORY_LEAK,
+          CUresult.CUDA_ERROR_DEVICE_UNAVAILABLE,
           CUresult.CUDA_ERROR_UNKNOWN);
 
   /** What the next checked call pretends to have returned; for tests of what cannot be provoked. */
