@@ -55,6 +55,12 @@ public final class MapOutputLease implements AutoCloseable {
     refuse(output.damage());
   }
 
+  /** The same for one block, and the entry. */
+  public void checkIntact(final int partition) {
+    checkOpen();
+    refuse(output.damage(partition));
+  }
+
   /** The same for its entry alone, for those who let the blocks' checksums go along. */
   public void checkEntry() {
     checkOpen();

@@ -8,7 +8,7 @@ import org.apache.spark.zerohop.SparkInternals
  * Bytes of an executor's segments flip while nobody looks. Readers notice, Spark runs the map tasks
  * again, and the answer stays the same.
  */
-class DamageSuite extends ClusterSuite {
+abstract class DamagedMemory extends ClusterSuite {
 
   test("in payloads") {
     damaged("payload flipped")((memory, _) => memory.damagePayloads(Workload.Marker))
@@ -18,12 +18,8 @@ class DamageSuite extends ClusterSuite {
     damaged("catalog entry flipped")(_.damageEntries(_))
   }
 
-  test("in the headers of catalog chunks") {
-    damaged("catalog chunk flipped")(_.damageChunks(_))
-  }
-
   /** @param damage flips bytes of one executor for one shuffle and returns how many */
-  private def damaged(fault: String)(damage: (ExecutorMemory, Int) => Int): Unit = {
+  protected def damaged(fault: String)(damage: (ExecutorMemory, Int) => Int): Unit = {
     assume(ManagerUnderTest.isZerohop, "sort shuffle has no segments")
     Soak.repeat(fault) { run =>
       cluster.awaitExecutors()
@@ -39,4 +35,18 @@ class DamageSuite extends ClusterSuite {
       bytes.failedTasks
     }
   }
+}
+
+class DamageSuite extends DamagedMemory {
+  test("in the headers of catalog chunks") {
+    damaged("catalog chunk flipped")(_.damageChunks(_))
+  }
+}
+
+/**
+ * Where blocks are wrapped to be sent: no damage is compressed and passed on as well. Owners do not
+ * read their chunks' headers.
+ */
+class StagedDamageSuite extends DamagedMemory {
+  override protected def settings: Map[String, String] = Map("spark.zerohop.paths" -> "staged")
 }

@@ -77,6 +77,7 @@ public final class BlockTransferTransport implements StagedTransport {
     final ManagedBuffer buffer;
     try {
       buffer = resolver.getBlockData(id(block), Option.empty());
+      buffer.size(); // What is damaged in memory fails here, and not in the sink.
     } catch (final Exception e) {
       // Scala throws IOException from here without declaring it.
       sink.failed(block, e);

@@ -50,6 +50,7 @@ final class MemoryBlockBuffer extends ManagedBuffer {
       if (output == null) {
         return inFile.get();
       }
+      output.checkIntact(id.reduceId()); // Its checksum is not that of what is sent.
       final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
       try (InputStream plain = output.stream(id.reduceId());
           OutputStream out = SparkEnv.get().serializerManager().wrapStream(id, bytes)) {

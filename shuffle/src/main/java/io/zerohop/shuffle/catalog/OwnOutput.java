@@ -77,6 +77,15 @@ public final class OwnOutput {
    * all is well. Blocks of GPU memory have none. Callers hold the output.
    */
   public String damage() {
+    return damage(0, partitions);
+  }
+
+  /** The same for one block. */
+  public String damage(final int partition) {
+    return damage(partition, partition + 1);
+  }
+
+  private String damage(final int from, final int to) {
     final String ofEntry = entryDamage();
     if (ofEntry != null) {
       return ofEntry;
@@ -85,7 +94,7 @@ public final class OwnOutput {
     chunk.open(entryOffset, entryBytes, cursor);
     for (int batch = 0; batch < regions.size(); batch++) {
       final SegmentMemory memory = regions.get(batch).memory();
-      for (int partition = 0; partition < partitions; partition++) {
+      for (int partition = from; partition < to; partition++) {
         if (cursor.extent(batch, partition)
             && cursor.checked()
             && Crc32c.of(cursor.address(memory), cursor.length()) != cursor.checksum()) {
