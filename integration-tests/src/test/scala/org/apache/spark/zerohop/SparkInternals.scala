@@ -87,6 +87,10 @@ object SparkInternals {
   def localDirs: Seq[String] =
     SparkEnv.get.blockManager.diskBlockManager.localDirs.map(_.getPath).toSeq
 
+  /** Names of the files in them. */
+  def localFiles: Seq[String] =
+    SparkEnv.get.blockManager.diskBlockManager.getAllFiles().map(_.getName).toSeq
+
   /** Waits until listeners have seen every event so far. */
   def awaitListeners(sc: SparkContext): Unit = sc.listenerBus.waitUntilEmpty(30000)
 

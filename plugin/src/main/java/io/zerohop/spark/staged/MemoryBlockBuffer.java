@@ -3,38 +3,67 @@ package io.zerohop.spark.staged;
 import io.zerohop.shuffle.MapOutputLease;
 import io.zerohop.shuffle.ShuffleNode;
 import java.io.ByteArrayOutputStream;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.util.UUID;
 import java.util.function.Supplier;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.network.buffer.FileSegmentManagedBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.buffer.NioManagedBuffer;
+import org.apache.spark.network.util.MapConfigProvider;
+import org.apache.spark.network.util.TransportConf;
+import org.apache.spark.serializer.SerializerManager;
+import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * One block of a map output in memory, for Spark's block transfer service: compressed and encrypted
- * as a file would have it, but only when its bytes are asked for, which Spark does in the thread
- * that sends them. So a request for a thousand blocks costs nothing before its first one is sent,
- * and only blocks on their way take memory. Thread safe.
+ * One block of a map output in memory, or a batch of neighbours, for Spark's block transfer
+ * service: verified, compressed and encrypted as a file would have it, but only when its bytes are
+ * asked for. So a request for a thousand blocks costs nothing before its first one is sent, and
+ * only blocks on their way take memory, or disk where they are large.
+ *
+ * <p>Spark asks in the thread that sends them, which serves other connections too, and it wants to
+ * know the size first. So what is done here is no more than the blocks that were asked for, and no
+ * lock of others is waited for: the spiller may hold those for as long as a map output takes.
+ *
+ * <p>Thread safe. Owns what it made until the last {@link #release}.
  */
 final class MemoryBlockBuffer extends ManagedBuffer {
-  /** Larger blocks are served from a file, so that they never fill the heap. */
-  static final long MAX_PLAIN_BYTES = 32L << 20;
+  private static final Logger LOG = LoggerFactory.getLogger(MemoryBlockBuffer.class);
+
+  /** More is served from a temporary file, so that it never fills the heap. */
+  private static final long MAX_PLAIN_BYTES = 32L << 20;
+
+  /** Nothing of it is asked for by a buffer that has its file. */
+  private static final TransportConf TRANSPORT =
+      new TransportConf("shuffle", MapConfigProvider.EMPTY);
 
   private final ShuffleNode node;
-  private final ShuffleBlockId id;
+  private final ShuffleBlockBatchId blocks;
   private final Supplier<ManagedBuffer> inFile;
+  private int holders = 1;
   private ManagedBuffer wrapped;
 
+  /** Where {@link #wrapped} is, if it is in a file of its own. */
+  private File temporary;
+
   /**
-   * @param inFile gives the block if it has left memory when it is asked for
+   * @param blocks of one map output; one, or several in a row
+   * @param inFile gives them if they have left memory when they are asked for
    */
   MemoryBlockBuffer(
-      final ShuffleNode node, final ShuffleBlockId id, final Supplier<ManagedBuffer> inFile) {
+      final ShuffleNode node,
+      final ShuffleBlockBatchId blocks,
+      final Supplier<ManagedBuffer> inFile) {
     this.node = node;
-    this.id = id;
+    this.blocks = blocks;
     this.inFile = inFile;
   }
 
@@ -46,19 +75,69 @@ final class MemoryBlockBuffer extends ManagedBuffer {
   }
 
   private ManagedBuffer wrap() {
-    try (MapOutputLease output = node.lease(id.shuffleId(), id.mapId())) {
+    try (MapOutputLease output = node.lease(blocks.shuffleId(), blocks.mapId())) {
       if (output == null) {
         return inFile.get();
       }
-      output.checkIntact(id.reduceId()); // Its checksum is not that of what is sent.
-      final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-      try (InputStream plain = output.stream(id.reduceId());
-          OutputStream out = SparkEnv.get().serializerManager().wrapStream(id, bytes)) {
-        plain.transferTo(out);
+      long plainBytes = 0;
+      for (int id = blocks.startReduceId(); id < blocks.endReduceId(); id++) {
+        output.checkIntact(id); // Its checksum is not that of what is sent.
+        plainBytes += output.bytes(id);
       }
-      return new NioManagedBuffer(ByteBuffer.wrap(bytes.toByteArray()));
+      return plainBytes > MAX_PLAIN_BYTES ? wrapInFile(output) : wrapInHeap(output);
     } catch (final IOException e) {
-      throw new IllegalStateException("Could not wrap " + id, e);
+      throw new IllegalStateException("Could not wrap " + blocks, e);
+    }
+  }
+
+  private ManagedBuffer wrapInHeap(final MapOutputLease output) throws IOException {
+    final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    wrapInto(output, bytes);
+    return new NioManagedBuffer(ByteBuffer.wrap(bytes.toByteArray()));
+  }
+
+  private ManagedBuffer wrapInFile(final MapOutputLease output) throws IOException {
+    final String name = "zerohop_block_" + UUID.randomUUID();
+    return LocalDirs.firstThatWorks(
+        blocks.name(),
+        () ->
+            wrapInFile(
+                output,
+                SparkEnv.get().blockManager().diskBlockManager().createTempLocalBlock()._2()),
+        dir -> wrapInFile(output, LocalDirs.file(dir, name)));
+  }
+
+  private ManagedBuffer wrapInFile(final MapOutputLease output, final File file)
+      throws IOException {
+    boolean done = false;
+    try {
+      final long bytes = write(output, file);
+      temporary = file;
+      done = true;
+      return new FileSegmentManagedBuffer(TRANSPORT, file, 0, bytes);
+    } finally {
+      if (!done) {
+        Files.deleteIfExists(file.toPath());
+      }
+    }
+  }
+
+  private long write(final MapOutputLease output, final File file) throws IOException {
+    try (CountingFile out = new CountingFile(file)) {
+      wrapInto(output, out);
+      return out.bytes();
+    }
+  }
+
+  private void wrapInto(final MapOutputLease output, final OutputStream bytes) throws IOException {
+    final SerializerManager serializers = SparkEnv.get().serializerManager();
+    for (int reduceId = blocks.startReduceId(); reduceId < blocks.endReduceId(); reduceId++) {
+      final ShuffleBlockId id = new ShuffleBlockId(blocks.shuffleId(), blocks.mapId(), reduceId);
+      try (InputStream plain = output.stream(reduceId);
+          PartitionOutputStream part =
+              new PartitionOutputStream(bytes, stream -> serializers.wrapStream(id, stream))) {
+        plain.transferTo(part);
+      }
     }
   }
 
@@ -89,14 +168,36 @@ final class MemoryBlockBuffer extends ManagedBuffer {
   }
 
   @Override
-  public ManagedBuffer retain() {
+  public synchronized ManagedBuffer retain() {
+    holders++;
     return this;
   }
 
-  /** Drops the wrapped bytes; they are made again should somebody ask once more. */
+  /** The last one drops what was made; it is made again should somebody ask once more. */
   @Override
   public synchronized ManagedBuffer release() {
-    wrapped = null;
+    holders = Math.max(0, holders - 1);
+    if (holders == 0) {
+      drop();
+    }
     return this;
+  }
+
+  private void drop() {
+    wrapped = null;
+    if (temporary == null) {
+      return;
+    }
+    try {
+      Files.deleteIfExists(temporary.toPath());
+    } catch (final IOException e) {
+      LOG.warn("{} stays on disk until the executor ends: {}", temporary, e.toString());
+    }
+    temporary = null;
+  }
+
+  @Override
+  public String toString() {
+    return blocks + " in memory";
   }
 }

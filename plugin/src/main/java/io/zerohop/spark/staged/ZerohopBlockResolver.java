@@ -36,8 +36,8 @@ import scala.collection.immutable.Seq;
 /**
  * Serves this executor's blocks to Spark: to readers that can reach them neither in place nor by
  * mapping, and to other executors when this one is decommissioned. A block in memory is wrapped
- * when it is sent; a large one, or a map output that moves house, is first written as a file in
- * Spark's format, and Spark's own index resolver does the rest. Thread safe.
+ * when it is sent; a map output that moves house is first written as a file in Spark's format, and
+ * Spark's own index resolver does the rest. Thread safe.
  */
 public final class ZerohopBlockResolver
     implements ShuffleBlockResolver, MigratableResolver, ScalaSeqTwin {
@@ -62,46 +62,56 @@ public final class ZerohopBlockResolver
     this.node = node;
   }
 
+  /** Costs little: what is in memory is wrapped when its bytes are asked for. */
   @Override
   public ManagedBuffer getBlockData(final BlockId blockId, final Option<String[]> dirs) {
     if (blockId instanceof ShuffleBlockId id) {
-      final ManagedBuffer buffer = inMemory(id);
-      if (buffer != null) {
-        return buffer;
-      }
-      return inFile(id, dirs);
+      final int reduceId = id.reduceId();
+      final ManagedBuffer buffer =
+          inMemory(
+              new ShuffleBlockBatchId(id.shuffleId(), id.mapId(), reduceId, reduceId + 1),
+              () -> inFile(id, Option.empty()));
+      return buffer == null ? inFile(id, dirs) : buffer;
     }
     if (blockId instanceof ShuffleBlockBatchId id) {
-      ensureFile(id.shuffleId(), id.mapId());
-      final Option<String[]> where = files.dirs(id.shuffleId(), id.mapId(), dirs);
-      return new VerifiedFileBuffer(
-          index.getBlockData(id, where),
-          () -> files.verify(id, single -> index.getBlockData(single, where)));
+      final ManagedBuffer buffer = inMemory(id, () -> inFile(id, Option.empty()));
+      return buffer == null ? inFile(id, dirs) : buffer;
     }
     return index.getBlockData(blockId, dirs);
   }
 
-  /** A block of a map output's file, which is written first if need be. */
+  /** A block of a map output's file. */
   private ManagedBuffer inFile(final ShuffleBlockId id, final Option<String[]> dirs) {
-    ensureFile(id.shuffleId(), id.mapId());
     final ManagedBuffer stored =
         index.getBlockData(id, files.dirs(id.shuffleId(), id.mapId(), dirs));
     return new VerifiedFileBuffer(stored, () -> files.verify(id, stored));
   }
 
-  /** A block of a map output in memory, if it is not so large that it had better be a file. */
-  private ManagedBuffer inMemory(final ShuffleBlockId id) {
-    final ShuffleNode memory = node.get();
-    if (memory == null || files.holds(id.shuffleId(), id.mapId())) {
-      return null;
-    }
-    try (MapOutputLease output = memory.lease(id.shuffleId(), id.mapId())) {
-      return output == null || output.bytes(id.reduceId()) > MemoryBlockBuffer.MAX_PLAIN_BYTES
-          ? null
-          : new MemoryBlockBuffer(memory, id, () -> inFile(id, Option.empty()));
-    }
+  /** Several of them in a row. */
+  private ManagedBuffer inFile(final ShuffleBlockBatchId id, final Option<String[]> dirs) {
+    final Option<String[]> where = files.dirs(id.shuffleId(), id.mapId(), dirs);
+    return new VerifiedFileBuffer(
+        index.getBlockData(id, where),
+        () -> files.verify(id, single -> index.getBlockData(single, where)));
   }
 
+  /**
+   * Blocks of a map output in memory; null if it is not there, or has a file, which is cheaper.
+   *
+   * @param inFile gives them if they leave memory before they are asked for: the spiller writes the
+   *     file first
+   */
+  private ManagedBuffer inMemory(
+      final ShuffleBlockBatchId blocks, final Supplier<ManagedBuffer> inFile) {
+    final ShuffleNode memory = node.get();
+    return memory == null
+            || files.holds(blocks.shuffleId(), blocks.mapId())
+            || !memory.holds(blocks.shuffleId(), blocks.mapId())
+        ? null
+        : new MemoryBlockBuffer(memory, blocks, inFile);
+  }
+
+  /** For a map output that moves house; its readers do not wait for that. */
   private void ensureFile(final int shuffleId, final long mapId) {
     final ShuffleNode memory = node.get();
     if (memory == null || files.holds(shuffleId, mapId)) {
