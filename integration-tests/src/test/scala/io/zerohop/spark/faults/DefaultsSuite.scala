@@ -24,7 +24,7 @@ class DefaultsSuite extends ClusterSuite {
       Seq("spark.sql.", "spark.shuffle.", "spark.zerohop.", "spark.locality.", "spark.task.")
         .exists(key.startsWith)
     }
-    assert((set -- DefaultsSuite.Sparks) === Set("spark.shuffle.manager"))
+    assert((set -- DefaultsSuite.Unasked) === Set("spark.shuffle.manager"))
   }
 
   test("joins and aggregations over 200 partitions") {
@@ -116,6 +116,9 @@ private object Listening {
 }
 
 private object DefaultsSuite {
-  /** What Spark itself sets for a cluster on one machine. */
-  val Sparks: Seq[String] = Seq("spark.sql.warehouse.dir", "spark.shuffle.readHostLocalDisk")
+  /** What Spark itself sets for a cluster on one machine, and what the manager sets for users. */
+  val Unasked: Seq[String] = Seq(
+    "spark.sql.warehouse.dir",
+    "spark.shuffle.readHostLocalDisk",
+    "spark.shuffle.checksum.enabled")
 }

@@ -145,7 +145,8 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
   }
 
   test("a barrier stage behind a shuffle") {
-    val shuffled = Workload.shuffled(cluster.sc)((_, _) => ()).coalesce(cluster.executors)
+    val shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
+      .partitionBy(new HashPartitioner(cluster.executors)) // All tasks run at a time, or none.
     val ids = cluster.run("barrier") {
       shuffled
         .barrier()
