@@ -18,6 +18,7 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
   private final PathAccumulators accumulators;
   private final boolean gpu;
   private final boolean rowChecksums;
+  private final String driverVersion = JarVersion.own();
 
   ZerohopShuffleHandle(
       final int shuffleId,
@@ -53,5 +54,10 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
 
   PathAccumulators accumulators() {
     return accumulators;
+  }
+
+  /** The driver's {@link JarVersion}; null if its release did not tell. */
+  String driverVersion() {
+    return driverVersion;
   }
 }

@@ -187,6 +187,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
 
   private ExecutorShuffle executor(final ZerohopShuffleHandle<?, ?, ?> handle) {
     final SparkEnv env = SparkEnv.get();
+    JarVersion.check(handle.driverVersion(), JarVersion.own(), env.executorId());
     return executor.get(
         () ->
             ExecutorShuffle.start(
