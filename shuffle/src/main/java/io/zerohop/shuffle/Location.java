@@ -28,6 +28,7 @@ public record Location(String bootId, String folderId, long incarnation, int por
   /** Longest encoded form, in bytes; all of it ASCII. */
   public static final int MAX_ENCODED_BYTES = 100;
 
+  private static final int LARGEST_PORT = 65_535;
   private static final String BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
   private static final Pattern FORMAT =
       Pattern.compile(
@@ -37,9 +38,10 @@ public record Location(String bootId, String folderId, long incarnation, int por
 
   /** Checks every part, so that what was encoded can be parsed again. */
   public Location {
-    if (!FORMAT.matcher(format(bootId, folderId, incarnation, port, socket)).matches()) {
+    if (port > LARGEST_PORT
+        || !FORMAT.matcher(format(bootId, folderId, incarnation, port, socket)).matches()) {
       throw new IllegalArgumentException(
-          "not a location: boot id '" + bootId + "', socket '" + socket + "'");
+          "not a location: boot id '" + bootId + "', port " + port + ", socket '" + socket + "'");
     }
   }
 
@@ -76,12 +78,15 @@ public record Location(String bootId, String folderId, long incarnation, int por
     if (!matcher.matches()) {
       return null;
     }
-    return new Location(
-        matcher.group(1),
-        matcher.group(2),
-        Long.parseUnsignedLong(matcher.group(3), 16),
-        Integer.parseInt(matcher.group(4)),
-        matcher.group(5));
+    final int port = Integer.parseInt(matcher.group(4));
+    return port > LARGEST_PORT
+        ? null
+        : new Location(
+            matcher.group(1),
+            matcher.group(2),
+            Long.parseUnsignedLong(matcher.group(3), 16),
+            port,
+            matcher.group(5));
   }
 
   /** Names the node: 8 hexadecimal digits of a hash of its boot id. */

@@ -30,6 +30,8 @@ class LocationTest {
     assertThat(Location.parse("/default-rack")).isNull();
     assertThat(Location.parse(good + "x".repeat(100))).isNull();
     assertThat(Location.parse(good.replace("zh2", "zh1"))).isNull();
+    assertThat(Location.parse(good.replace("7077", "65535"))).isNotNull();
+    assertThat(Location.parse(good.replace("7077", "65536"))).as("no port").isNull();
     for (int i = 0; i < 10_000; i++) {
       final StringBuilder text = new StringBuilder(good);
       text.setCharAt(random.nextInt(text.length()), (char) random.nextInt(256));
@@ -45,6 +47,8 @@ class LocationTest {
     assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 0, "a/b"))
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 0, LONGEST + "a"))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 65_536, "1"))
         .isInstanceOf(IllegalArgumentException.class);
   }
 }
