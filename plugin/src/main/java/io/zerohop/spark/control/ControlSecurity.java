@@ -22,6 +22,8 @@ public final class ControlSecurity implements SecretKeyHolder {
   static final String MODULE = "zerohop-control";
 
   static final String USER = "zerohop";
+  static final String CIPHER = "spark.network.crypto.cipher";
+  static final String GCM = "AES/GCM/NoPadding";
   private static final String ALGORITHM = "HmacSHA256";
   private static final byte[] PURPOSE =
       "zerohop control channel".getBytes(StandardCharsets.US_ASCII);
@@ -62,10 +64,20 @@ public final class ControlSecurity implements SecretKeyHolder {
     own.set("spark.network.crypto.saslFallback", "false");
     // The first version takes a key from the agreement without mixing in what was said.
     own.set("spark.network.crypto.authEngineVersion", "2");
+    if (hasSoundGcm(org.apache.spark.package$.MODULE$.SPARK_VERSION())) {
+      own.setIfMissing(CIPHER, GCM); // Spark's default, AES/CTR, lets others flip bits.
+    }
     own.setIfMissing(IO + "serverThreads", "2");
     own.setIfMissing(IO + "clientThreads", "2");
     own.setIfMissing(IO + "connectionCreationTimeout", "30s");
     return new TransportConf(MODULE, SparkLinks.newRpcConfig(security, own));
+  }
+
+  /** Spark has AES/GCM since 4.0, where it breaks the connections of channels like ours. */
+  static boolean hasSoundGcm(final String sparkVersion) {
+    final String[] parts = sparkVersion.split("[.-]", 3);
+    final int major = Integer.parseInt(parts[0]);
+    return major > 4 || (major == 4 && Integer.parseInt(parts[1]) >= 1);
   }
 
   /**

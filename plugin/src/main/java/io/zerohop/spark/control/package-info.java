@@ -16,8 +16,10 @@
  * <p>The proof is Spark's: {@code AuthClientBootstrap} and {@code AuthServerBootstrap}, always with
  * the key agreement of {@code spark.network.crypto} and never with SASL, whatever the application
  * has set for its own connections. The key is derived from the application's secret for this one
- * use. What follows is encrypted by {@code spark.network.crypto.cipher}; its default, AES/CTR,
- * keeps others from reading but not from flipping bits under way, which TLS does.
+ * use. What follows is encrypted by {@code spark.network.crypto.cipher}, and by AES/GCM where the
+ * user has not set it and Spark is 4.1 or later, so that a bit that is flipped under way breaks the
+ * connection. Before, it is Spark's default: AES/CTR keeps others from reading but not from
+ * flipping bits, which TLS does.
  *
  * <p>Spark's transport believes length fields, takes frames of up to 2 GB from anybody and has one
  * handler for what comes before and with the proof. So two handlers of ours stand in each

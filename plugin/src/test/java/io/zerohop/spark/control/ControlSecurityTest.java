@@ -53,6 +53,21 @@ class ControlSecurityTest {
   }
 
   @Test
+  void whatIsFlippedUnderWayIsFoundOutUnlessTheUserWantsAnotherCipher() {
+    final SparkConf conf = new SparkConf(false);
+    final SecurityManager security = new SecurityManager(conf, Option.empty(), null);
+    assertThat(ControlSecurity.transport(conf, security).cipherTransformation())
+        .isEqualTo(ControlSecurity.GCM);
+    conf.set(ControlSecurity.CIPHER, "AES/CTR/NoPadding");
+    assertThat(ControlSecurity.transport(conf, security).cipherTransformation())
+        .isEqualTo("AES/CTR/NoPadding");
+    assertThat(ControlSecurity.hasSoundGcm("3.5.8")).isFalse();
+    assertThat(ControlSecurity.hasSoundGcm("4.0.2")).isFalse();
+    assertThat(ControlSecurity.hasSoundGcm("4.1.0-SNAPSHOT")).isTrue();
+    assertThat(ControlSecurity.hasSoundGcm("5.0.0")).isTrue();
+  }
+
+  @Test
   void theKeyIsNotTheSecretAndOneUsersAlone() {
     final ControlSecurity security = new ControlSecurity(Channels.secret(1));
     final String key = security.getSecretKey(ControlSecurity.USER);

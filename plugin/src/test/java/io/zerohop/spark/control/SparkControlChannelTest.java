@@ -333,11 +333,24 @@ class SparkControlChannelTest {
   }
 
   @Test
-  void theCipherIsTheOneThatSparkHas() throws Exception {
-    final SparkConf conf = Channels.conf().set("spark.network.crypto.cipher", "AES/GCM/NoPadding");
-    final SparkControlChannel gcm =
+  void anAnswerThatIsChangedUnderWayIsNoAnswer() throws Exception {
+    final SparkControlChannel channel = channels.open(service);
+    try (FlippingProxy proxy = new FlippingProxy(Channels.HOST, channel.port());
+        ControlLink link = channel.connect(Channels.HOST, proxy.port(), Channels.LIMIT)) {
+      assertThat(answer(link, AskedService.ECHO, "as it was")).isEqualTo("as it was");
+      proxy.flipNext();
+      final CompletableFuture<ByteBuffer> changed =
+          link.ask(AskedService.question(AskedService.ECHO, "something else"));
+      assertThat(failure(changed)).isNotNull();
+    }
+  }
+
+  @Test
+  void theCipherIsTheOneThatTheUserWants() throws Exception {
+    final SparkConf conf = Channels.conf().set(ControlSecurity.CIPHER, "AES/CTR/NoPadding");
+    final SparkControlChannel ctr =
         channels.open(conf, 1, service, Channels.LIMIT, ControlLimits.DEFAULT);
-    try (ControlLink link = connect(gcm, gcm)) {
+    try (ControlLink link = connect(ctr, ctr)) {
       for (int size = 1; size < 4 << 20; size *= 3) {
         final ByteBuffer answer =
             get(link.ask(AskedService.question(AskedService.LARGE, String.valueOf(size))));
