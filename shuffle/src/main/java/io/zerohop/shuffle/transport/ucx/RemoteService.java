@@ -233,6 +233,7 @@ final class RemoteService implements ControlService {
     final Packing packing = new Packing(lease, hostOnly ? Part.HOST : Part.ALL, slabs);
     final Runnable end =
         () -> {
+          reader.sent(transfer);
           packing.close();
           lease.release();
           if (!hostOnly) {
@@ -249,6 +250,7 @@ final class RemoteService implements ControlService {
       final Sending sending =
           new Sending(reader.back(), transfer, messages, failure -> inBackground(() -> sent(end)));
       begun = true;
+      reader.sends(transfer);
       sending.start();
       return sending;
     } finally {

@@ -19,6 +19,10 @@ final class ServedReader {
   private final Executor executor;
   private final Consumer<ServedLease> left;
   private final Map<Long, ServedLease> leases = new ConcurrentHashMap<>();
+
+  /** When transfers began that are still being sent. */
+  private final Map<Long, Long> sending = new ConcurrentHashMap<>();
+
   private byte[] address;
   private UcxEndpoint back;
   private boolean gone;
@@ -105,8 +109,30 @@ final class ServedReader {
     return lease != null;
   }
 
-  /** Leaves leases that are older than a reader may take. */
+  /** Messages of a transfer are on their way to the reader, until {@link #sent}. */
+  void sends(final long transfer) {
+    sending.put(transfer, System.nanoTime());
+  }
+
+  /** None of them is any more. */
+  void sent(final long transfer) {
+    sending.remove(transfer);
+  }
+
+  /**
+   * Leaves leases that are older than a reader may take. If it has not even taken what was sent to
+   * it, the way to it is closed, with which all of that ends: it holds memory of this process, and
+   * a place that others wait for.
+   */
   void expire(final long nanos) {
+    final long now = System.nanoTime();
+    if (sending.values().stream().anyMatch(since -> now - since > nanos)) {
+      sending.replaceAll((transfer, since) -> now); // It ends in the background.
+      LOG.warn(
+          "a reader on another node has not taken what was sent to it for {} s; it will ask again",
+          nanos / 1_000_000_000);
+      lost("it takes nothing");
+    }
     leases.forEach(
         (id, lease) -> {
           if (lease.ageNanos() > nanos && leave(id)) {
