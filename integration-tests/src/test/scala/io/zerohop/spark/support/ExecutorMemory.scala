@@ -1,10 +1,12 @@
 package io.zerohop.spark.support
 
 import java.io.RandomAccessFile
+import java.lang.{Long => JLong}
 import java.nio.channels.FileChannel.MapMode
 import java.nio.{ByteOrder, MappedByteBuffer}
 import java.nio.file.{Files, Path, Paths}
 
+import scala.io.Source
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
@@ -51,13 +53,31 @@ final class ExecutorMemory(pid: Long) {
       mapped(segment)(_.getInt(at + ChunkShuffle)) == shuffleId
     }
 
+  /** By the owner's own mapping: nobody else may map a segment for writing. */
   private def flip(places: Seq[(Path, Int)]): Int = {
-    for ((segment, places) <- places.groupMap(_._1)(_._2)) {
-      mapped(segment) { memory =>
-        places.foreach(at => memory.put(at, (memory.get(at) ^ 0x55).toByte))
+    Using.resource(new RandomAccessFile(s"/proc/$pid/mem", "rw")) { memory =>
+      for ((segment, places) <- places.groupMap(_._1)(_._2)) {
+        val base = address(segment)
+        places.foreach { at =>
+          memory.seek(base + at)
+          val byte = memory.read()
+          memory.seek(base + at)
+          memory.write(byte ^ 0x55)
+        }
       }
     }
     places.size
+  }
+
+  /** Where the process has mapped the whole of a segment for writing. */
+  private def address(segment: Path): Long = {
+    val inode = Files.getAttribute(segment, "unix:ino").toString
+    val places = Using.resource(Source.fromFile(s"/proc/$pid/maps"))(_.getLines().toVector)
+      .map(_.split(" +", 6))
+      .collect { case Array(range, access, "00000000", _, `inode`, _) if access.startsWith("rw") =>
+        JLong.parseUnsignedLong(range.takeWhile(_ != '-'), 16)
+      }
+    places.headOption.getOrElse(throw new AssertionError(s"process $pid does not write $segment"))
   }
 }
 
@@ -78,8 +98,8 @@ object ExecutorMemory {
   }
 
   private def mapped[T](segment: Path)(body: MappedByteBuffer => T): T =
-    Using.resource(new RandomAccessFile(segment.toFile, "rw")) { file =>
-      val memory = file.getChannel.map(MapMode.READ_WRITE, 0, file.length)
+    Using.resource(new RandomAccessFile(segment.toFile, "r")) { file =>
+      val memory = file.getChannel.map(MapMode.READ_ONLY, 0, file.length)
       memory.order(ByteOrder.nativeOrder)
       body(memory)
     }
