@@ -72,7 +72,7 @@ public final class SparkHome {
     if (!submission.classPath().isEmpty()) {
       final String extra = joined(submission.classPath(), File.pathSeparator);
       conf.put("spark.driver.extraClassPath", extra);
-      conf.put("spark.executor.extraClassPath", extra);
+      conf.putIfAbsent("spark.executor.extraClassPath", extra);
     }
     conf.forEach((key, value) -> words.addAll(List.of("--conf", key + "=" + value)));
     if (!submission.jars().isEmpty()) {

@@ -1,24 +1,21 @@
 package io.zerohop.spark;
 
-import io.zerohop.device.Topology;
-import io.zerohop.device.ZerohopException;
-import io.zerohop.device.cuda.CudaDevice;
-import io.zerohop.device.cuda.CudaDriver;
-import io.zerohop.device.cuda.TopologyReader;
 import io.zerohop.shuffle.MapOutputWriter;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.spark.rapids.DeviceTableStore;
+import io.zerohop.spark.rapids.HostTableStore;
 import io.zerohop.spark.rapids.RapidsLatch;
 import io.zerohop.spark.rapids.RapidsMode;
 import io.zerohop.spark.rapids.RapidsShuffle;
+import io.zerohop.spark.rapids.TableStore;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.staged.BlockTransferTransport;
 import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.ZerohopBlockResolver;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
@@ -37,7 +34,8 @@ import scala.Option;
  * metrics. Started by the first task that has a handle, since the handle carries the secret.
  *
  * <p>An executor whose blocks cannot be in memory (no native library for its system, no usable
- * socket folder) says so once and keeps its map outputs in files; the job goes on. Thread safe.
+ * socket folder) says so once and keeps its map outputs in files; one that has a GPU and cannot
+ * have them there keeps them in host memory. The job goes on. Thread safe.
  */
 final class ExecutorShuffle implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ExecutorShuffle.class);
@@ -48,6 +46,7 @@ final class ExecutorShuffle implements AutoCloseable {
   private final SparkEnv env;
   private final SparkConf conf;
   private final ShuffleNode node;
+  private final TableStore tables;
   private final PagePool pages;
   private final Runnable unshareMemory;
 
@@ -63,12 +62,17 @@ final class ExecutorShuffle implements AutoCloseable {
       final SparkEnv env,
       final SparkConf conf,
       final ShuffleNode node,
+      final StagedReads staged,
       final ZerohopBlockResolver resolver,
       final MapOutputFiles files,
       final IntConsumer drop) {
     this.env = env;
     this.conf = conf;
     this.node = node;
+    this.tables =
+        node != null && node.hasGpu()
+            ? new DeviceTableStore(node, files, deviceLimit())
+            : new HostTableStore(node, files, staged);
     this.pages = new PagePool(writeBufferBytes() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);
     this.transport = newTransport(env, conf, resolver);
@@ -117,7 +121,7 @@ final class ExecutorShuffle implements AutoCloseable {
             conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m"));
     final int threads = Math.max(MIN_ASKING, Runtime.getRuntime().availableProcessors());
     return new SharedTransfers(
-        blocks, source -> !blocks.isOwn(source), threads, stagedLimit(conf).dividedBy(2));
+        blocks, source -> !blocks.isOwn(source), threads, NodeStart.stagedLimit(conf).dividedBy(2));
   }
 
   /**
@@ -135,99 +139,9 @@ final class ExecutorShuffle implements AutoCloseable {
       final ZerohopBlockResolver resolver,
       final MapOutputFiles files,
       final IntConsumer drop) {
-    return new ExecutorShuffle(
-        env, conf, startNode(env, conf, secret, files), resolver, files, drop);
-  }
-
-  private static ShuffleNode startNode(
-      final SparkEnv env, final SparkConf conf, final byte[] secret, final MapOutputFiles files) {
-    final String socketDir = ZerohopConf.SOCKET_DIR.get(conf);
-    final long poolBytes = PoolSizing.poolBytes(conf);
-    final NodeConfig.Builder config =
-        NodeConfig.builder()
-            .appId(conf.getAppId())
-            .executorId(env.executorId())
-            .socketBase(ZerohopConf.AUTO.equals(socketDir) ? null : Path.of(socketDir))
-            .secret(secret)
-            .poolBytes(poolBytes)
-            .deviceWindowBytes(ZerohopConf.DEVICE_WINDOW_SIZE.get(conf))
-            .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
-            .keepEmpty(Duration.ofMillis(ZerohopConf.SEGMENT_IDLE.get(conf)))
-            .checksum(ZerohopConf.CHECKSUM.get(conf))
-            .paths(ZerohopConf.PATHS.get(conf))
-            .connectLimit(Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)))
-            .requestLimit(Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf)))
-            .stagedLimit(stagedLimit(conf))
-            .deviceLimit(Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)))
-            .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
-            .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
-            .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
-            .spillStart(ZerohopConf.SPILL_START.get(conf))
-            .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
-            .coldStorage(files)
-            .nodeId(ZerohopConf.NODE_ID.get(conf).trim())
-            .ucxMode(ZerohopConf.UCX_MODE.get(conf));
-    OtherNodes.configure(config, env, conf, secret);
-    CudaDevice device = null;
-    boolean handedOver = false;
-    try {
-      device = gpu(env, conf);
-      if (device != null) {
-        final long devicePool = PoolSizing.devicePoolBytes(conf);
-        config.devicePoolBytes(devicePool);
-        config.deviceSegmentBytes(Math.min(ZerohopConf.DEVICE_SEGMENT_SIZE.get(conf), devicePool));
-        final String seen = TopologyReader.read().fingerprint();
-        config.view(new Topology.View(env.executorId(), device.uuid(), seen));
-      }
-      final NodeConfig known = config.build();
-      handedOver = true;
-      final ShuffleNode node = ShuffleNode.start(known, device);
-      LOG.info(
-          "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",
-          env.executorId(),
-          poolBytes >> 20);
-      return node;
-    } catch (final ZerohopException e) {
-      LOG.warn(
-          "Zerohop: executor {} keeps shuffle blocks in files, not in memory: {}",
-          env.executorId(),
-          e.getMessage(),
-          e);
-      return null;
-    } finally {
-      if (device != null && !handedOver) {
-        device.close();
-      }
-    }
-  }
-
-  /** The GPU that RAPIDS uses here, or one for tests; null if blocks are not to lie on any. */
-  private static CudaDevice gpu(final SparkEnv env, final SparkConf conf) {
-    final int ordinal;
-    if (RapidsMode.isActive(conf)) {
-      ordinal = RapidsShuffle.deviceId();
-    } else if (ZerohopConf.TEST_DEVICE.get(conf).equals("cuda")) {
-      // Executors of one node take turns at its GPUs.
-      final String digits = env.executorId().replaceAll("\\D", "");
-      final int turn = digits.isEmpty() ? 0 : Integer.parseInt(digits);
-      ordinal = turn % Math.max(1, CudaDriver.devices());
-    } else {
-      return null;
-    }
-    final CudaDevice device = new CudaDevice(ordinal, ZerohopConf.CUDA_MULTIPROCESSORS.get(conf));
-    LOG.info(
-        "Zerohop: executor {} holds shuffle blocks on {}", env.executorId(), device.describe());
-    return device;
-  }
-
-  /**
-   * Longer than Spark's own client takes to give a block up: all its tries and the waits between.
-   */
-  private static Duration stagedLimit(final SparkConf conf) {
-    final long network = conf.getTimeAsSeconds("spark.network.timeout", "120s");
-    final long pause = conf.getTimeAsSeconds("spark.shuffle.io.retryWait", "5s");
-    final int tries = 1 + conf.getInt("spark.shuffle.io.maxRetries", 3);
-    return Duration.ofSeconds(tries * (network + pause));
+    final NodeStart starter = new NodeStart(env, conf, secret, files);
+    final ShuffleNode node = starter.start();
+    return new ExecutorShuffle(env, conf, node, starter.stagedReads(), resolver, files, drop);
   }
 
   private static BlockManagerId locationOf(final BlockManagerId own, final ShuffleNode node) {
@@ -254,25 +168,17 @@ final class ExecutorShuffle implements AutoCloseable {
   }
 
   /**
-   * The same for shuffles whose batches lie in GPU memory.
+   * What shuffles RAPIDS' batches here.
    *
-   * @throws IllegalStateException if this executor could not have them; its log says why
+   * @throws IllegalStateException if RAPIDS itself does not take part in this executor
    */
-  ShuffleNode gpuNode() {
+  TableStore tables() {
     RapidsLatch.check();
-    if (node == null || !node.hasGpu()) {
-      throw new IllegalStateException(
-          "executor "
-              + env.executorId()
-              + " cannot shuffle in GPU memory (its log says why); set "
-              + ZerohopConf.RAPIDS_ENABLED.key()
-              + "=false to go on through host memory");
-    }
-    return node;
+    return tables;
   }
 
   /** Longest time for copies on the GPU. */
-  Duration deviceLimit() {
+  private Duration deviceLimit() {
     return Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
   }
 

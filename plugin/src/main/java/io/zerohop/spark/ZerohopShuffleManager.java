@@ -112,12 +112,10 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
           mapId,
           context,
           metrics,
-          here.gpuNode(),
-          files,
+          here.tables(),
           here.location(),
           ours.rowChecksums(),
-          ZerohopConf.RAPIDS_PACK_SIZE.get(conf),
-          here.deviceLimit());
+          ZerohopConf.RAPIDS_PACK_SIZE.get(conf));
     }
     return new RowsWriter<>(
         ours.dependency(),
@@ -165,10 +163,9 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
           context,
           metrics,
           pathMetrics,
-          here.gpuNode(),
+          here.tables(),
           here.transport(),
-          ZerohopConf.RAPIDS_BATCH_SIZE.get(conf),
-          here.deviceLimit());
+          ZerohopConf.RAPIDS_BATCH_SIZE.get(conf));
     }
     if (here.node() == null) {
       return new BlockStoreShuffleReader<>(

@@ -1,15 +1,11 @@
 package io.zerohop.spark.faults
 
-import java.io.{BufferedOutputStream, File}
-import java.nio.file.Files
-import java.util.jar.{Attributes, JarFile, JarOutputStream, Manifest}
-import java.util.zip.ZipEntry
-
-import scala.jdk.CollectionConverters._
-import scala.util.Using
+import java.io.File
+import java.nio.file.{Files, Path}
+import java.util.jar.Attributes
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Cluster, JarCopy}
 import org.apache.spark.SparkException
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -20,7 +16,7 @@ class MixedJarsSuite extends AnyFunSuite {
   test("executors with another release are refused, by name") {
     assume(ManagerUnderTest.isZerohop, "sort shuffle is no jar of ours")
     val other = otherRelease(new File(sys.props(ClassPath)))
-    val settings = Map(ClassPath -> other.getPath, "spark.task.maxFailures" -> "1")
+    val settings = Map(ClassPath -> other.toString, "spark.task.maxFailures" -> "1")
     val cluster = new Cluster(2, settings)
     try {
       val failure = intercept[SparkException] {
@@ -32,28 +28,18 @@ class MixedJarsSuite extends AnyFunSuite {
       assert(failure.getMessage.contains(s" has ${MixedJarsSuite.Other}."), failure.getMessage)
     } finally {
       cluster.close()
-      Files.delete(other.toPath)
+      Files.delete(other)
     }
   }
 
   /** The same jar, but that its manifest tells of another release. */
-  private def otherRelease(jar: File): File = {
-    val other = Files.createTempFile("zerohop-other", ".jar")
-    Using.resource(new JarFile(jar)) { from =>
-      val manifest = new Manifest(from.getManifest)
-      assert(manifest.getMainAttributes.getValue(Attributes.Name.IMPLEMENTATION_VERSION) != null)
-      manifest.getMainAttributes.put(Attributes.Name.IMPLEMENTATION_VERSION, MixedJarsSuite.Other)
-      val out = new BufferedOutputStream(Files.newOutputStream(other))
-      Using.resource(new JarOutputStream(out, manifest)) { to =>
-        from.entries.asScala.filter(_.getName != JarFile.MANIFEST_NAME).foreach { entry =>
-          to.putNextEntry(new ZipEntry(entry.getName))
-          Using.resource(from.getInputStream(entry))(_.transferTo(to))
-          to.closeEntry()
-        }
-      }
-    }
-    other.toFile
-  }
+  private def otherRelease(jar: File): Path =
+    JarCopy.of(
+      jar,
+      manifest => {
+        val version = Attributes.Name.IMPLEMENTATION_VERSION
+        assert(manifest.getMainAttributes.put(version, MixedJarsSuite.Other) != null)
+      })
 }
 
 private object MixedJarsSuite {

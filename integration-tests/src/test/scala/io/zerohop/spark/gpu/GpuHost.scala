@@ -50,10 +50,15 @@ object GpuHost {
       mainClass,
       installation.applicationJar,
       Seq.empty[Path].asJava,
-      (rapids ++ Seq(installation.zerohopJar) ++ paths(property("suites"))).asJava,
+      jars(installation.zerohopJar).asJava,
       "2g",
       (shape ++ accelerator ++ settings).asJava,
       Seq(logs.toString, Executors.toString).asJava)
+
+  /** What driver and executors have on their class path, with such a jar of ours. */
+  def classPath(zerohop: Path): String = jars(zerohop).mkString(File.pathSeparator)
+
+  private def jars(zerohop: Path): Seq[Path] = rapids ++ Seq(zerohop) ++ paths(property("suites"))
 
   private def shape: Map[String, String] = Map(
     "spark.executor.cores" -> property("cores"),

@@ -67,6 +67,11 @@ public final class CudaDevice implements Device {
     host = new HostAccess(context);
   }
 
+  /** Why no GPU can be opened with this jar, wherever it is; null if one may be. */
+  public static String missingKernels() {
+    return Kernels.absence();
+  }
+
   @Override
   public void enter() {
     context.enter();

@@ -6,12 +6,9 @@ import io.zerohop.spark.Activation;
 import io.zerohop.spark.PoolSizing;
 import io.zerohop.spark.ZerohopConf;
 import io.zerohop.spark.ZerohopShuffleManager;
-import java.io.IOException;
-import java.io.InputStream;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.Properties;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.util.JavaUtils;
 import org.slf4j.Logger;
@@ -45,8 +42,6 @@ public final class RapidsMode {
    */
   private static final String HANDED_OVER = "spark.plugins.internal.conf." + PLUGIN + ".";
 
-  private static final String VERSION_FILE = "rapids4spark-version-info.properties";
-
   /** Releases whose classes are known, as the first parts of their version. */
   private static final List<String> VERSIONS = List.of("26.08");
 
@@ -65,20 +60,18 @@ public final class RapidsMode {
    * @throws IllegalStateException if the user forces a GPU mode that cannot work
    */
   public static void prepare(final SparkConf conf) {
-    prepare(conf, version());
+    if (concerns(conf)) {
+      prepare(conf, Preflight.look());
+    }
   }
 
-  /**
-   * The same for a version of RAPIDS.
-   *
-   * @param version null if it is not known
-   */
-  static void prepare(final SparkConf conf, final String version) {
+  /** The same by what the driver has seen. */
+  static void prepare(final SparkConf conf, final Preflight seen) {
     if (!concerns(conf)) {
       return;
     }
     final String mode = conf.get(MODE, "").toUpperCase(Locale.ROOT);
-    final String obstacle = obstacle(conf, mode, version);
+    final String obstacle = obstacle(conf, mode, seen);
     if (obstacle == null) {
       final long pool = PoolSizing.devicePoolBytes(conf);
       conf.set(MODE, CACHE_ONLY);
@@ -90,6 +83,12 @@ public final class RapidsMode {
       LOG.info(
           "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} of it per executor",
           PoolSizing.isDevicePoolSet(conf) ? pool / MIB + " MiB" : "a fifth");
+      if (seen.library() != null) {
+        LOG.warn(
+            "Zerohop: executors on a machine like the driver's will shuffle RAPIDS' tables through"
+                + " files: {}",
+            seen.library());
+      }
     } else if (mode.equals(CACHE_ONLY) || mode.equals("UCX")) {
       throw new IllegalStateException(
           MODE + "=" + mode + " cannot work with Zerohop: " + obstacle + ". Or remove " + MODE);
@@ -150,7 +149,7 @@ public final class RapidsMode {
   }
 
   /** What stands in the way and what mends it; null if nothing does. */
-  static String obstacle(final SparkConf conf, final String mode, final String version) {
+  static String obstacle(final SparkConf conf, final String mode, final Preflight seen) {
     if (!ZerohopConf.RAPIDS_ENABLED.get(conf)) {
       return "set " + ZerohopConf.RAPIDS_ENABLED.key() + "=true to allow it";
     }
@@ -169,6 +168,10 @@ public final class RapidsMode {
     if (!mode.isEmpty() && !mode.equals(CACHE_ONLY)) {
       return MODE + "=" + mode + " asks for another shuffle manager; remove that setting";
     }
+    if (seen.kernels() != null) {
+      return seen.kernels();
+    }
+    final String version = seen.rapids();
     if (version == null) {
       return "the RAPIDS Accelerator's version could not be found; put its jar on the driver's class"
           + " path";
@@ -177,22 +180,5 @@ public final class RapidsMode {
       return "RAPIDS Accelerator " + version + " is not one of " + VERSIONS + "; use one of these";
     }
     return null;
-  }
-
-  /** Of the RAPIDS jar that is on the class path; null if there is none. */
-  private static String version() {
-    final ClassLoader context = Thread.currentThread().getContextClassLoader();
-    final ClassLoader loader = context == null ? RapidsMode.class.getClassLoader() : context;
-    try (InputStream in = loader.getResourceAsStream(VERSION_FILE)) {
-      if (in == null) {
-        return null;
-      }
-      final Properties properties = new Properties();
-      properties.load(in);
-      return properties.getProperty("version");
-    } catch (final IOException e) {
-      LOG.debug("cannot read {}", VERSION_FILE, e);
-      return null;
-    }
   }
 }

@@ -1,13 +1,10 @@
 package io.zerohop.spark.rapids;
 
-import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
-import io.zerohop.shuffle.fetch.ReadSide;
 import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.spark.ReadMetrics;
 import io.zerohop.spark.TrackedBlocks;
-import java.time.Duration;
 import java.util.List;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
@@ -36,17 +33,16 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
   private final TaskContext context;
   private final ShuffleReadMetricsReporter metrics;
   private final ReadMetrics pathMetrics;
-  private final ShuffleNode node;
+  private final TableStore tables;
   private final StagedTransport staged;
   private final long batchBytes;
-  private final Duration limit;
 
   /**
    * A reader.
    *
    * @param blocks owners and their blocks, as Spark's tracker gives them
+   * @param tables how to get at them
    * @param batchBytes how large the batches that are handed out should be
-   * @param limit of one gather
    */
   public RapidsReader(
       final ShuffleDependency<K, ?, C> dependency,
@@ -54,19 +50,17 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
       final TaskContext context,
       final ShuffleReadMetricsReporter metrics,
       final ReadMetrics pathMetrics,
-      final ShuffleNode node,
+      final TableStore tables,
       final StagedTransport staged,
-      final long batchBytes,
-      final Duration limit) {
+      final long batchBytes) {
     this.dependency = dependency;
     this.blocks = blocks;
     this.context = context;
     this.metrics = metrics;
     this.pathMetrics = pathMetrics;
-    this.node = node;
+    this.tables = tables;
     this.staged = staged;
     this.batchBytes = batchBytes;
-    this.limit = limit;
   }
 
   @Override
@@ -79,18 +73,13 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
         TrackedBlocks.sources(
             blocks, context.taskAttemptId(), TableHeader.typicalBytes(types.length));
     final BlockFetcher fetcher =
-        node.fetch(
-            sources,
-            staged,
-            pathMetrics.listener(metrics),
-            ReadSide.DEVICE,
-            context::isInterrupted);
+        tables.fetch(sources, staged, pathMetrics.listener(metrics), context::isInterrupted);
     final BatchIterator batches =
         new BatchIterator(
             rapids,
             fetcher,
             sources,
-            new TableLanding(rapids, node, limit, exchange),
+            new TableLanding(rapids, tables.newGather(), exchange),
             types,
             batchBytes,
             context,

@@ -2,14 +2,11 @@ package io.zerohop.spark.rapids;
 
 import ai.rapids.cudf.ContiguousTable;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.FailureOutcome;
 import io.zerohop.spark.SparkLinks;
-import io.zerohop.spark.staged.MapOutputFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.MapStatus;
@@ -25,8 +22,7 @@ import scala.collection.Iterator;
 /**
  * Writes the batches of one map task of RAPIDS. RAPIDS has partitioned a batch into packed tables
  * when it hands them out, one for each partition, and closes all of them when it partitions the
- * next batch; a reference keeps their memory until enough of them can be packed by one launch. The
- * copies are in the order of the task's own stream, as is the freeing of what they read.
+ * next batch; a reference keeps their memory until enough of them can be packed by one launch.
  *
  * @param <K> the partition, an Integer
  * @param <V> a ColumnarBatch
@@ -39,14 +35,8 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private final ShuffleWriteMetricsReporter metrics;
   private final BlockManagerId location;
   private final long packBytes;
-  private final TableOutput output;
+  private final TableSink sink;
   private final TableBatch pending;
-  private final TaskStream stream;
-  private final OffsetBounds bounds;
-
-  /** Null if the map output reports no row checksum. */
-  private final RowHash hash;
-
   private final ExchangeMetrics exchange;
   private final TableSizes sizes;
   private long checksum;
@@ -56,22 +46,20 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   /**
    * A writer.
    *
+   * @param tables where they go
    * @param location what goes into the map status
    * @param rowChecksum whether the map status gets a checksum of the rows
    * @param packBytes how much is packed together
-   * @param limit of the copies of one batch
    */
   public RapidsWriter(
       final ShuffleDependency<K, V, ?> dependency,
       final long mapId,
       final TaskContext context,
       final ShuffleWriteMetricsReporter metrics,
-      final ShuffleNode node,
-      final MapOutputFiles files,
+      final TableStore tables,
       final BlockManagerId location,
       final boolean rowChecksum,
-      final long packBytes,
-      final Duration limit) {
+      final long packBytes) {
     this.dependency = dependency;
     this.mapId = mapId;
     this.context = context;
@@ -79,17 +67,13 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     this.location = location;
     this.packBytes = packBytes;
     final int partitions = dependency.partitioner().numPartitions();
-    this.output = new TableOutput(dependency.shuffleId(), mapId, partitions, node, files, limit);
+    this.sink =
+        tables.newSink(
+            dependency.shuffleId(), mapId, partitions, rowChecksum, context.taskAttemptId());
     this.pending = new TableBatch(partitions);
-    this.stream = new TaskStream(node::gpuStream);
-    this.bounds = new OffsetBounds(node, stream, limit);
-    this.hash =
-        rowChecksum
-            ? new RowHash(partitions, stream, node::gpuHostBuffer, limit, context.taskAttemptId())
-            : null;
     this.exchange = ExchangeMetrics.of(dependency);
     this.sizes = new TableSizes(partitions);
-    context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
+    context.addTaskCompletionListener((TaskCompletionListener) ended -> closeSink());
   }
 
   @Override
@@ -106,10 +90,8 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       }
       flush();
       final long start = System.nanoTime();
-      if (hash != null) {
-        checksum = hash.value(); // Before anything is published that a failure would leave behind.
-      }
-      partitionLengths = output.commit();
+      checksum = sink.checksum(); // Before anything is published that a failure would leave behind.
+      partitionLengths = sink.commit();
       packNanos += System.nanoTime() - start;
     } catch (final ZerohopException e) {
       throw FailureOutcome.raise(e);
@@ -122,8 +104,8 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     metrics.incBytesWritten(bytes);
     metrics.incWriteTime(packNanos);
     exchange.written(sizes.total());
-    context.taskMetrics().incMemoryBytesSpilled(output.deflectedBytes() + output.spilledBytes());
-    context.taskMetrics().incDiskBytesSpilled(output.spilledBytes());
+    context.taskMetrics().incMemoryBytesSpilled(sink.deflectedBytes() + sink.spilledBytes());
+    context.taskMetrics().incDiskBytesSpilled(sink.spilledBytes());
   }
 
   private void add(final int partition, final ColumnarBatch batch) throws IOException {
@@ -162,46 +144,31 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
 
   private void flush() throws IOException {
     final long start = System.nanoTime();
-    bounds.read(pending);
-    if (hash != null) {
-      pending.forEach(
-          (table, partition) ->
-              hash.add(partition, table.rows(), table.metadata(), table.address()));
-      hash.launch(); // Behind the wait of the line above: nobody waits for it before the end.
-    } else {
-      stream.close(); // Idle since that wait; others can use it meanwhile.
-    }
-    output.append(pending);
+    sink.append(pending);
     pending.clear();
     packNanos += System.nanoTime() - start;
   }
 
   @Override
   public Option<MapStatus> stop(final boolean success) {
-    closeOutput();
+    closeSink();
     if (!success || partitionLengths == null) {
       return Option.empty();
     }
     return Option.apply(SparkLinks.newMapStatus(location, sizes.toArray(), mapId, checksum));
   }
 
-  private void closeOutput() {
+  private void closeSink() {
+    IOException failure = null;
     try {
-      output.close(); // First: copies out of the pending tables may be under way.
+      sink.close();
     } catch (final IOException e) {
-      throw new UncheckedIOException("Could not delete a temporary file of map output " + mapId, e);
-    } finally {
-      closeStream();
+      failure = e;
     }
-  }
-
-  /** What is under way on the stream ends before the memory that it uses is freed. */
-  private void closeStream() {
-    stream.close();
-    pending.close();
-    bounds.close();
-    if (hash != null) {
-      hash.close();
+    pending.close(); // Not if copies out of its tables do not end, which is no IOException.
+    if (failure != null) {
+      throw new UncheckedIOException(
+          "Could not delete a temporary file of map output " + mapId, failure);
     }
   }
 

@@ -143,14 +143,22 @@ final class RowHash implements AutoCloseable {
    */
   long value() {
     collect();
-    long hash = sums.length;
-    if (known) {
-      for (final long sum : sums) {
-        hash = HashMix.combine(hash, sum);
-      }
-    } else {
-      hash = HashMix.mix(attempt);
+    if (!known) {
+      return unknown(attempt);
     }
+    long hash = sums.length;
+    for (final long sum : sums) {
+      hash = HashMix.combine(hash, sum);
+    }
+    return notZero(hash);
+  }
+
+  /** The checksum of an attempt whose rows have none. */
+  static long unknown(final long attempt) {
+    return notZero(HashMix.mix(attempt));
+  }
+
+  private static long notZero(final long hash) {
     return hash == 0 ? 1 : hash;
   }
 

@@ -53,13 +53,22 @@ final class TableBatch implements AutoCloseable {
       return buffer == null ? 0 : buffer.getAddress();
     }
 
+    /** Its bytes on the GPU; null if it has none. */
+    DeviceMemoryBuffer buffer() {
+      return buffer;
+    }
+
+    long bytes() {
+      return buffer == null ? 0 : buffer.getLength();
+    }
+
     /** The first and last offset of each column that has some. */
     void bounds(final int[] read) {
       bounds = read;
     }
 
     private PackedTable table() {
-      return new PackedTable(rows, metadata, buffer == null ? 0 : buffer.getLength(), bounds);
+      return new PackedTable(rows, metadata, bytes(), bounds);
     }
   }
 
@@ -110,6 +119,36 @@ final class TableBatch implements AutoCloseable {
     for (final int partition : used) {
       tables.get(partition).forEach(table -> consumer.accept(table, partition));
     }
+  }
+
+  /** Is given tables that have bytes, and where they are to be. */
+  @FunctionalInterface
+  interface Placing {
+    void place(Pending table, long address);
+  }
+
+  /**
+   * Lays the tables' bytes out, partition by partition and without gaps.
+   *
+   * @param first where the first one is to be
+   * @return where each partition begins, and where the last one ends
+   */
+  long[] layOut(final long first, final Placing placing) {
+    final long[] starts = new long[partitions + 1];
+    long at = first;
+    for (int partition = 0; partition < partitions; partition++) {
+      starts[partition] = at;
+      if (tables.get(partition) != null) {
+        for (final Pending table : tables.get(partition)) {
+          if (table.bytes() > 0) {
+            placing.place(table, at);
+            at += table.bytes();
+          }
+        }
+      }
+    }
+    starts[partitions] = at;
+    return starts;
   }
 
   /** Writes the header of a partition's tables to a fresh array; empty if it has none. */

@@ -2,16 +2,11 @@ package io.zerohop.spark.rapids;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.Table;
-import io.zerohop.device.CopyBatch;
-import io.zerohop.device.CopyStream;
-import io.zerohop.device.SpliceBatch;
-import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.TableHeader.PackedTable;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -28,16 +23,13 @@ final class TableLanding implements AutoCloseable {
   private static final int ALIGNMENT = 256;
 
   private final RapidsClasses rapids;
-  private final ShuffleNode node;
-  private final Duration limit;
+  private final TableGather gather;
   private final ExchangeMetrics metrics;
   private final HostStaging staging;
   private final Deque<Waiting> waiting = new ArrayDeque<>();
   private long waitingBytes;
-  private CopyStream stream;
-  private boolean underWay;
 
-  /** A table and where its bytes are, within the GPU's reach. */
+  /** A table and where its bytes are, within reach of the gather. */
   private record Waiting(PackedTable table, long address) {
     long room() {
       return (table.bytes() + ALIGNMENT - 1) & -ALIGNMENT;
@@ -45,19 +37,15 @@ final class TableLanding implements AutoCloseable {
   }
 
   /**
-   * @param limit of one gather
+   * @param gather owned from now on
    * @param metrics told how many bytes the tables have
    */
   TableLanding(
-      final RapidsClasses rapids,
-      final ShuffleNode node,
-      final Duration limit,
-      final ExchangeMetrics metrics) {
+      final RapidsClasses rapids, final TableGather gather, final ExchangeMetrics metrics) {
     this.rapids = rapids;
-    this.node = node;
-    this.limit = limit;
+    this.gather = gather;
     this.metrics = metrics;
-    this.staging = new HostStaging(node::gpuHostBuffer);
+    this.staging = new HostStaging(gather::hostBuffer);
   }
 
   /**
@@ -73,7 +61,7 @@ final class TableLanding implements AutoCloseable {
   private long addExtents(final FetchedBlock block) throws IOException {
     long rows = 0;
     for (int i = 0; i < block.extentCount(); i++) {
-      if (block.extentOnDevice(i)) {
+      if (gather.isOnDevice(block, i)) {
         throw new IOException("a block begins with bytes of a table instead of its header");
       }
       final List<PackedTable> tables =
@@ -86,7 +74,7 @@ final class TableLanding implements AutoCloseable {
           throw new IOException("a block's tables are not as long as their header says");
         }
         final long at = block.extentAddress(i);
-        address = block.extentReachable(i) ? at : staging.copy(at, bytes);
+        address = gather.reaches(block, i) ? at : staging.copy(at, bytes);
       }
       rows += addAll(tables, address);
     }
@@ -169,17 +157,15 @@ final class TableLanding implements AutoCloseable {
       now.add(next);
       bytes += next.room();
     }
-    if (stream == null) {
-      stream = node.gpuStream();
-    }
     final TableAssembly plan =
-        now.size() == 1 ? null : TableAssembly.plan(now.stream().map(Waiting::table).toList());
+        now.size() == 1 || !gather.canAssemble()
+            ? null
+            : TableAssembly.plan(now.stream().map(Waiting::table).toList());
     if (plan != null) {
       to.add(assemble(plan, now));
     } else {
       copy(now, Math.max(ALIGNMENT, bytes), to);
     }
-    underWay = true;
     for (int i = 0; i < now.size(); i++) {
       waitingBytes -= waiting.remove().room();
     }
@@ -189,12 +175,8 @@ final class TableLanding implements AutoCloseable {
   private Table assemble(final TableAssembly plan, final List<Waiting> tables) {
     try (DeviceMemoryBuffer memory =
         rapids.withRetry(() -> DeviceMemoryBuffer.allocate(plan.bytes()))) {
-      final CopyBatch copy = stream.newBatch();
-      final SpliceBatch splice = stream.newSplice();
-      final long[] sources = tables.stream().mapToLong(Waiting::address).toArray();
-      plan.fill(sources, memory.getAddress(), copy, splice);
-      stream.submit(copy);
-      stream.submit(splice);
+      gather.assemble(
+          plan, tables.stream().mapToLong(Waiting::address).toArray(), memory.getAddress());
       return Table.fromPackedTable(plan.metadata(), memory);
     }
   }
@@ -202,15 +184,14 @@ final class TableLanding implements AutoCloseable {
   /** Brings the tables as they are. */
   private void copy(final List<Waiting> tables, final long total, final List<Table> to) {
     try (DeviceMemoryBuffer memory = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(total))) {
-      final CopyBatch batch = stream.newBatch();
-      long at = memory.getAddress();
+      long at = 0;
       for (final Waiting next : tables) {
         if (next.table().bytes() > 0) {
-          batch.add(next.address(), at, next.table().bytes());
+          gather.add(next.address(), memory, at, next.table().bytes());
         }
         at += next.room();
       }
-      stream.submit(batch);
+      gather.launch();
       long offset = 0;
       for (final Waiting next : tables) {
         to.add(table(next.table(), memory, offset));
@@ -221,10 +202,7 @@ final class TableLanding implements AutoCloseable {
 
   /** Waits until nothing of the blocks that were gathered is read any more. */
   void finish() {
-    if (underWay) {
-      stream.synchronize(limit);
-      underWay = false;
-    }
+    gather.finish();
     if (waiting.isEmpty()) {
       staging.close();
     }
@@ -244,10 +222,7 @@ final class TableLanding implements AutoCloseable {
   public void close() {
     waiting.clear();
     waitingBytes = 0;
-    if (stream != null) {
-      stream.close(); // Waits for what is under way, if finish did not.
-      stream = null;
-    }
-    staging.close(); // Not if the stream does not end.
+    gather.close(); // Waits for what is under way, if finish did not.
+    staging.close(); // Not if that does not end.
   }
 }

@@ -55,7 +55,7 @@ class ExecutorGpuTest {
     for (int i = 0; i < settings.length; i += 2) {
       conf.set(settings[i], settings[i + 1]);
     }
-    RapidsMode.prepare(conf, "26.08.1");
+    RapidsMode.prepare(conf, new Preflight("26.08.1", null, null));
     conf.set(HANDED_OVER + RapidsMode.RESERVE, conf.get(RapidsMode.RESERVE));
     return conf.set(HANDED_OVER + "spark.rapids.sql.enabled", "true");
   }

@@ -3,12 +3,17 @@ package io.zerohop.spark.rapids;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.device.cuda.CudaDevice;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
 /** What is decided before RAPIDS starts. There is no RAPIDS here, so its version is made up. */
 class RapidsModeTest {
-  private static final String KNOWN = "26.08.1";
+  private static final Preflight KNOWN = seen("26.08.1");
+
+  private static Preflight seen(final String rapids) {
+    return new Preflight(rapids, null, null);
+  }
 
   private static SparkConf conf() {
     return new SparkConf(false)
@@ -74,9 +79,33 @@ class RapidsModeTest {
   void anotherRapidsIsNotTrusted() {
     for (final String version : new String[] {null, "26.10.0", "26.080.1"}) {
       final SparkConf conf = conf();
-      RapidsMode.prepare(conf, version);
+      RapidsMode.prepare(conf, seen(version));
       assertThat(RapidsMode.isActive(conf)).as("%s", version).isFalse();
     }
+  }
+
+  @Test
+  void aJarWithoutKernelsIsNoticedBeforeAnythingIsPlanned() {
+    final SparkConf conf = conf();
+    final Preflight seen = new Preflight("26.08.1", "this jar was built without nvcc", null);
+    assertThat(RapidsMode.obstacle(conf, "", seen)).contains("built without nvcc");
+    RapidsMode.prepare(conf, seen);
+    assertThat(RapidsMode.isActive(conf)).isFalse();
+  }
+
+  @Test
+  void whatOnlyTheDriversMachineLacksForbidsNothing() {
+    final SparkConf conf = conf();
+    RapidsMode.prepare(conf, new Preflight("26.08.1", null, "no native library for this system"));
+    assertThat(RapidsMode.isActive(conf)).isTrue();
+  }
+
+  @Test
+  void thePreflightSeesWhatIsHere() {
+    final Preflight seen = Preflight.look();
+    assertThat(seen.rapids()).isNull();
+    assertThat(seen.library()).isNull();
+    assertThat(seen.kernels()).isEqualTo(CudaDevice.missingKernels());
   }
 
   @Test

@@ -27,6 +27,9 @@ public final class PathChooser {
   private final OwnerLiveness liveness = new OwnerLiveness();
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
+  /** Why no other way than staging is to be had; null if there may be others. */
+  private final String stagedOnly;
+
   /**
    * @param ucx the path between nodes; null if there is none here
    */
@@ -36,11 +39,31 @@ public final class PathChooser {
       final LocalMemory local,
       final PeerDirectory peers,
       final UcxNode ucx) {
+    this(self, allowed, local, peers, ucx, null);
+  }
+
+  private PathChooser(
+      final Location self,
+      final Set<Path> allowed,
+      final LocalMemory local,
+      final PeerDirectory peers,
+      final UcxNode ucx,
+      final String stagedOnly) {
     this.self = self;
     this.allowed = allowed;
     this.local = local;
     this.peers = peers;
     this.ucx = ucx;
+    this.stagedOnly = stagedOnly;
+  }
+
+  /**
+   * For a process that has no memory to share.
+   *
+   * @param reason why, for messages
+   */
+  public static PathChooser stagedOnly(final Set<Path> allowed, final String reason) {
+    return new PathChooser(null, allowed, null, null, null, reason);
   }
 
   /**
@@ -78,6 +101,9 @@ public final class PathChooser {
   private Route best(final BlockSource source, final StagedTransport staging) {
     final Location owner = source.location();
     final String executorId = source.executorId();
+    if (stagedOnly != null) {
+      return Route.staged(stagedOnly);
+    }
     if (owner == null) {
       return Route.staged("its map status has no location");
     }

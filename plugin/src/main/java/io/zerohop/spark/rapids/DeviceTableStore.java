@@ -1,0 +1,50 @@
+package io.zerohop.spark.rapids;
+
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.ReadSide;
+import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.spark.staged.MapOutputFiles;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Tables lie in GPU memory and are read there. Immutable.
+ *
+ * @param node which has a GPU
+ * @param files take what finds no room
+ * @param limit of one batch of copies
+ */
+public record DeviceTableStore(ShuffleNode node, MapOutputFiles files, Duration limit)
+    implements TableStore {
+
+  @Override
+  public TableSink newSink(
+      final int shuffleId,
+      final long mapId,
+      final int partitions,
+      final boolean rowChecksum,
+      final long attempt) {
+    final TableOutput output =
+        new TableOutput(
+            shuffleId, mapId, partitions, node.newMapOutput(shuffleId, mapId, partitions), files);
+    return new DeviceSink(node, output, partitions, rowChecksum, attempt, limit);
+  }
+
+  @Override
+  public BlockFetcher fetch(
+      final List<BlockSource> sources,
+      final StagedTransport staged,
+      final FetchListener listener,
+      final BooleanSupplier cancelled) {
+    return node.fetch(sources, staged, listener, ReadSide.DEVICE, cancelled);
+  }
+
+  @Override
+  public TableGather newGather() {
+    return new DeviceGather(node, limit);
+  }
+}

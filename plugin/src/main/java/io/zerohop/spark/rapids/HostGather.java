@@ -1,0 +1,85 @@
+package io.zerohop.spark.rapids;
+
+import ai.rapids.cudf.DeviceMemoryBuffer;
+import ai.rapids.cudf.HostMemoryBuffer;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Gathers by cudf's own copies, table by table and out of its own host memory, where nothing of
+ * ours runs on the GPU. Each copy has ended when {@link #add} returns.
+ */
+final class HostGather implements TableGather {
+  /** By address; owned by those who asked for them. */
+  private final TreeMap<Long, HostMemoryBuffer> buffers = new TreeMap<>();
+
+  @Override
+  public HostBuffer hostBuffer(final long bytes) {
+    final HostMemoryBuffer memory = HostMemoryBuffer.allocate(bytes);
+    buffers.put(memory.getAddress(), memory);
+    return new HostBuffer() {
+      @Override
+      public long address() {
+        return memory.getAddress();
+      }
+
+      @Override
+      public long bytes() {
+        return memory.getLength();
+      }
+
+      @Override
+      public void close() {
+        if (buffers.values().remove(memory)) {
+          memory.close();
+        }
+      }
+    };
+  }
+
+  @Override
+  public boolean isOnDevice(final FetchedBlock block, final int extent) {
+    return false; // Blocks are asked for on behalf of the host.
+  }
+
+  @Override
+  public boolean reaches(final FetchedBlock block, final int extent) {
+    return false;
+  }
+
+  @Override
+  public boolean canAssemble() {
+    return false;
+  }
+
+  @Override
+  public void assemble(final TableAssembly plan, final long[] sources, final long destination) {
+    throw new UnsupportedOperationException("cudf has no copies of this kind");
+  }
+
+  @Override
+  public void add(
+      final long source, final DeviceMemoryBuffer to, final long offset, final long bytes) {
+    final Map.Entry<Long, HostMemoryBuffer> from = buffers.floorEntry(source);
+    try (DeviceMemoryBuffer part = to.slice(offset, bytes)) {
+      part.copyFromHostBuffer(from.getValue(), source - from.getKey(), bytes);
+    }
+  }
+
+  @Override
+  public void launch() {
+    // Everything is there already.
+  }
+
+  @Override
+  public void finish() {
+    // Nothing is under way.
+  }
+
+  @Override
+  public void close() {
+    // Buffers are closed by their owner.
+  }
+}

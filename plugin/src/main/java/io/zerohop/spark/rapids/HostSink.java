@@ -1,0 +1,78 @@
+package io.zerohop.spark.rapids;
+
+import ai.rapids.cudf.HostMemoryBuffer;
+import java.io.IOException;
+
+/**
+ * Brings tables to the host by cudf's own copies, for an executor that cannot hold blocks in GPU
+ * memory: nothing of ours runs on its GPU.
+ */
+final class HostSink implements TableSink {
+  private final TableOutput output;
+  private final long checksum;
+
+  /**
+   * A new output.
+   *
+   * @param checksum what {@link #checksum} is to say
+   */
+  HostSink(final TableOutput output, final long checksum) {
+    this.output = output;
+    this.checksum = checksum;
+  }
+
+  @Override
+  public void append(final TableBatch batch) throws IOException {
+    try (HostTables tables = toHost(batch)) {
+      output.append(batch, tables.payload(), () -> tables);
+    }
+  }
+
+  /** Waits for each copy, so the tables may be freed when this returns. */
+  private static HostTables toHost(final TableBatch batch) {
+    final HostMemoryBuffer memory = HostMemoryBuffer.allocate(Math.max(1, batch.bytes()));
+    boolean done = false;
+    try {
+      final long first = memory.getAddress();
+      final long[] starts =
+          batch.layOut(
+              first,
+              (table, at) -> {
+                try (HostMemoryBuffer part = memory.slice(at - first, table.bytes())) {
+                  part.copyFromDeviceBuffer(table.buffer());
+                }
+              });
+      done = true;
+      return new HostTables(starts, memory::close);
+    } finally {
+      if (!done) {
+        memory.close();
+      }
+    }
+  }
+
+  @Override
+  public long checksum() {
+    return checksum;
+  }
+
+  @Override
+  public long[] commit() throws IOException {
+    return output.commit();
+  }
+
+  @Override
+  public long deflectedBytes() {
+    return output.deflectedBytes();
+  }
+
+  @Override
+  public long spilledBytes() {
+    return output.spilledBytes();
+  }
+
+  @Override
+  public void close() throws IOException {
+    output.close();
+  }
+}

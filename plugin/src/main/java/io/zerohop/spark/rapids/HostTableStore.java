@@ -1,0 +1,55 @@
+package io.zerohop.spark.rapids;
+
+import io.zerohop.shuffle.MapOutputWriter;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.spark.staged.MapOutputFiles;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Tables go through the host, in an executor that cannot hold blocks in GPU memory although the
+ * plan is already made for it: they lie in its shared host memory, or in files where it has none of
+ * that either, and come to its GPU by cudf's copies. Slower, and the same rows. Immutable.
+ *
+ * @param node without a GPU; null if this executor has no shared memory
+ * @param files take what has no room there
+ * @param staged how blocks come without shared memory
+ */
+public record HostTableStore(ShuffleNode node, MapOutputFiles files, StagedReads staged)
+    implements TableStore {
+
+  @Override
+  public TableSink newSink(
+      final int shuffleId,
+      final long mapId,
+      final int partitions,
+      final boolean rowChecksum,
+      final long attempt) {
+    final MapOutputWriter memory =
+        node == null ? null : node.newMapOutput(shuffleId, mapId, partitions);
+    return new HostSink(
+        new TableOutput(shuffleId, mapId, partitions, memory, files),
+        rowChecksum ? RowHash.unknown(attempt) : 0);
+  }
+
+  @Override
+  public BlockFetcher fetch(
+      final List<BlockSource> sources,
+      final StagedTransport transport,
+      final FetchListener listener,
+      final BooleanSupplier cancelled) {
+    return node == null
+        ? staged.fetch(sources, transport, listener, cancelled)
+        : node.fetch(sources, transport, listener, cancelled);
+  }
+
+  @Override
+  public TableGather newGather() {
+    return new HostGather();
+  }
+}

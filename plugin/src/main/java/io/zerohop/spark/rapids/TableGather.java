@@ -1,0 +1,45 @@
+package io.zerohop.spark.rapids;
+
+import ai.rapids.cudf.DeviceMemoryBuffer;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+
+/**
+ * Brings bytes of tables into memory of RAPIDS, in the order of the task's own stream. For one
+ * task's thread.
+ */
+interface TableGather extends AutoCloseable {
+
+  /** Memory of this process of at least so many bytes from which it can gather. */
+  HostBuffer hostBuffer(long bytes);
+
+  /** Whether an extent lies in GPU memory. */
+  boolean isOnDevice(FetchedBlock block, int extent);
+
+  /** Whether it can gather an extent from where that lies. */
+  boolean reaches(FetchedBlock block, int extent);
+
+  /** Whether it can put tables together into one. */
+  boolean canAssemble();
+
+  /**
+   * Brings tables right into the columns of one, at once.
+   *
+   * @param sources where each of them is
+   * @param destination of the whole
+   */
+  void assemble(TableAssembly plan, long[] sources, long destination);
+
+  /** Adds bytes to the next {@link #launch}. */
+  void add(long source, DeviceMemoryBuffer to, long offset, long bytes);
+
+  /** Gathers what was added. */
+  void launch();
+
+  /** Waits until nothing is read any more of what was gathered. */
+  void finish();
+
+  /** Waits likewise, and ends it. */
+  @Override
+  void close();
+}

@@ -1,0 +1,49 @@
+package io.zerohop.shuffle;
+
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.FetchContext;
+import io.zerohop.shuffle.fetch.FetchCounters;
+import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.LandingBudget;
+import io.zerohop.shuffle.fetch.ReadSide;
+import io.zerohop.shuffle.spill.Warmth;
+import io.zerohop.shuffle.transport.PathChooser;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Fetches blocks in a process that has no {@link ShuffleNode}, since the native library or the
+ * socket folder cannot be had there: all of them are staged. Needs neither. Thread safe.
+ */
+public final class StagedReads {
+  private final FetchContext context;
+
+  /** Reads within the limits of a configuration. */
+  public StagedReads(final NodeConfig config) {
+    context =
+        new FetchContext(
+            config,
+            null, // Nothing is mapped, nor asked for by UCX.
+            PathChooser.stagedOnly(config.paths(), "this executor shares no memory (see its log)"),
+            new LandingBudget(config.landingBytes()),
+            new FetchCounters(),
+            new Warmth(),
+            null);
+  }
+
+  /**
+   * Begins to fetch blocks for one reader, which closes the fetcher.
+   *
+   * @param staged moves them
+   * @param cancelled asked often; true ends any wait of this fetcher
+   */
+  public BlockFetcher fetch(
+      final List<BlockSource> sources,
+      final StagedTransport staged,
+      final FetchListener listener,
+      final BooleanSupplier cancelled) {
+    return new BlockFetcher(context, sources, staged, listener, ReadSide.HOST, cancelled);
+  }
+}
