@@ -83,13 +83,20 @@ public final class TrackedBlocks {
    */
   public static void finish(final BlockFetcher fetcher, final TaskContext context) {
     try {
+      check(fetcher, context);
+    } finally {
+      fetcher.close();
+    }
+  }
+
+  /** The same check, for a fetch that somebody else will end. */
+  public static void check(final BlockFetcher fetcher, final TaskContext context) {
+    try {
       if (!fetcher.isClosed() && !context.isFailed() && !context.isInterrupted()) {
         fetcher.checkIntact();
       }
     } catch (final ZerohopException e) {
       throw FailureOutcome.raise(e);
-    } finally {
-      fetcher.close();
     }
   }
 }

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.spark.FailureOutcome;
+import io.zerohop.spark.TrackedBlocks;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -90,10 +91,13 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
       } catch (final ZerohopException e) {
         throw FailureOutcome.raise(e);
       } finally {
-        if (closed) {
-          release(); // Who closed it could not wait.
+        try {
+          if (closed) {
+            release(); // Who closed it could not wait.
+          }
+        } finally {
+          lock.unlock();
         }
-        lock.unlock();
       }
     }
     return next != null;
@@ -237,19 +241,21 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
   }
 
   /**
-   * Frees what was not handed out; called at the task's end, which does not wait for other threads
-   * that the task has started. If one of them is at work here, it releases everything when it is
-   * done.
+   * Ends the fetch and frees what was not handed out; called at the task's end, which does not wait
+   * for other threads that the task has started. If one of them is at work here it does both when
+   * it is done: until then the GPU may read what its leases keep.
    */
   @Override
   public void close() {
     closed = true;
-    if (lock.tryLock()) {
-      try {
-        release();
-      } finally {
-        lock.unlock();
-      }
+    if (!lock.tryLock()) {
+      TrackedBlocks.check(fetcher, context);
+      return;
+    }
+    try {
+      release();
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -260,6 +266,7 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
     } finally {
       try {
         landing.close();
+        TrackedBlocks.finish(fetcher, context); // Not if the GPU does not come to an end.
       } finally {
         if (next != null) {
           next.close();

@@ -73,7 +73,11 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
         TrackedBlocks.sources(
             blocks, context.taskAttemptId(), TableHeader.typicalBytes(types.length));
     final BlockFetcher fetcher =
-        tables.fetch(sources, staged, pathMetrics.listener(metrics), context::isInterrupted);
+        tables.fetch(
+            sources,
+            staged,
+            pathMetrics.listener(metrics),
+            () -> context.isInterrupted() || context.isCompleted());
     final BatchIterator batches =
         new BatchIterator(
             rapids,
@@ -85,15 +89,7 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
             context,
             metrics,
             exchange);
-    context.addTaskCompletionListener(
-        (TaskCompletionListener)
-            ended -> {
-              try {
-                batches.close();
-              } finally {
-                TrackedBlocks.finish(fetcher, context);
-              }
-            });
+    context.addTaskCompletionListener((TaskCompletionListener) ended -> batches.close());
     return (Iterator<Product2<K, C>>) (Iterator<?>) batches;
   }
 }
