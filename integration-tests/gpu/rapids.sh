@@ -25,6 +25,8 @@
 #                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1
 #                                  they run anywhere, on CPU rows: a test of the tests, no result;
 #                                  LIBUCX as for nodes adds faults between executors that UCX connects
+#   rapids.sh kills DIR KIT OUT    executors killed again and again, on host memory and, but with SMOKE=1,
+#                                  on the GPUs; adds up in OUT/kills.json
 #   rapids.sh tpch DIR KIT OUT     TPC-H's 22 queries, compared with the CPU's rows or timed
 #   rapids.sh tpcds DIR KIT OUT    TPC-DS' 103 queries at Spark's and RAPIDS' defaults, likewise
 #
@@ -46,6 +48,10 @@
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
 #   QUERIES     each partitions:query,query:rounds:millions
+# For kills, which ends by itself after LIMIT (480) seconds, and at most GRACE (60) later:
+#   JOBS         runners of the host's suites at a time (a third of the processors, 0 for none)
+#   GPU_APPS     applications at a time on each GPU (2, 0 for none), on PORT, PORT + 10, ...
+#   RUNS         of each fault before the next one has its turn (6)
 # For tpch, whose tables are generated into /dev/shm once and left there:
 #   MODE         check (the CPU's answers are taken from DIR/answers/SCALE, where pack puts those of
 #                integration-tests/target/answers, or asked for), time, or tables to stop there
@@ -78,7 +84,7 @@ case "$command" in
   pack)
     [ $# -eq 2 ] || usage
     pack "$2" ;;
-  check | paths | bench | demo | proof | checksums | memory | pressure | nodes | rows | faults | tpch | tpcds)
+  check | paths | bench | demo | proof | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command" ;;

@@ -7,14 +7,15 @@ suites() { # suites ...
   cores="${CORES:-4}"
   lay_out || return 1
   cores=$((cores * executors / gpus)) start_cluster || { stop_cluster; return 1; }
-  for name in "$@"; do named+=(-s "io.zerohop.spark.gpu.$name"); done
+  for name in "$@"; do named+=(-s "io.zerohop.spark.gpu.$name" ${TESTS:+-z "$TESTS"}); done
   rm -rf "$out/faults"
   mkdir -p "$out/faults"
   timeout -k 10 "${LIMIT:-540}" java -Xmx1g -cp "$tests:$zerohop:$dir/suites/*:$SPARK_HOME/jars/*" \
     -Dzerohop.test.master="spark://127.0.0.1:$port" -Dzerohop.test.project="$project" \
     -Dzerohop.test.suites="$dir/suites/suites.jar" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
     -Dzerohop.test.libucx="${LIBUCX:+${LIBUCX%% *}/lib:${LD_LIBRARY_PATH:-}}" \
-    -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
+    -Dzerohop.test.faultRuns="${RUNS:-1}" ${UNTIL:+-Dzerohop.test.until="$UNTIL"} \
+    -Dzerohop.test.share="${GPU_APPS:-1}" -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
     org.scalatest.tools.Runner "${named[@]}" -oDW -u "$out/faults/junit" || status=$?
   stop_cluster
   cat "$cluster"/executors/*/*/stderr > "$out/faults/executors.err" 2>/dev/null || true

@@ -14,6 +14,9 @@ abstract class ClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   protected def shape: Map[String, String] = Cluster.Small
 
+  /** A standalone master; a local-cluster of its own if there is none. */
+  protected def master: Option[String] = None
+
   private var running: Option[Cluster] = None
 
   protected def cluster: Cluster = running.get
@@ -22,7 +25,7 @@ abstract class ClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
-    running = Some(new Cluster(executors, settings, shape = shape))
+    running = Some(new Cluster(executors, settings, master, shape))
   }
 
   override protected def afterAll(): Unit =

@@ -42,4 +42,31 @@ class DecommissionSuite extends ClusterSuite {
       bytes.failedTasks
     }
   }
+
+  test("an executor is killed while one is decommissioned") {
+    Soak.repeat("executor killed with a decommission", Soak.longRuns) { run =>
+      cluster.awaitExecutors()
+      val shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
+      val id = cluster.run("map stage")(SparkInternals.runMapStage(cluster.sc, shuffled))
+      val owners = SparkInternals.mapOutputOwners(id).distinct.sortBy(_.toInt)
+      val leaving = owners(run % owners.size)
+      // In every third run the one that leaves.
+      val victim = owners((run + run % 3) % owners.size)
+      val (answer, bytes) = cluster.counted("read with one leaving and one dead") {
+        assert(SparkInternals.decommission(cluster.sc, leaving))
+        cluster.kill(victim)
+        Soak.killed(1)
+        Workload.answer(shuffled)((_, _) => ())
+      }
+      assert(answer === Workload.expected)
+      Bounded.until(s"executor $leaving gone", 90.seconds) {
+        !SparkInternals.executorIds(cluster.sc).contains(leaving)
+      }
+      assert(SparkInternals.requestExecutors(cluster.sc, executors))
+      cluster.awaitExecutors()
+      if (ManagerUnderTest.isZerohop) cluster.assertNothingHeldOfTheDead()
+      else SparkInternals.removeShuffle(cluster.sc, id)
+      bytes.failedTasks
+    }
+  }
 }

@@ -2,6 +2,7 @@ package io.zerohop.spark.faults
 
 import scala.concurrent.duration._
 
+import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.Bounded
 import org.apache.spark.zerohop.SparkInternals
 
@@ -37,4 +38,36 @@ class DynamicAllocationSuite extends ClusterSuite {
     assert(second === Workload.expected)
     assert(made.finishedMapTasks === Workload.Maps)
   }
+
+  test("an executor is killed of those that came with the load") {
+    Soak.repeat("executor killed with dynamic allocation", Soak.longRuns) { run =>
+      awaitAllExecutors()
+      val fault = Fault.in(folder)
+      val (answer, bytes) = cluster.counted(s"killed with dynamic allocation, run $run") {
+        val shuffled = Workload.shuffled(cluster.sc) { (map, record) =>
+          if (run % 3 == 0 && map == 5 && record == 100) fault.killSelf()
+        }
+        Workload.answer(shuffled) { (partition, record) =>
+          if (partition == 5 && record == 100) {
+            if (run % 3 == 1) fault.killOthers() else if (run % 3 == 2) fault.killSelf()
+          }
+        }
+      }
+      Soak.killed(fault.killed)
+      assert(fault.killed === 1)
+      assert(answer === Workload.expected)
+      if (ManagerUnderTest.isZerohop) cluster.assertNothingHeldOfTheDead()
+      bytes.failedTasks
+    }
+  }
+
+  /** Gives them load until Spark has asked for all of them; they go again when they idle. */
+  private def awaitAllExecutors(): Unit =
+    Bounded.until(s"$executors executors for the load", 90.seconds) {
+      cluster.run("load") {
+        val tasks = executors * 8
+        cluster.sc.parallelize(0 until tasks, tasks).foreach(_ => Thread.sleep(200))
+      }
+      cluster.pids.size == executors
+    }
 }

@@ -25,8 +25,9 @@ class ExecutorLossSuite extends ClusterSuite {
       val shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
       val (answer, bytes) = cluster.counted(s"killed between stages, run $run") {
         assert(shuffled.count() === Workload.Maps * Workload.RecordsPerMap)
-        val ids = cluster.pids.keys.toSeq.sorted
-        cluster.kill(ids(run % ids.size))
+        // The youngest, so that in the eldest adds up what the dead leave behind.
+        cluster.kill(cluster.pids.keys.maxBy(_.toInt))
+        Soak.killed(1)
         Workload.answer(shuffled)((_, _) => ())
       }
       assert(answer === Workload.expected)
@@ -87,6 +88,7 @@ class ExecutorLossSuite extends ClusterSuite {
     cluster.awaitExecutors()
     val (answer, bytes) = cluster.counted(getClass.getSimpleName)(job)
     assert(fault.happened)
+    Soak.killed(fault.killed)
     assert(answer === expected)
     afterFault()
     bytes.failedTasks
@@ -94,7 +96,7 @@ class ExecutorLossSuite extends ClusterSuite {
 
   private def afterFault(): Unit = {
     cluster.awaitExecutors()
-    if (ManagerUnderTest.isZerohop) cluster.assertNothingHeld()
+    if (ManagerUnderTest.isZerohop) cluster.assertNothingHeldOfTheDead()
     else SparkInternals.shuffleIds(cluster.sc).foreach(SparkInternals.removeShuffle(cluster.sc, _))
   }
 }

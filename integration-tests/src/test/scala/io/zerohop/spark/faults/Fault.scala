@@ -17,13 +17,18 @@ final case class Fault(marker: String) {
 
   /** SIGKILL to the executor that runs the calling task; the call does not return. */
   def killSelf(): Unit = if (isFirst) {
+    noteVictims(Seq(ProcessHandle.current.pid))
     new ProcessBuilder("kill", "-9", ProcessHandle.current.pid.toString).start().waitFor()
     Thread.sleep(DeadlineMillis)
     throw new IllegalStateException("SIGKILL did not end this process")
   }
 
   /** SIGKILL to every other executor of the application; returns when they are gone. */
-  def killOthers(): Unit = if (isFirst) others.foreach(Cluster.kill)
+  def killOthers(): Unit = if (isFirst) {
+    val victims = others
+    noteVictims(victims)
+    victims.foreach(Cluster.kill)
+  }
 
   /** SIGSTOP to every other executor of the application, for so long; returns at once. */
   def pauseOthers(seconds: Int): Unit = if (isFirst) others.foreach(Cluster.pause(_, seconds))
@@ -43,11 +48,23 @@ final case class Fault(marker: String) {
     strike
   }
 
+  /** How many executors it has killed: those that are gone of the ones that it was to kill. */
+  def killed: Int =
+    if (!Files.exists(victimsFile)) 0
+    else Files.readAllLines(victimsFile).asScala.count(pid => !ProcessHandle.of(pid.toLong).isPresent)
+
   def happened: Boolean = Files.exists(Paths.get(marker))
 
   /** What was noted when it happened. */
   def note: Option[String] =
     if (happened) Some(Files.readString(Paths.get(marker))).filter(_.nonEmpty) else None
+
+  private def noteVictims(pids: Seq[Long]): Unit = {
+    Files.write(victimsFile, pids.map(_.toString).asJava)
+    ()
+  }
+
+  private def victimsFile: Path = Paths.get(s"$marker.victims")
 
   // Who comes by with every record shall not pay for a file that cannot be made.
   private def isFirst: Boolean = !happened && (

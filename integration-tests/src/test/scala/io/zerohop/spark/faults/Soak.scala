@@ -1,37 +1,58 @@
 package io.zerohop.spark.faults
 
 import java.nio.file.{Files, Path, Paths}
+import java.util.concurrent.atomic.AtomicInteger
 
 import scala.collection.mutable
 
-/** How often each fault is run, and the record of the runs in `target/soak.json`. */
+/**
+ * How often each fault is run, and the record of the runs in `target/soak.json`. A soak ends at a
+ * time that is set beforehand, between two runs.
+ */
 object Soak {
   val runs: Int = sys.props.getOrElse("zerohop.test.faultRuns", "3").toInt
-
-  private final case class Run(seconds: Double, failedTasks: Int)
-
-  private val log = mutable.LinkedHashMap.empty[String, mutable.Buffer[Run]]
 
   /** For what is long: once where faults are run but a few times. */
   val longRuns: Int = if (runs <= 3) 1 else runs
 
-  /** Repeats a fault; a run that throws ends the test. */
-  def repeat(fault: String, times: Int = runs)(run: Int => Int): Unit =
-    for (i <- 1 to times) {
-      val start = System.nanoTime
-      val failedTasks = run(i)
-      record(fault, Run((System.nanoTime - start) / 1e9, failedTasks))
-    }
+  private val endMillis: Long =
+    sys.props.get("zerohop.test.until").fold(Long.MaxValue)(_.toLong * 1000)
 
-  private def record(fault: String, run: Run): Unit = synchronized {
-    log.getOrElseUpdate(fault, mutable.Buffer.empty) += run
-    val entries = log.map { case (name, done) =>
-      val seconds = done.map(_.seconds)
-      f"""  {"fault": "$name", "runs": ${done.size}, "passed": ${done.size}, """ +
-        f""""failed_tasks": ${done.map(_.failedTasks).sum}, "seconds_min": ${seconds.min}%.2f, """ +
-        f""""seconds_max": ${seconds.max}%.2f}"""
-    }
-    Files.writeString(file, entries.mkString("[\n", ",\n", "\n]\n"))
+  private val records = mutable.LinkedHashMap.empty[String, SoakRecord]
+
+  private val kills = new AtomicInteger
+
+  /** Counts executors that the run in progress has killed. */
+  def killed(executors: Int): Unit = {
+    kills.addAndGet(executors)
+    ()
+  }
+
+  /**
+   * Repeats a fault; a run that throws ends the test.
+   *
+   * @param run returns how many tasks failed
+   */
+  def repeat(fault: String, times: Int = runs)(run: Int => Int): Unit = {
+    val record = synchronized(records.getOrElseUpdate(fault, new SoakRecord(fault)))
+    for (i <- 1 to times if System.currentTimeMillis < endMillis) once(record)(run(i))
+  }
+
+  private def once(record: SoakRecord)(run: => Int): Unit = {
+    kills.set(0)
+    val start = System.nanoTime
+    // Written before the run as well, so that one that is cut off in its middle is seen.
+    write(record.begin())
+    try record.pass(run)
+    catch {
+      case e: Throwable =>
+        record.fail(e)
+        throw e
+    } finally write(record.end((System.nanoTime - start) / 1e9, kills.get))
+  }
+
+  private def write(changed: Unit): Unit = synchronized {
+    Files.writeString(file, records.values.map(_.json).mkString("[\n", ",\n", "\n]\n"))
     ()
   }
 

@@ -57,6 +57,7 @@ final class FaultScenarios(cluster: Cluster) {
     afterFault()
     outcome(answer, seen) ++ Exchanges.facts(frame) ++ Map(
       "happened" -> fault.happened,
+      "killed" -> fault.killed,
       "pool_then" -> fault.note.fold(0L)(Moment.parse(_).poolBytes))
   }
 
@@ -95,7 +96,7 @@ final class FaultScenarios(cluster: Cluster) {
 
   private def afterFault(): Unit = {
     cluster.awaitExecutors()
-    cluster.assertNothingHeld()
+    cluster.assertNothingHeldOfTheDead()
   }
 
   private def outcome(answer: Seq[String], seen: PathBytes): Map[String, Any] = Map(

@@ -1,5 +1,6 @@
 package io.zerohop.spark.gpu
 
+import io.zerohop.spark.faults.Soak
 import io.zerohop.spark.support.Facts
 
 /**
@@ -17,18 +18,17 @@ abstract class GpuFaults(wayBetween: String) extends GpuSuite {
     "spark.zerohop.write.buffer" -> "64k")
 
   test("an executor is killed while it writes") {
-    val facts = survived("killed_in_write")
-    assert(facts.number("failed_tasks") > 0, facts)
+    killed("executor killed during write", "killed_in_write") { facts =>
+      assert(facts.number("failed_tasks") > 0, facts)
+    }
   }
 
   test("the owner of map outputs is killed while they are read") {
-    val facts = survived("owner_killed_in_read")
-    assert(facts.number("map_tasks") > FaultyQuery.Maps, facts)
+    killed("owner killed during read", "owner_killed_in_read")(assertWrittenAgain)
   }
 
   test("a reader is killed with its leases") {
-    val facts = survived("reader_killed_in_read")
-    assert(facts.number("map_tasks") > FaultyQuery.Maps, facts)
+    killed("reader killed during read", "reader_killed_in_read")(assertWrittenAgain)
   }
 
   test("a map task fails when it has packed and not committed") {
@@ -68,6 +68,20 @@ abstract class GpuFaults(wayBetween: String) extends GpuSuite {
 
   test("a query that is cancelled while it reads leaves nothing") {
     cancelled("cancelled_in_read")
+  }
+
+  private def killed(fault: String, scenario: String)(more: Facts => Unit): Unit =
+    Soak.repeat(fault) { _ =>
+      val facts = survived(scenario)
+      Soak.killed(facts.number("killed").toInt)
+      assert(facts.number("killed") > 0, facts)
+      more(facts)
+      facts.number("failed_tasks").toInt
+    }
+
+  private def assertWrittenAgain(facts: Facts): Unit = {
+    assert(facts.number("map_tasks") > FaultyQuery.Maps, facts)
+    ()
   }
 
   /** That nothing is held afterwards is asserted by the application itself. */

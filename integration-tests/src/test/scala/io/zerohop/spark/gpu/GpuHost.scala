@@ -70,16 +70,16 @@ object GpuHost {
   private def accelerator: Map[String, String] =
     if (isSmoke) Map("spark.executor.memory" -> "512m")
     else Map("spark.plugins" -> Plugins, "spark.executor.memory" -> "4g") ++
-      (if (gpus >= Executors) OwnGpu else SharedGpu)
+      (if (gpus >= Executors) OwnGpu else sharedGpu)
 
   private val OwnGpu = Map(
     "spark.executor.resource.gpu.amount" -> "1",
     "spark.task.resource.gpu.amount" -> "0.01")
 
   // Nobody asks Spark for a GPU then, and RAPIDS takes the one that it finds.
-  private val SharedGpu = Map(
+  private def sharedGpu = Map(
     "spark.zerohop.device.pool.size" -> "4g",
-    "spark.rapids.memory.gpu.allocFraction" -> "0.3",
+    "spark.rapids.memory.gpu.allocFraction" -> (0.3 / property("share").toInt).toString,
     "spark.rapids.memory.gpu.minAllocFraction" -> "0.01")
 
   private def paths(list: String): Seq[Path] =

@@ -29,5 +29,8 @@ object Bounded {
   }
 
   private def giveUp(what: String, limit: FiniteDuration): Nothing =
-    throw new AssertionError(s"$what: not within $limit; stacks in ${Watchdog.dumpStacks(what)}")
+    throw new Overdue(s"$what: not within $limit; stacks in ${Watchdog.dumpStacks(what)}")
 }
+
+/** A wait that passed its limit: a hang, as far as a test can tell. */
+final class Overdue(message: String) extends AssertionError(message)

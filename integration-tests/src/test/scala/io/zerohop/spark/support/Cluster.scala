@@ -101,11 +101,17 @@ final class Cluster(
     SparkInternals.shuffleIds(sc).foreach(SparkInternals.removeShuffle(sc, _))
     for (name <- Seq("leases.open", "pool.used.bytes")) {
       var last = Map.empty[String, Long]
-      Bounded.until(s"$name back to 0, now $last", 60.seconds) {
+      Leftover.unless(s"$name back to 0, now $last") {
         last = gauges(name)
         last.nonEmpty && last.values.forall(_ == 0)
       }
     }
+  }
+
+  /** The same after executors were killed: nor does a survivor hold anything of theirs. */
+  def assertNothingHeldOfTheDead(): Unit = {
+    assertNothingHeld()
+    new Survivors(sc, pids.values).assertNothingOfTheDead()
   }
 
   override def close(): Unit = {

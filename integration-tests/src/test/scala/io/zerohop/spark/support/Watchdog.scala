@@ -28,8 +28,10 @@ object Watchdog {
     process.info.command.toScala.exists(_.endsWith("java"))
 
   private def jstack(pid: Long, to: Path): Unit = {
-    val tool = Paths.get(sys.props("java.home"), "bin", "jstack").toString
-    val process = new ProcessBuilder(tool, "-l", pid.toString)
+    val tool = Paths.get(sys.props("java.home"), "bin", "jstack")
+    // A run time has no jstack; the JVM writes its stacks to its own output then.
+    val command = if (Files.isExecutable(tool)) Seq(tool.toString, "-l") else Seq("kill", "-QUIT")
+    val process = new ProcessBuilder((command :+ pid.toString).asJava)
       .redirectErrorStream(true)
       .redirectOutput(Redirect.to(to.toFile))
       .start()

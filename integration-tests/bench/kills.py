@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Adds what soaks and TPC-DS under kills have shown to a measurement: kills.py OUT.json COMMIT FOUND ...
+
+OUT.json is read first, so that runs add up; what it has already is not added twice. COMMIT is that of
+the runs, or a file that says it. FOUND is
+  a folder        in which soak.json files are looked for (GPU's in folders gpu-*), and tpcds.jsonl
+                  with its tpcds_equal.jsonl and killed.jsonl, as rapids.sh leaves them
+  soak.json       of a soak with Maven
+  host_kills.json of run.sh tpcds --kill-every
+  kills.json      another measurement of this kind"""
+
+import collections
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import sys
+
+TROUBLE = ("wrong", "hangs", "leftovers", "errors")
+SUMS = ("runs", "kills", *TROUBLE, "failed_tasks")
+HOST_SCALE, GPU_SCALE = 1, 10
+QUERIES = 103
+
+
+class Kills:
+    """The measurement as it grows."""
+
+    def __init__(self, out):
+        self.out = pathlib.Path(out)
+        self.sessions, self.faults, self.tpcds = [], {}, {}
+        if self.out.exists():
+            self.merge(json.loads(self.out.read_text()))
+
+    def merge(self, other):
+        """Another measurement's rows, unless a session of theirs is known."""
+        if set(other["sessions"]) & set(self.sessions):
+            return
+        self.sessions += other["sessions"]
+        for row in other["rows"]:
+            if "fault" in row:
+                self.add_fault(row["where"], row, collections.Counter({int(s): n for s, n in row["seconds_seen"].items()}), row["commits"])
+            else:
+                entry = self.tpcds_of(row["where"], row["case"], row["scale"], row["kill_every"])
+                entry["kills"] += row["kills"]
+                entry["queries"] |= row["queries"]
+                note(entry["commits"], row["commits"])
+
+    def add_soak(self, rows, where, commit):
+        fresh = {row["session"] for row in rows} - set(self.sessions)
+        for row in rows:
+            if row["session"] in fresh:
+                # What was cut off in its middle went on for longer than it may.
+                row = row | {"hangs": row["hangs"] + row["unfinished"]}
+                self.add_fault(where, row, collections.Counter(round(each) for each in row["seconds"]), [commit])
+        self.sessions += sorted(fresh)
+
+    def add_fault(self, where, row, seconds, commits):
+        entry = self.faults.setdefault((where, row["fault"]), {"sums": collections.Counter(), "seconds": collections.Counter(), "commits": []})
+        entry["sums"].update({name: row[name] for name in SUMS})
+        entry["seconds"].update(seconds)
+        note(entry["commits"], commits)
+
+    def tpcds_of(self, where, case, scale, every):
+        return self.tpcds.setdefault((where, case, scale, every), {"kills": 0, "queries": {}, "commits": []})
+
+    def add_queries(self, where, case, scale, every, session, kills, queries, commit):
+        """queries: {name: [seconds undisturbed or None, seconds under kills, equal]}"""
+        if session in self.sessions:
+            return
+        self.sessions.append(session)
+        entry = self.tpcds_of(where, case, scale, every)
+        entry["kills"] += kills
+        entry["queries"] |= queries
+        note(entry["commits"], [commit])
+
+    def rows(self):
+        return [fault_row(*key, entry) for key, entry in sorted(self.faults.items(), reverse=True)] + [
+            tpcds_row(*key, entry) for key, entry in sorted(self.tpcds.items(), reverse=True)]
+
+    def write(self, commit):
+        rows = self.rows()
+        head = {"bench": "kills", "commit": commit, "date": datetime.date.today().isoformat(), "host": host(),
+                "goals": goals(rows), "sessions": self.sessions}
+        self.out.write_text(json.dumps(head)[:-1] + ',\n "rows": [\n  ' + ",\n  ".join(map(json.dumps, rows)) + "\n ]}\n")
+        for row in rows:
+            print(", ".join(f"{name} {value}" for name, value in row.items() if name not in ("seconds_seen", "queries", "commits")))
+        for goal in head["goals"]:
+            print(goal)
+
+
+def note(known, more):
+    known += [each for each in more if each not in known]
+
+
+def fault_row(where, fault, entry):
+    seen = sorted(entry["seconds"].elements())
+    return {"case": "zerohop", "where": where, "fault": fault, **{name: entry["sums"][name] for name in SUMS},
+            "seconds_median": statistics.median(seen) if seen else None, "seconds_max": max(seen, default=None),
+            "commits": entry["commits"], "seconds_seen": {str(second): entry["seconds"][second] for second in sorted(entry["seconds"])}}
+
+
+def tpcds_row(where, case, scale, every, entry):
+    both = [(calm, killed) for calm, killed, _ in entry["queries"].values() if calm and killed]
+    calm, killed = (round(sum(times), 2) for times in zip(*both)) if both else (None, None)
+    return {"case": case, "where": where, "workload": "tpcds", "scale": scale, "kill_every": every, "kills": entry["kills"],
+            "asked": len(entry["queries"]), "equal": sum(equal is True for *_, equal in entry["queries"].values()),
+            "seconds": calm, "seconds_killed": killed, "times_as_long": round(killed / calm, 3) if calm else None,
+            "commits": entry["commits"], "queries": entry["queries"]}
+
+
+def goals(rows):
+    faults = [row for row in rows if "fault" in row]
+    kills = {where: sum(row["kills"] for row in faults if row["where"] == where) for where in ("host", "gpu")}
+    found = [{"goal": "executors killed on host memory", "at_least": 1000, "value": kills["host"]},
+             {"goal": "executors killed on GPUs", "at_least": 200, "value": kills["gpu"]}]
+    named = {"wrong": "runs with wrong rows", "hangs": "hangs", "leftovers": "runs that left something behind", "errors": "runs that failed in another way"}
+    found += [{"goal": named[kind], "at_most": 0, "value": sum(row[kind] for row in faults) if faults else None} for kind in TROUBLE]
+    for where, scale, about in (("host", HOST_SCALE, "host memory"), ("gpu", GPU_SCALE, "GPUs")):
+        equal = [row["equal"] for row in rows if "fault" not in row and (row["where"], row["case"], row["scale"]) == (where, "zerohop", scale)]
+        found.append({"goal": f"TPC-DS scale {scale} on {about} with an executor killed every 30 s, queries equal to the undisturbed answer",
+                      "at_least": QUERIES, "value": max(equal, default=None)})
+    return found
+
+
+def host():
+    with open("/proc/cpuinfo") as file:
+        names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    return {"cpu": names[0] if names else "", "cpu_cores": os.cpu_count()}
+
+
+def lines(file):
+    return [json.loads(line) for line in open(file)] if file.exists() else []
+
+
+def gpu_tpcds(folder):
+    """What rapids.sh tpcds has left of contenders named ...+killed, and of the same undisturbed."""
+    runs, deaths = lines(folder / "tpcds.jsonl"), lines(folder / "killed.jsonl")
+    equal = {(row["case"], row["query"]): row.get("equal") for row in lines(folder / "tpcds_equal.jsonl")}
+    times = collections.defaultdict(list)
+    for row in runs:
+        if row["iteration"] > 0 and "error" not in row:
+            times[row["case"], row["query"]].append(row["seconds"])
+    middle = {key: round(statistics.median(seconds), 3) for key, seconds in times.items()}
+    failed = {(row["case"], row["query"]) for row in runs if "error" in row}
+    for case in sorted({row["case"] for row in runs if row["case"].endswith("+killed")}):
+        queries = {}
+        for query in dict.fromkeys(row["query"] for row in runs if row["case"] == case):
+            right = equal.get((case, query)) if (case, query) not in failed else False
+            queries[query] = [middle.get((case.removesuffix("+killed"), query)), middle.get((case, query)), right]
+        mine = [row for row in deaths if row["case"] == case]
+        yield {"where": "gpu", "case": case.removesuffix("+killed"), "scale": runs[0]["scale"],
+               "every": mine[0]["every"] if mine else None, "session": "-".join([case, *sorted({row["session"] for row in mine})]),
+               "kills": sum("pid" in row for row in mine), "queries": queries}
+
+
+def host_tpcds(value):
+    for case in dict.fromkeys(row["case"] for row in value["rows"]):
+        rows = [row for row in value["rows"] if row["case"] == case]
+        queries = {row["query"].split(":")[-1]: [row.get("seconds"), row.get("killed_seconds"), row.get("killed_equal", False)] for row in rows}
+        yield {"where": "host", "case": case, "scale": value["setting"]["scale"], "every": value["setting"]["kill_every"],
+               "session": f"{case}-{value['setting']['session']}", "kills": sum(row.get("kills", 0) for row in rows), "queries": queries}
+
+
+def add(kills, found, commit):
+    found = pathlib.Path(found)
+    if found.is_dir():
+        for file in sorted(found.rglob("soak.json")):
+            on_gpu = any(part.startswith("gpu-") for part in file.relative_to(found.parent).parts)
+            kills.add_soak(json.loads(file.read_text()), "gpu" if on_gpu else "host", commit)
+        for file in sorted(found.rglob("tpcds.jsonl")):
+            for about in gpu_tpcds(file.parent):
+                kills.add_queries(**about, commit=commit)
+        return
+    value = json.loads(found.read_text())
+    if isinstance(value, list):
+        kills.add_soak(value, "host", commit)
+    elif value["bench"] == "kills":
+        kills.merge(value)
+    else:
+        for about in host_tpcds(value):
+            kills.add_queries(**about, commit=value["commit"])
+
+
+def main(out, commit, *found):
+    if pathlib.Path(commit).is_file():
+        commit = pathlib.Path(commit).read_text().strip()
+    kills = Kills(out)
+    for each in found:
+        add(kills, each, commit)
+    kills.write(commit)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

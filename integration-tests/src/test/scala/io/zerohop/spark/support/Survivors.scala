@@ -1,0 +1,50 @@
+package io.zerohop.spark.support
+
+import java.nio.file.{Files, Path, Paths}
+import java.nio.file.attribute.BasicFileAttributes
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+import org.apache.spark.SparkContext
+
+/** What the executors that live hold of those that were killed. */
+final class Survivors(sc: SparkContext, pids: => Iterable[Long]) {
+  import Survivors._
+
+  /** Waits until no survivor holds memory, a descriptor, a thread or a socket of the dead. */
+  def assertNothingOfTheDead(): Unit = {
+    var seen = ""
+    Leftover.unless(s"nothing of dead executors, but $seen") {
+      val living = pids.map(new Holdings(_)).toSeq
+      val strange = living.flatMap(_.held).toSet -- living.flatMap(_.owned)
+      val sockets = living.map(_.sockets)
+      val threads = living.map(_.threads)
+      val files = socketFiles
+      seen = s"${strange.size} segments without an owner, sockets $sockets, threads $threads, " +
+        s"${files.size} socket files of ${living.size} executors"
+      strange.isEmpty && files.size <= living.size &&
+      sockets.forall(_ <= SocketsAlone + living.size * SocketsPerPeer) &&
+      threads.forall(_ <= ThreadsAlone + living.size * ThreadsPerPeer)
+    }
+  }
+
+  private def socketFiles: Seq[Path] = {
+    val base = sc.getConf.getOption("spark.zerohop.socket.dir").filter(_ != "auto")
+      .map(Paths.get(_)).getOrElse(Paths.get("/tmp", s"zerohop-$user"))
+    Try(Using.resource(Files.walk(base.resolve(sc.applicationId))) {
+      _.iterator.asScala.filter { path =>
+        Try(Files.readAttributes(path, classOf[BasicFileAttributes])).toOption.exists(_.isOther)
+      }.toVector
+    }).getOrElse(Vector.empty)
+  }
+}
+
+object Survivors {
+  private val SocketsAlone = 1
+  private val SocketsPerPeer = 2
+  private val ThreadsAlone = 4
+  private val ThreadsPerPeer = 2
+
+  private def user: String = Files.getAttribute(Paths.get("/proc/self"), "unix:uid").toString
+}
