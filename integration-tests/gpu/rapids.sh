@@ -48,7 +48,7 @@
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
 #   QUERIES     each partitions:query,query:rounds:millions
-# For kills, which ends by itself after LIMIT (480) seconds, and at most GRACE (60) later:
+# For kills, which ends by itself after LIMIT (480) seconds, and at most GRACE (100) later:
 #   JOBS         runners of the host's suites at a time (a third of the processors, 0 for none)
 #   GPU_APPS     applications at a time on each GPU (2, 0 for none), on PORT, PORT + 10, ...
 #   RUNS         of each fault before the next one has its turn (6)
@@ -66,6 +66,8 @@
 #                rows meanwhile if DIR/answers/tpcds-SCALE is not there), time, tables, answers (the
 #                CPU's alone), or report (what OUT has, once more)
 #   CONTENDERS   zerohop zerohop+tight multithreaded to check, zerohop multithreaded to time
+#   KILL_EVERY   seconds (30) between two executors that are killed under contenders +killed, which
+#                are added to those that are timed if it is set; KILL_SEED (1) chooses them
 #   APPEND       1 to keep what is in OUT and add to it
 #   GENERATORS   processes that write the tables (one for each processor)
 #   CPU_APPS     applications by which the CPU is asked (4), CPU_CORES of each

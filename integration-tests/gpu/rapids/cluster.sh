@@ -92,6 +92,7 @@ settings() { # contender, which may be followed by "+" and a variation, or sever
 vary() { # a variation of a contender
   case "$1" in
     nodes) as_nodes ;;
+    killed) ;; # By who submits it.
     arena) echo "--conf spark.rapids.memory.gpu.pool=ARENA" ;;
     compress) echo "--conf spark.shuffle.compress=true" ;;
     # RAPIDS wants a limit on host memory with it.
@@ -106,7 +107,7 @@ vary() { # a variation of a contender
       echo "--conf spark.zerohop.device.pool.size=${TIGHT_POOL:-2800m} --conf spark.rapids.memory.gpu.minAllocFraction=0
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}" ;;
     *)
-      echo "no variation '$1'; there are nodes, arena, compress, skipmerge, kudo and tight" >&2
+      echo "no variation '$1'; there are nodes, killed, arena, compress, skipmerge, kudo and tight" >&2
       return 1 ;;
   esac
 }
@@ -124,10 +125,12 @@ submit() { # name, contender, more settings, class, arguments ...
   shift 4
   settings="$(settings "$contender")" || return 1
   start_cluster || { stop_cluster; return 1; }
+  [[ "$contender" != *+killed* ]] || start_killing "$contender"
   # shellcheck disable=SC2086
   timeout -k 5 "${LIMIT:-150}" java -Xmx4g "${opens[@]}" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.SparkSubmit --master "spark://127.0.0.1:$port" $settings $more ${MORE:-} \
     --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
+  stop_killing
   stop_cluster
   cat "$cluster"/executors/*/*/stderr > "$out/$name.executors.err" 2>/dev/null || true
   # Right rows even so, but by the slower way.

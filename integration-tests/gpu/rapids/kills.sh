@@ -58,7 +58,7 @@ gpu_runner() { # number, GPU, seconds
 kills() {
   local status=0 pids=() runner seconds="${LIMIT:-480}" jobs="${JOBS:-$(($(nproc) < 3 ? 1 : $(nproc) / 3))}"
   local devices=0 apps="${GPU_APPS:-2}" base="$port"
-  GRACE="${GRACE:-60}"
+  GRACE="${GRACE:-100}"
   rm -rf "$out"/host-* "$out"/gpu-*
   [ -n "${SMOKE:-}" ] || devices="$gpus"
   for ((runner = 0; runner < jobs; runner++)); do

@@ -10,12 +10,12 @@ tpcds() {
   answers="$out/answers"
   runs="$out/tpcds.jsonl"
   [ "$mode" = report ] || generate_tpcds "$scale" "$tables"
-  [ -n "${APPEND:-}" ] || [ "$mode" = report ] || rm -rf "$runs" "$answers"
+  [ -n "${APPEND:-}" ] || [ "$mode" = report ] || rm -rf "$runs" "$answers" "$out/killed.jsonl"
   case "$mode" in
     tables) ;;
     answers) tpcds_answers || status=1 ;;
     check) tpcds_check || status=1 ;;
-    time) tpcds_run "${CONTENDERS:-zerohop multithreaded}" "${ROUNDS:-3}" || status=1 ;;
+    time) tpcds_run "${CONTENDERS:-zerohop multithreaded${KILL_EVERY:+ zerohop+killed multithreaded+killed}}" "${ROUNDS:-3}" || status=1 ;;
     report) ;;
     *) usage ;;
   esac
@@ -78,6 +78,10 @@ tpcds_report() {
     [ ! -d "$known" ] || java -cp "$tests:$dir/application-jars/*:$SPARK_HOME/jars/*" io.zerohop.gpu.AnswerComparison \
       tpcds "$known" "$folder" "$out/tpcds_equal.jsonl" >> "$out/tpcds_equal.out" || true
   done
+  if [ -f "$out/killed.jsonl" ]; then
+    rm -f "$out/kills.json"
+    python3 "$dir/rapids/kills.py" "$out/kills.json" "$dir/commit" "$out" || status=1
+  fi
   python3 "$dir/rapids/results.py" tpcds_check "$dir/commit" "$out/gpu_tpcds_check.json" "$runs" "$out/tpcds_equal.jsonl" || status=1
   python3 "$dir/rapids/results.py" tpcds "$dir/commit" "$out/gpu_tpcds.json" "$runs" || status=1
   return "$status"

@@ -17,6 +17,7 @@ final class QueryRuns {
   private Outcome last;
   private String error;
   private Boolean equal;
+  private final Map<String, Object> disturbed = new LinkedHashMap<>();
 
   QueryRuns(final String contender, final String query) {
     this.contender = contender;
@@ -41,6 +42,21 @@ final class QueryRuns {
     equal = same;
   }
 
+  /**
+   * Notes the run during which executors were killed.
+   *
+   * @param same whether the rows were those that the yardstick returned undisturbed
+   */
+  void killed(final Outcome outcome, final boolean same, final int kills) {
+    disturbed.put("kills", kills);
+    disturbed.put("killed_equal", same);
+    if (outcome.succeeded()) {
+      disturbed.put("killed_seconds", outcome.seconds());
+    } else {
+      disturbed.put("killed_error", outcome.error());
+    }
+  }
+
   private void note(final Outcome outcome) {
     if (outcome.succeeded()) {
       last = outcome;
@@ -58,7 +74,9 @@ final class QueryRuns {
   }
 
   boolean isBad() {
-    return failed() || Boolean.FALSE.equals(equal);
+    return failed()
+        || Boolean.FALSE.equals(equal)
+        || Boolean.FALSE.equals(disturbed.get("killed_equal"));
   }
 
   /** Whether it ran in all rounds, at least one of which was timed. */
@@ -108,6 +126,7 @@ final class QueryRuns {
     if (failed()) {
       row.put("error", error);
     }
+    row.putAll(disturbed);
     return row;
   }
 }

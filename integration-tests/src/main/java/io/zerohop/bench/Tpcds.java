@@ -6,11 +6,13 @@ import io.zerohop.workload.Testbed;
 import io.zerohop.workload.Workload;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -26,6 +28,7 @@ import picocli.CommandLine.Option;
     description = "TPC-DS at Spark's defaults, against sort shuffle; rows are compared, too")
 final class Tpcds implements Callable<Integer> {
   private static final String BENCH = "host_tpcds";
+  private static final String KILLS_BENCH = "host_kills";
   private static final double MEAN_GOAL = 0.92;
   private static final double WORST_GOAL = 1.05;
 
@@ -64,6 +67,12 @@ final class Tpcds implements Callable<Integer> {
       description = "spark.zerohop.pool.size for a run that only compares rows")
   private String pool;
 
+  @Option(
+      names = "--kill-every",
+      paramLabel = "SECONDS",
+      description = "afterwards each query once more, an executor killed that often; for kills.py")
+  private Integer killEvery;
+
   private Tpcds() {}
 
   @Override
@@ -73,7 +82,7 @@ final class Tpcds implements Callable<Integer> {
     queries.forEach(Workload::named);
     // The last one is the yardstick.
     final List<Contender> contenders = options.contenders(Contender.ZEROHOP, Contender.SORT);
-    final Path out = options.out(BENCH);
+    final Path out = options.out(bench());
     final List<String> bad;
     try (Testbed testbed = options.testbed(BENCH, poolConf())) {
       final Thread stopper = new Thread(testbed::close, "stop-applications");
@@ -81,7 +90,7 @@ final class Tpcds implements Callable<Integer> {
       System.out.println("TPC-DS tables of scale factor " + scale + " ...");
       testbed.use(Tables.TPCDS, data == null ? testbed.data() : data, scale);
       final TpcdsRounds rounds = new TpcdsRounds(testbed, contenders, queries);
-      run(rounds, contenders, queries.size(), out);
+      run(testbed, rounds, contenders, queries.size(), out);
       bad = rounds.bad();
       Runtime.getRuntime().removeShutdownHook(stopper);
     }
@@ -96,16 +105,30 @@ final class Tpcds implements Callable<Integer> {
     return pool == null ? Map.of() : Map.of("spark.zerohop.pool.size", pool);
   }
 
+  private String bench() {
+    return killEvery == null ? BENCH : KILLS_BENCH;
+  }
+
   private void run(
-      final TpcdsRounds rounds, final List<Contender> contenders, final int queries, final Path out)
+      final Testbed testbed,
+      final TpcdsRounds rounds,
+      final List<Contender> contenders,
+      final int queries,
+      final Path out)
       throws IOException {
     final int timed = pool == null ? iterations : 0;
-    final Measurement measurement = options.measurement(BENCH, setting(timed));
+    final Measurement measurement = options.measurement(bench(), setting(timed));
     rounds.start();
     rounds.compare();
     write(rounds, contenders, queries, measurement, out);
     for (int round = 1; round <= timed; round++) {
       rounds.time(round);
+      write(rounds, contenders, queries, measurement, out);
+    }
+    if (killEvery != null) {
+      try (Kills kills = new Kills(testbed, Duration.ofSeconds(killEvery))) {
+        rounds.kill(kills);
+      }
       write(rounds, contenders, queries, measurement, out);
     }
   }
@@ -116,6 +139,11 @@ final class Tpcds implements Callable<Integer> {
     setting.put("iterations", timed);
     if (pool != null) {
       setting.put("pool_size", pool);
+    }
+    if (killEvery != null) {
+      setting.put("kill_every", killEvery);
+      // By which kills.py knows whether it has this run.
+      setting.put("session", UUID.randomUUID().toString().substring(0, 8));
     }
     return setting;
   }

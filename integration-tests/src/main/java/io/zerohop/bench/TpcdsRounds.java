@@ -6,6 +6,7 @@ import io.zerohop.workload.Outcome;
 import io.zerohop.workload.ResultFile;
 import io.zerohop.workload.Testbed;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -61,6 +62,28 @@ final class TpcdsRounds {
       if (runs.stream().noneMatch(all -> all.get(query).failed())) {
         turn(round, query, testbed::time)
             .forEach((lane, outcome) -> of(lane, query).timed(outcome));
+      }
+    }
+  }
+
+  /** Runs each query once under kills and compares all rows with the yardstick's of before. */
+  void kill(final Kills kills) throws IOException {
+    for (final String query : queries) {
+      if (of(yardstick(), query).failed()) {
+        continue;
+      }
+      final Map<Integer, Integer> before = new LinkedHashMap<>();
+      final BiFunction<Integer, String, Outcome> run =
+          (lane, name) -> {
+            before.put(lane, kills.count(lane));
+            return kills.during(
+                lane, () -> testbed.run(lane, name, testbed.faultyResult(lane, name)));
+          };
+      for (final Map.Entry<Integer, Outcome> each : turn(1, query, run).entrySet()) {
+        final int lane = each.getKey();
+        final boolean same =
+            each.getValue().succeeded() && same(query, lane, testbed.faultyResult(lane, query));
+        of(lane, query).killed(each.getValue(), same, kills.count(lane) - before.get(lane));
       }
     }
   }
@@ -144,16 +167,22 @@ final class TpcdsRounds {
     if (of(lane, query).failed() || of(yardstick(), query).failed()) {
       return;
     }
+    of(lane, query).compared(same(query, lane, testbed.result(lane, query)));
+  }
+
+  private boolean same(final String query, final int lane, final Path rows) throws IOException {
     final List<String> differences =
         ResultFile.differences(
-            contenders.get(yardstick()).label(), testbed.result(yardstick(), query),
-            contenders.get(lane).label(), testbed.result(lane, query));
-    of(lane, query).compared(differences.isEmpty());
+            contenders.get(yardstick()).label(),
+            testbed.result(yardstick(), query),
+            contenders.get(lane).label(),
+            rows);
     if (!differences.isEmpty()) {
       System.out.printf("  %d DIFFERENCES in %s%n", differences.size(), query);
       differences.stream()
           .limit(DIFFERENCES_SHOWN)
           .forEach(line -> System.out.println("    " + line));
     }
+    return differences.isEmpty();
   }
 }

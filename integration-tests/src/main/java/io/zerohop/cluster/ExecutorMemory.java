@@ -1,7 +1,6 @@
 package io.zerohop.cluster;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Executors;
@@ -17,7 +16,6 @@ import java.util.concurrent.atomic.AtomicLong;
  * should be timed meanwhile. Safe for several threads.
  */
 public final class ExecutorMemory implements AutoCloseable {
-  private static final String EXECUTOR_CLASS = "CoarseGrainedExecutorBackend";
   private static final long PERIOD_MS = 100;
   private static final long STOP_LIMIT_MS = 10_000;
   private static final long KIB = 1024;
@@ -69,24 +67,17 @@ public final class ExecutorMemory implements AutoCloseable {
   private void sample() {
     long bytes = 0;
     long shared = 0;
-    for (final ProcessHandle process : driver.descendants().toList()) {
+    for (final ProcessHandle process : ExecutorProcesses.of(driver)) {
       try {
-        if (isExecutor(process)) {
-          final String rollup = Files.readString(file(process, "smaps_rollup"));
-          bytes += kib(rollup, "Pss:") * KIB;
-          shared += kib(rollup, "Pss_Shmem:") * KIB;
-        }
+        final String rollup = Files.readString(file(process, "smaps_rollup"));
+        bytes += kib(rollup, "Pss:") * KIB;
+        shared += kib(rollup, "Pss_Shmem:") * KIB;
       } catch (final IOException e) {
         // It ended between being listed and being read; it holds nothing now.
       }
     }
     peakBytes.accumulateAndGet(bytes, Math::max);
     peakSharedBytes.accumulateAndGet(shared, Math::max);
-  }
-
-  private static boolean isExecutor(final ProcessHandle process) throws IOException {
-    return new String(Files.readAllBytes(file(process, "cmdline")), StandardCharsets.UTF_8)
-        .contains(EXECUTOR_CLASS);
   }
 
   private static Path file(final ProcessHandle process, final String name) {

@@ -159,7 +159,12 @@ public final class Testbed implements AutoCloseable {
    * @return what it cost, also if it failed
    */
   public Outcome run(final int lane, final String workload) {
-    return ask(lane, new Question(workload, result(lane, workload).toString()));
+    return run(lane, workload, result(lane, workload));
+  }
+
+  /** The same with another place for its rows. */
+  public Outcome run(final int lane, final String workload, final Path rows) {
+    return ask(lane, new Question(workload, rows.toString()));
   }
 
   /** The same, but that nobody wants the rows. */
@@ -180,6 +185,11 @@ public final class Testbed implements AutoCloseable {
   /** Where a workload's rows are once it has run, an {@link Answer}. */
   public Path result(final int lane, final String workload) {
     return run.resolve("result-" + lane + "-" + workload.replace(':', '-') + ".gz");
+  }
+
+  /** Where its rows under faults go, so that those without stay. */
+  public Path faultyResult(final int lane, final String workload) {
+    return run.resolve("faulty-" + lane + "-" + workload.replace(':', '-') + ".gz");
   }
 
   /** The driver's process of a lane. */
