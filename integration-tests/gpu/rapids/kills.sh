@@ -9,8 +9,9 @@ soaking() { # name of the runner, seconds
 
 # The fault suites on host memory, each with a cluster of its own, until time is up.
 host_runner() { # number, seconds
-  local folder="$out/host-$1" end=$(($(date +%s) + $2)) round=0 status=0 turn="$1" left
+  local folder="$out/host-$1" end=$(($(date +%s) + $2)) round=0 status=0 left suites
   while left=$((end - $(date +%s))) && [ "$left" -gt 0 ] && [ "$status" -eq 0 ]; do
+    suites="$(host_suites $(($1 + round)))"
     round=$((round + 1))
     mkdir -p "$folder/$round/tmp" "$folder/$round/local" "$folder/$round/home"
     ln -s "$SPARK_HOME/jars" "$SPARK_HOME/RELEASE" "$folder/$round/home/"
@@ -22,7 +23,7 @@ host_runner() { # number, seconds
       -Dspark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager \
       -Dspark.executor.extraClassPath="$zerohop:$dir/suites/suites.jar" \
       -Djava.io.tmpdir="$folder/$round/tmp" -Dzerohop.test.jar="$zerohop" -Dzerohop.test.target="$folder/$round" \
-      org.scalatest.tools.Runner $(host_suites $((turn++))) -oDW > "$folder/$round/runner.out" 2> "$folder/$round/runner.err") || status=$?
+      org.scalatest.tools.Runner $suites -oDW > "$folder/$round/runner.out" 2> "$folder/$round/runner.err") || status=$?
     rm -rf "$folder/$round/tmp" "$folder/$round/local"
     # Logs are of use where something failed.
     [ "$status" -ne 0 ] || rm -rf "$folder/$round/home" "$folder/$round/runner.err"
@@ -42,7 +43,8 @@ host_suites() { # turn
 
 # The GPU's kills on one GPU, which several runners share, with a cluster of its own, until time is up.
 gpu_runner() { # number, GPU, seconds
-  local status=0 end=$(($(date +%s) + $3)) round=0 left folder="$out/gpu-$1"
+  local status=0 end=$(($(date +%s) + $3)) round=0 left folder
+  folder="$out/$([ -n "${SMOKE:-}" ] && echo smoke || echo gpu)-$1"
   export CUDA_VISIBLE_DEVICES="$2"
   while left=$((end - $(date +%s))) && [ "$left" -gt 0 ] && [ "$status" -eq 0 ]; do
     round=$((round + 1))
@@ -59,8 +61,9 @@ kills() {
   local status=0 pids=() runner seconds="${LIMIT:-480}" jobs="${JOBS:-$(($(nproc) < 3 ? 1 : $(nproc) / 3))}"
   local devices=0 apps="${GPU_APPS:-2}" base="$port"
   GRACE="${GRACE:-100}"
-  rm -rf "$out"/host-* "$out"/gpu-*
-  [ -n "${SMOKE:-}" ] || devices="$gpus"
+  rm -rf "$out"/{host,gpu,smoke}-*
+  # A smoke run has none, but tries their runners on CPU rows if it is told how many.
+  [ -n "${SMOKE:-}" ] && [ -z "${GPU_APPS:-}" ] || devices="$gpus"
   for ((runner = 0; runner < jobs; runner++)); do
     host_runner "$runner" "$seconds" &
     pids+=($!)
