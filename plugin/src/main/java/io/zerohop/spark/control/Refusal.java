@@ -2,15 +2,20 @@ package io.zerohop.spark.control;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A service's refusal under way. Spark sends the print of an exception, stack trace and all; this
- * one prints as a single text that the other end knows again.
+ * one prints as a single text that the other end knows again. The text is ASCII, since Spark prints
+ * in the charset of the JVM: other characters are written as in Java's source, and so is a
+ * backslash.
  */
 final class Refusal extends RuntimeException {
   private static final long serialVersionUID = 1L;
   private static final String MARK = "zerohop refuses, ";
   private static final int WORDS = 4_096;
+  private static final Pattern ESCAPED = Pattern.compile("\\\\u([0-9a-f]{4})");
 
   Refusal(final RuntimeException reason) {
     this(categoryOf(reason), reason.getMessage() == null ? reason.toString() : reason.getMessage());
@@ -18,7 +23,7 @@ final class Refusal extends RuntimeException {
 
   Refusal(final Category category, final String words) {
     super(
-        MARK + category + ":" + words.substring(0, Math.min(WORDS, words.length())),
+        MARK + category + ":" + escaped(words.substring(0, Math.min(WORDS, words.length()))),
         null,
         false,
         false);
@@ -47,7 +52,24 @@ final class Refusal extends RuntimeException {
         category = candidate;
       }
     }
-    return new ZerohopException(category, text.substring(colon + 1).stripTrailing());
+    return new ZerohopException(category, unescaped(text.substring(colon + 1)).stripTrailing());
+  }
+
+  private static String escaped(final String words) {
+    final StringBuilder text = new StringBuilder(words.length());
+    for (final char c : words.toCharArray()) {
+      text.append(c < 0x80 && c != '\\' ? String.valueOf(c) : String.format("\\u%04x", (int) c));
+    }
+    return text.toString();
+  }
+
+  private static String unescaped(final String text) {
+    return ESCAPED
+        .matcher(text)
+        .replaceAll(
+            escape ->
+                Matcher.quoteReplacement(
+                    Character.toString(Integer.parseInt(escape.group(1), 16))));
   }
 
   /** That the other process is lost does not mean that the one which asks is. */
