@@ -2,7 +2,8 @@
 """Writes what bare.sh ran as docs/measurements/bare.json: bare.py RESULTS TREE CASE SYSTEM PACKAGE...
 
 RESULTS has the commit, COMMAND.ran (the command line, its exit status, its seconds) and COMMAND.log, TREE the
-reports of the tests. The rows of other cases (root, user) stay as they are in the file."""
+reports of the tests. The rows of other cases (root, user) stay as they are in the file. Ends with 1
+if a command has failed."""
 
 import datetime
 import glob
@@ -84,7 +85,8 @@ def main(results, tree, case, system, *packages):
     lines = ",\n  ".join(map(json.dumps, rows))
     OUT.write_text(json.dumps(content)[:-1] + ',\n "rows": [\n  ' + lines + "\n ]}\n")
     print(f"wrote {OUT}")
+    return any(row["exit_status"] for row in rows if row["case"] == case)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

@@ -22,8 +22,10 @@ fail() { printf 'bare: %s\n' "$1" >&2; exit 1; }
 make_root() {
   local root="$1"
   if [ ! -e "$root/made" ]; then
-    rm -rf "$root"
-    debootstrap --variant=minbase --include="$(IFS=,; echo "${packages[*]}")" "$release" "$root"
+    rm -rf --one-file-system "$root"
+    # It mounts /proc there.
+    unshare --mount debootstrap --variant=minbase --include="$(IFS=,; echo "${packages[*]}")" \
+      "$release" "$root"
     chroot "$root" useradd --create-home "$user"
     if [ -n "${BARE_REPOSITORY:-}" ]; then
       mkdir "$root/home/$user/.m2"
@@ -99,8 +101,10 @@ if [ "$1" = root ]; then
   chroot "$folder/root" chown -R "$user:$user" "/home/$user"
   unshare --mount --pid --fork --kill-child "${BASH_SOURCE[0]}" inside "$folder" 9>&- &
   child=$!
-  trap 'kill -KILL $child 2>/dev/null' EXIT # unshare ignores all milder signals.
+  # unshare ignores all milder signals, and the commands end with it.
+  trap 'kill -KILL $child; exit 1' INT TERM HUP
   wait "$child"
+  trap - INT TERM HUP
   system="Debian $(cat "$folder/root/etc/debian_version"), minbase"
 else
   [ "$(id -u)" != 0 ] || fail "as an unprivileged user, not as root"
