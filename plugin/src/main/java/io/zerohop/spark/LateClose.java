@@ -1,5 +1,7 @@
 package io.zerohop.spark;
 
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Threads;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,11 +49,14 @@ final class LateClose {
       return;
     }
     LOG.info("Zerohop: {} is freed when its last task ends: {}", what, use.getMessage());
-    final Thread thread = new Thread(late::untilFree, "zerohop-late-close");
-    thread.setDaemon(true);
+    final Thread thread = Threads.daemon(late::untilFree, "zerohop-late-close");
     // It may outlive the application whose class loader this thread has.
     thread.setContextClassLoader(LateClose.class.getClassLoader());
-    thread.start();
+    try {
+      thread.start();
+    } catch (final ZerohopException e) {
+      LOG.warn("Zerohop: {} stays until this process ends", what, e);
+    }
   }
 
   /** Null if it needs no further try. */

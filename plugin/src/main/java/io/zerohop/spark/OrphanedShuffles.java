@@ -1,6 +1,8 @@
 package io.zerohop.spark;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
@@ -52,12 +54,15 @@ final class OrphanedShuffles implements AutoCloseable {
     this.live = live;
     this.drop = drop;
     final long millis = period.toMillis();
-    asking.scheduleWithFixedDelay(this::round, millis, millis, TimeUnit.MILLISECONDS);
+    try {
+      asking.scheduleWithFixedDelay(this::round, millis, millis, TimeUnit.MILLISECONDS);
+    } catch (final ZerohopException e) {
+      LOG.warn("Zerohop never asks which shuffles live, and drops those that the driver names", e);
+    }
   }
 
   private static Thread thread(final Runnable work) {
-    final Thread thread = new Thread(work, "zerohop-orphans");
-    thread.setDaemon(true);
+    final Thread thread = Threads.daemon(work, "zerohop-orphans");
     // It is made in some task's thread, whose class loader must not live as long.
     thread.setContextClassLoader(OrphanedShuffles.class.getClassLoader());
     return thread;

@@ -1,6 +1,8 @@
 package io.zerohop.spark;
 
 import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Threads;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
@@ -58,13 +60,21 @@ final class Startup<T> {
     }
     if (start == null || start.isDone() && made == null) {
       final FutureTask<T> next = new FutureTask<>(() -> keep(maker.get()));
-      final Thread starter = new Thread(next, thread);
-      starter.setDaemon(true);
+      final Thread starter = Threads.daemon(next, thread);
       starter.setContextClassLoader(Thread.currentThread().getContextClassLoader());
-      starter.start();
-      start = next; // Behind what can fail for want of threads.
+      start(starter, next);
+      start = next; // Behind what can fail.
     }
     return start;
+  }
+
+  /** Where the system has no thread for it the task makes it, which can fail in its own way. */
+  private static void start(final Thread starter, final FutureTask<?> next) {
+    try {
+      starter.start();
+    } catch (final ZerohopException e) {
+      next.run();
+    }
   }
 
   private T keep(final T value) {

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -19,8 +20,7 @@ final class Maintenance implements AutoCloseable {
   Maintenance(final String name, final Duration period, final Runnable chore) {
     this.chore = chore;
     this.period = period;
-    thread = new Thread(this::run, "zerohop-" + name);
-    thread.setDaemon(true);
+    thread = Threads.daemon(this::run, "zerohop-" + name);
     thread.start();
   }
 

@@ -33,6 +33,8 @@ import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -97,7 +99,7 @@ public final class ShuffleNode implements AutoCloseable {
     final String name =
         Location.socketName(fileName(config.executorId(), EXECUTOR_NAME_CHARS), incarnation);
     root = new RootSegment(devices.host(), incarnation);
-    UcxNode started = null;
+    final Deque<Runnable> begun = new ArrayDeque<>(List.of(root::close));
     boolean done = false;
     try {
       tiers =
@@ -108,8 +110,10 @@ public final class ShuffleNode implements AutoCloseable {
                   : null);
       reclaimer = new Reclaimer(root.lanes());
       catalog = new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer);
-      started = UcxNode.start(config, incarnation, devices, tiers, this::retain);
-      ucx = started;
+      ucx = UcxNode.start(config, incarnation, devices, tiers, this::retain);
+      if (ucx != null) {
+        begun.push(ucx::close);
+      }
       location =
           new Location(
               Location.currentBootId(config.nodeId()),
@@ -131,10 +135,10 @@ public final class ShuffleNode implements AutoCloseable {
               new SharedMemory(root, tiers, config.view(), this::serverFailed),
               SegmentServer.Limits.DEFAULT);
       server.start();
+      begun.push(server::close);
       socketWatch = new SocketWatch(server.socket());
-      maintenance = new Maintenance("maintenance", CHORES, this::maintain);
-      spilling =
-          config.spillStart() < 1 ? new Maintenance("spiller", CHORES, spiller::round) : null;
+      maintenance = begin("maintenance", CHORES, this::maintain, begun);
+      spilling = config.spillStart() < 1 ? begin("spiller", CHORES, spiller::round, begun) : null;
       shrinker =
           devices.hasGpu()
               ? spiller.shrinker(
@@ -144,18 +148,21 @@ public final class ShuffleNode implements AutoCloseable {
         pool.onShortage(() -> shortage(pool.tier()));
       }
       neighbours =
-          config.neighbours()
-              ? new Maintenance("neighbours", MEETING, peers::meetNeighbours)
-              : null;
+          config.neighbours() ? begin("neighbours", MEETING, peers::meetNeighbours, begun) : null;
       done = true;
     } finally {
       if (!done) {
-        if (started != null) {
-          started.close();
-        }
-        root.close();
+        notServing = true;
+        begun.forEach(Runnable::run); // The last one first: threads, and then what they use.
       }
     }
+  }
+
+  private static Maintenance begin(
+      final String name, final Duration period, final Runnable chore, final Deque<Runnable> begun) {
+    final Maintenance maintenance = new Maintenance(name, period, chore);
+    begun.push(maintenance::close);
+    return maintenance;
   }
 
   /** A pool refused an allocation: what readers have passed is freed, and more is on its way. */

@@ -10,6 +10,7 @@ import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
@@ -23,6 +24,9 @@ import java.util.concurrent.TimeUnit;
  *  finish                        reads the rest of the window that is held
  *  unregister SHUFFLE
  *  used                          bytes of the pool in use
+ *  exhaust                       takes all threads that this process can have
+ *  release                       gives them back
+ *  another                       starts one more node, and ends it
  * </pre>
  */
 final class NodeProcess implements AutoCloseable {
@@ -37,23 +41,25 @@ final class NodeProcess implements AutoCloseable {
   private final Location location;
 
   NodeProcess(final java.nio.file.Path base, final String executorId) throws IOException {
+    this(List.of(), base, executorId);
+  }
+
+  /**
+   * @param prefix goes before the java command
+   */
+  NodeProcess(final List<String> prefix, final java.nio.file.Path base, final String executorId)
+      throws IOException {
     this.executorId = executorId;
     // Surefire may hide the class path in a jar's manifest and keeps the real one here.
     final String classPath =
         System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
-    process =
-        new ProcessBuilder(
-                System.getProperty("java.home") + "/bin/java",
-                "-Xmx128m",
-                "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
-                "-cp",
-                classPath,
-                NodeProcess.class.getName(),
-                base.toString(),
-                executorId)
-            .redirectError(ProcessBuilder.Redirect.INHERIT)
-            .start();
+    final List<String> command = new ArrayList<>(prefix);
+    command.add(System.getProperty("java.home") + "/bin/java");
+    command.addAll(List.of("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of("-Xlog:disable", "-Xlog:all=warning:stderr")); // No answers.
+    command.addAll(List.of("-cp", classPath, NodeProcess.class.getName()));
+    command.addAll(List.of(base.toString(), executorId));
+    process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     answers = process.inputReader(StandardCharsets.UTF_8);
     commands = process.outputWriter(StandardCharsets.UTF_8);
     location = Location.parse(answers.readLine());
@@ -128,7 +134,7 @@ final class NodeProcess implements AutoCloseable {
       System.out.println(node.location().encode());
       final BufferedReader commands =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-      final Commands session = new Commands(node);
+      final Commands session = new Commands(node, java.nio.file.Path.of(arguments[0]));
       for (String line = commands.readLine(); line != null; line = commands.readLine()) {
         String answer;
         try {
@@ -143,10 +149,13 @@ final class NodeProcess implements AutoCloseable {
 
   private static final class Commands {
     private final ShuffleNode node;
+    private final java.nio.file.Path base;
+    private final AllThreads threads = new AllThreads();
     private BlockFetcher held;
 
-    private Commands(final ShuffleNode node) {
+    private Commands(final ShuffleNode node, final java.nio.file.Path base) {
       this.node = node;
+      this.base = base;
     }
 
     private String run(final String[] words) {
@@ -173,6 +182,14 @@ final class NodeProcess implements AutoCloseable {
           return "ok";
         case "used":
           return Long.toString(node.stats().poolUsedBytes());
+        case "exhaust":
+          threads.take();
+          return "ok";
+        case "release":
+          threads.release(Integer.MAX_VALUE);
+          return "ok";
+        case "another":
+          return threads.startAnother(() -> TestNodes.start(base, "another"));
         default:
           return "failed: what is " + words[0];
       }

@@ -1,8 +1,10 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
+import io.zerohop.device.posix.Threads;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -28,20 +30,32 @@ final class PeerWatch {
     return SHARED;
   }
 
-  /** Watches a link until its socket is shut down from either side. */
+  /**
+   * Watches a link until its socket is shut down from either side.
+   *
+   * @throws ExchangeException (BUSY) if it cannot: there are too many links, or no thread
+   */
   synchronized void watch(final PeerLink link) {
     if (links.size() >= MAX_LINKS) {
       throw new ExchangeException(
           ExchangeException.Reason.BUSY, "this process has " + MAX_LINKS + " peers already");
     }
     if (wakeup < 0) {
-      wakeup = Sockets.newWakeup();
-      final Thread thread = new Thread(this::run, "zerohop-peer-watch");
-      thread.setDaemon(true);
-      thread.start();
+      start();
     }
     links.add(link);
     Sockets.wakeup(wakeup);
+  }
+
+  private void start() {
+    wakeup = Sockets.newWakeup();
+    try {
+      Threads.daemon(this::run, "zerohop-peer-watch").start();
+    } catch (final ZerohopException e) {
+      Descriptor.close(wakeup);
+      wakeup = -1; // The next link tries again.
+      throw new ExchangeException(ExchangeException.Reason.BUSY, e.getMessage(), e);
+    }
   }
 
   private void run() {

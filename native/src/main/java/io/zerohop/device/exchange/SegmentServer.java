@@ -6,6 +6,7 @@ import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
+import io.zerohop.device.posix.Threads;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -110,7 +111,8 @@ public final class SegmentServer implements AutoCloseable {
   /**
    * Listens and begins to serve.
    *
-   * @throws ZerohopException (FALLBACK) if the socket cannot be made or its name is taken
+   * @throws ZerohopException (FALLBACK) if the socket cannot be made or its name is taken, or there
+   *     is no thread
    */
   public synchronized void start() {
     if (thread != null || closeCalled) {
@@ -123,9 +125,16 @@ public final class SegmentServer implements AutoCloseable {
       Descriptor.close(wakeup);
       throw e;
     }
-    thread = new Thread(this::serve, "zerohop-exchange-" + name);
-    thread.setDaemon(true);
-    thread.start();
+    final Thread server = Threads.daemon(this::serve, "zerohop-exchange-" + name);
+    try {
+      server.start();
+    } catch (final ZerohopException e) {
+      // Peers would connect to a socket that nobody serves, and wait.
+      cleanUp();
+      Descriptor.close(wakeup);
+      throw e;
+    }
+    thread = server;
   }
 
   /**

@@ -10,6 +10,7 @@ import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
@@ -103,8 +104,8 @@ final class HostCopyStream implements CopyStream {
         return; // Everything behind a failure is skipped until synchronize reports it.
       }
       if (!prompt || running || !queue.isEmpty()) {
+        startWorker(); // First: without a worker it would wait in the queue for ever.
         queue.add(operation);
-        startWorker();
         changed.signalAll();
         return;
       }
@@ -117,9 +118,9 @@ final class HostCopyStream implements CopyStream {
 
   private void startWorker() {
     if (worker == null) {
-      worker = new Thread(this::work, "zerohop-copy-" + name);
-      worker.setDaemon(true);
-      worker.start();
+      final Thread started = Threads.daemon(this::work, "zerohop-copy-" + name);
+      started.start();
+      worker = started;
     }
   }
 

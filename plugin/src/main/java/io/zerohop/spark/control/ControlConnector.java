@@ -1,8 +1,10 @@
 package io.zerohop.spark.control;
 
 import io.netty.channel.ConnectTimeoutException;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Threads;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.NoRouteToHostException;
@@ -46,12 +48,9 @@ final class ControlConnector implements AutoCloseable {
             IDLE_SECONDS,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            task -> {
-              final String name = ControlSecurity.MODULE + "-connect-" + count.incrementAndGet();
-              final Thread thread = new Thread(task, name);
-              thread.setDaemon(true);
-              return thread;
-            });
+            task ->
+                Threads.daemon(
+                    task, ControlSecurity.MODULE + "-connect-" + count.incrementAndGet()));
     threads.allowCoreThreadTimeOut(true);
   }
 
@@ -110,6 +109,8 @@ final class ControlConnector implements AutoCloseable {
       return threads.submit(() -> run(host, port, result));
     } catch (final RejectedExecutionException e) {
       throw closed(peer, e);
+    } catch (final ZerohopException e) {
+      throw new ExchangeException(Reason.BUSY, e.getMessage(), e); // There is no thread for it.
     }
   }
 

@@ -1,6 +1,8 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.fetch.BlockSource;
 import java.time.Duration;
@@ -26,8 +28,9 @@ import org.slf4j.LoggerFactory;
  * who read one side of a skewed join once for each part of the other. Who asks while a block is on
  * its way joins; who asks after it has arrived starts anew.
  *
- * <p>No reader asks in its own thread, so one that is interrupted or killed neither fails the
- * others nor is waited for. No lock is held while the transport or a sink is called. Thread safe.
+ * <p>No reader asks in its own thread, unless the system has none for it, so one that is
+ * interrupted or killed neither fails the others nor is waited for. No lock is held while the
+ * transport or a sink is called. Thread safe.
  *
  * <p>Each reader keeps the landing memory that it reserved, although the bytes are there once: so
  * the budget holds whoever goes first, at the price of some that is reserved and not used.
@@ -84,8 +87,7 @@ public final class SharedTransfers implements StagedTransport, AutoCloseable {
   }
 
   private static Thread thread(final Runnable work) {
-    final Thread thread = new Thread(work, "zerohop-asks");
-    thread.setDaemon(true);
+    final Thread thread = Threads.daemon(work, "zerohop-asks");
     // It is made in some task's thread, whose class loader must not live as long.
     thread.setContextClassLoader(SharedTransfers.class.getClassLoader());
     return thread;
@@ -128,9 +130,11 @@ public final class SharedTransfers implements StagedTransport, AutoCloseable {
     if (!begun.isEmpty()) {
       try {
         asking.execute(() -> ask(source, begun));
-      } catch (final RejectedExecutionException | OutOfMemoryError e) {
-        // The executor ends, or there is no memory for one more thread.
-        begun.values().forEach(transfer -> fail(transfer, e));
+      } catch (final RejectedExecutionException e) {
+        begun.values().forEach(transfer -> fail(transfer, e)); // The executor ends.
+      } catch (final ZerohopException e) {
+        LOG.debug("the reader asks itself", e); // There is no thread for it.
+        ask(source, begun);
       }
     }
   }

@@ -5,6 +5,7 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.NodeConfig;
@@ -116,11 +117,17 @@ public final class UcxNode implements AutoCloseable {
             THREAD_IDLE_SECONDS,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            task -> {
-              final Thread thread = new Thread(task, "zerohop-" + name);
-              thread.setDaemon(true);
-              return thread;
-            });
+            task -> Threads.daemon(task, "zerohop-" + name)) {
+          @Override
+          public void execute(final Runnable task) {
+            try {
+              super.execute(task);
+            } catch (final ZerohopException e) {
+              LOG.debug("{} are done by who hands them over", name, e); // There is no thread.
+              task.run();
+            }
+          }
+        };
     executor.allowCoreThreadTimeOut(true);
     return executor;
   }
@@ -156,8 +163,8 @@ public final class UcxNode implements AutoCloseable {
           node.port(),
           engine.describe());
       return node;
-    } catch (final RuntimeException | LinkageError e) {
-      // Whatever it is, blocks can go another way.
+    } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
+      // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
       LOG.info(
           "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'): {}."
               + " For more speed between nodes install libucx; if it is there, the jucx of its kind"

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.transport.ucx.UcxException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -45,8 +46,7 @@ final class JucxWorker implements Executor, AutoCloseable {
     this.spinNanos = spin.toNanos();
     this.worker = worker;
     this.onStart = onStart;
-    thread = new Thread(this::run, "zerohop-ucx");
-    thread.setDaemon(true);
+    thread = Threads.daemon(this::run, "zerohop-ucx");
     thread.start();
   }
 

@@ -1,0 +1,47 @@
+package io.zerohop.device.posix;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+
+/**
+ * Threads that say in an exception that the system has none left. Java says it by an {@link
+ * OutOfMemoryError}, for which Spark ends the executor; but whoever needs the thread can do without
+ * it, or go another way.
+ */
+public final class Threads {
+  private Threads() {}
+
+  /**
+   * A daemon thread, not started yet.
+   *
+   * @return its {@code start} throws a ZerohopException (FALLBACK) if the system has no thread left
+   */
+  public static Thread daemon(final Runnable work, final String name) {
+    final Thread thread = new LimitedThread(work, name);
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  private static final class LimitedThread extends Thread {
+    LimitedThread(final Runnable work, final String name) {
+      super(work, name);
+    }
+
+    @Override
+    public synchronized void start() {
+      try {
+        super.start();
+      } catch (final OutOfMemoryError e) {
+        throw new ZerohopException(
+            Category.FALLBACK,
+            "thread "
+                + getName()
+                + " cannot be started: this user or this container has as many threads as it may;"
+                + " raise 'ulimit -u' or the container's limit on processes (pids.max). The JVM"
+                + " says: "
+                + e.getMessage(),
+            e);
+      }
+    }
+  }
+}
