@@ -93,8 +93,10 @@ final class Cluster(
    * Drops every shuffle and asserts that no executor keeps a byte or a lease of one. Spark tells
    * only registered block managers to drop one: an executor that somebody took for dead, and that
    * lives, has none until its next heartbeat.
+   *
+   * @param anyGone whether all executors that have shuffled may have left; who has not holds nothing
    */
-  def assertNothingHeld(): Unit = {
+  def assertNothingHeld(anyGone: Boolean = false): Unit = {
     Bounded.until("block managers of all executors", 60.seconds) {
       SparkInternals.executorIds(sc).toSet.subsetOf(SparkInternals.blockManagerIds(sc))
     }
@@ -103,14 +105,14 @@ final class Cluster(
       var last = Map.empty[String, Long]
       Leftover.unless(s"$name back to 0, now $last") {
         last = gauges(name)
-        last.nonEmpty && last.values.forall(_ == 0)
+        (last.nonEmpty || anyGone) && last.values.forall(_ == 0)
       }
     }
   }
 
   /** The same after executors were killed: nor does a survivor hold anything of theirs. */
-  def assertNothingHeldOfTheDead(): Unit = {
-    assertNothingHeld()
+  def assertNothingHeldOfTheDead(anyGone: Boolean = false): Unit = {
+    assertNothingHeld(anyGone)
     new Survivors(sc, pids.values).assertNothingOfTheDead()
   }
 
