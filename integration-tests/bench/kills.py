@@ -17,6 +17,7 @@ import pathlib
 import statistics
 import sys
 
+KILL_EVERY = 30
 TROUBLE = ("wrong", "hangs", "leftovers", "errors")
 SUMS = ("runs", "kills", *TROUBLE, "failed_tasks")
 HOST_SCALE, GPU_SCALE = 1, 10
@@ -35,6 +36,7 @@ class Kills:
     def merge(self, other):
         """Another measurement's rows, unless a session of theirs is known."""
         if set(other["sessions"]) & set(self.sessions):
+            print("not merged: sessions of it are here already; give the folders that it was made of")
             return
         self.sessions += other["sessions"]
         for row in other["rows"]:
@@ -64,13 +66,12 @@ class Kills:
     def tpcds_of(self, where, case, scale, every):
         return self.tpcds.setdefault((where, case, scale, every), {"kills": 0, "queries": {}, "commits": []})
 
-    def add_queries(self, where, case, scale, every, session, kills, queries, commit):
-        """queries: {name: [seconds undisturbed or None, seconds under kills, equal]}"""
-        if session in self.sessions:
-            return
-        self.sessions.append(session)
+    def add_queries(self, where, case, scale, every, kills, queries, commit):
+        """kills: {session: how many}; queries: {name: [seconds undisturbed or None, seconds under kills, equal]}"""
+        fresh = sorted(set(kills) - set(self.sessions))
+        self.sessions += fresh
         entry = self.tpcds_of(where, case, scale, every)
-        entry["kills"] += kills
+        entry["kills"] += sum(kills[session] for session in fresh)
         entry["queries"] |= queries
         note(entry["commits"], [commit])
 
@@ -117,7 +118,7 @@ def goals(rows):
     named = {"wrong": "runs with wrong rows", "hangs": "hangs", "leftovers": "runs that left something behind", "errors": "runs that failed in another way"}
     found += [{"goal": named[kind], "at_most": 0, "value": sum(row[kind] for row in faults) if faults else None} for kind in TROUBLE]
     for where, scale, about in (("host", HOST_SCALE, "host memory"), ("gpu", GPU_SCALE, "GPUs")):
-        equal = [row["equal"] for row in rows if "fault" not in row and (row["where"], row["case"], row["scale"]) == (where, "zerohop", scale)]
+        equal = [row["equal"] for row in rows if "fault" not in row and (row["where"], row["case"], row["scale"], row["kill_every"]) == (where, "zerohop", scale, KILL_EVERY)]
         found.append({"goal": f"TPC-DS scale {scale} on {about} with an executor killed every 30 s, queries equal to the undisturbed answer",
                       "at_least": QUERIES, "value": max(equal, default=None)})
     return found
@@ -149,17 +150,20 @@ def gpu_tpcds(folder):
             right = equal.get((case, query)) if (case, query) not in failed else False
             queries[query] = [middle.get((case.removesuffix("+killed"), query)), middle.get((case, query)), right]
         mine = [row for row in deaths if row["case"] == case]
-        yield {"where": "gpu", "case": case.removesuffix("+killed"), "scale": runs[0]["scale"],
-               "every": mine[0]["every"] if mine else None, "session": "-".join([case, *sorted({row["session"] for row in mine})]),
-               "kills": sum("pid" in row for row in mine), "queries": queries}
+        yield {"where": "gpu", "case": case.removesuffix("+killed"), "scale": runs[0]["scale"], "every": mine[0]["every"] if mine else None,
+               "kills": collections.Counter(f"{case}-{row['session']}" for row in mine), "queries": queries}
+
+
+def rounded(seconds):
+    return None if seconds is None else round(seconds, 3)
 
 
 def host_tpcds(value):
     for case in dict.fromkeys(row["case"] for row in value["rows"]):
         rows = [row for row in value["rows"] if row["case"] == case]
-        queries = {row["query"].split(":")[-1]: [row.get("seconds"), row.get("killed_seconds"), row.get("killed_equal", False)] for row in rows}
+        queries = {row["query"].split(":")[-1]: [rounded(row.get("seconds")), rounded(row.get("killed_seconds")), row.get("killed_equal", False)] for row in rows}
         yield {"where": "host", "case": case, "scale": value["setting"]["scale"], "every": value["setting"]["kill_every"],
-               "session": f"{case}-{value['setting']['session']}", "kills": sum(row.get("kills", 0) for row in rows), "queries": queries}
+               "kills": {f"{case}-{value['setting']['session']}": sum(row.get("kills", 0) for row in rows)}, "queries": queries}
 
 
 def add(kills, found, commit):

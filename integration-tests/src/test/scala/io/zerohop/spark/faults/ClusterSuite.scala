@@ -19,7 +19,15 @@ abstract class ClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   private var running: Option[Cluster] = None
 
-  /** Started when it is first asked for: a soak whose time is up asks for none. */
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    // A soak whose time is up asks for none.
+    if (!Soak.isOver) {
+      cluster
+      ()
+    }
+  }
+
   protected def cluster: Cluster = running.getOrElse {
     val started = new Cluster(executors, settings, master, shape)
     running = Some(started)

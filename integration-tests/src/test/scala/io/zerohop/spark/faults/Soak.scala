@@ -22,6 +22,9 @@ object Soak {
 
   private val kills = new AtomicInteger
 
+  /** Whether the time is up at which a soak ends. */
+  def isOver: Boolean = System.currentTimeMillis >= endMillis
+
   /** Counts executors that the run in progress has killed. */
   def killed(executors: Int): Unit = {
     kills.addAndGet(executors)
@@ -35,7 +38,7 @@ object Soak {
    */
   def repeat(fault: String, times: Int = runs)(run: Int => Int): Unit = {
     val record = synchronized(records.getOrElseUpdate(fault, new SoakRecord(fault)))
-    for (i <- 1 to times if System.currentTimeMillis < endMillis) once(record)(run(i))
+    for (i <- 1 to times if !isOver) once(record)(run(i))
   }
 
   private def once(record: SoakRecord)(run: => Int): Unit = {
