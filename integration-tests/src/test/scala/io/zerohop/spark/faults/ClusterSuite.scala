@@ -17,6 +17,9 @@ abstract class ClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
   /** A standalone master; a local-cluster of its own if there is none. */
   protected def master: Option[String] = None
 
+  /** Whether executors are waited for, where idle ones are not let go meanwhile. */
+  protected def await: Boolean = true
+
   private var running: Option[Cluster] = None
 
   override protected def beforeAll(): Unit = {
@@ -29,7 +32,7 @@ abstract class ClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   protected def cluster: Cluster = running.getOrElse {
-    val started = new Cluster(executors, settings, master, shape)
+    val started = new Cluster(executors, settings, master, shape, await)
     running = Some(started)
     started
   }

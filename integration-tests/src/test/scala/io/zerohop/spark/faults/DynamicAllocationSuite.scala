@@ -17,13 +17,16 @@ class DynamicAllocationSuite extends ClusterSuite {
     "spark.dynamicAllocation.schedulerBacklogTimeout" -> "1s",
     "spark.dynamicAllocation.shuffleTracking.timeout" -> "20s")
 
+  // On a busy machine the first is let go before the second is there, and they never are two.
+  override protected def await: Boolean = false
+
   test("executors with shuffles stay, go when that takes too long, and what they had is made anew") {
     val shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
     cluster.run("the map stage")(SparkInternals.runMapStage(cluster.sc, shuffled))
     val holders = SparkInternals.executorIds(cluster.sc).toSet
     assert(holders.nonEmpty)
     Thread.sleep(5.seconds.toMillis) // Longer than an executor without shuffles may idle.
-    assert(SparkInternals.executorIds(cluster.sc).toSet === holders)
+    assert(holders.subsetOf(SparkInternals.executorIds(cluster.sc).toSet))
     val (first, kept) = cluster.counted("read while they are there") {
       Workload.answer(shuffled)((_, _) => ())
     }

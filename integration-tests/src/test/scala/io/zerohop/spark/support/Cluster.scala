@@ -16,12 +16,14 @@ import org.apache.spark.zerohop.SparkInternals
  * @param executors how many, with one core each
  * @param master a standalone master with as many workers, or none for a local-cluster
  * @param shape what it has before `settings`: small and quick, or only what it cannot do without
+ * @param await whether to wait for the executors, where idle ones are not let go meanwhile
  */
 final class Cluster(
     val executors: Int,
     settings: Map[String, String],
     master: Option[String] = None,
-    shape: Map[String, String] = Cluster.Small)
+    shape: Map[String, String] = Cluster.Small,
+    await: Boolean = true)
     extends AutoCloseable {
   val spark: SparkSession = {
     val conf = new SparkConf()
@@ -33,7 +35,7 @@ final class Cluster(
 
   val sc: SparkContext = spark.sparkContext
 
-  awaitExecutors()
+  if (await) awaitExecutors()
 
   /**
    * Waits until as many executors as asked for have run a task, replacements included. An executor
