@@ -10,6 +10,7 @@ import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -90,6 +91,15 @@ final class NodeProcess implements AutoCloseable {
     }
     commands.append('\n').flush();
     return answers.readLine();
+  }
+
+  /** What the system limits it to, by the name that /proc has for it. */
+  String limit(final String name) throws IOException {
+    return Files.readAllLines(java.nio.file.Path.of("/proc/" + process.pid() + "/limits")).stream()
+        .filter(line -> line.startsWith(name))
+        .map(line -> line.substring(name.length()).trim().split(" +")[0])
+        .findFirst()
+        .orElseThrow();
   }
 
   /** SIGSTOP: it lives, but says and does nothing until {@link #resume}. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.ByteArrayOutputStream;
 import java.util.Random;
 import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.array.ByteArrayMethods;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -119,5 +120,25 @@ class PartitionArenaTest {
           out.writeBytes(part);
         });
     return out.toByteArray();
+  }
+
+  /** The largest that Spark's UnsafeRow can be, and its length; untouched memory costs nothing. */
+  @Test
+  void theLargestRowHasABatchOfItsOwn() {
+    final int largest = Integer.BYTES + ByteArrayMethods.MAX_ROUNDED_ARRAY_LENGTH;
+    try (PartitionArena arena = new PartitionArena(pages, 2, 1L << 20)) {
+      Platform.putLong(null, arena.reserve(1, Long.BYTES), 3);
+      assertThat(arena.reserve(1, largest)).as("a flush first").isZero();
+      arena.reset();
+      final long at = arena.reserve(1, largest);
+      Platform.putByte(null, at + largest - 1, (byte) 7);
+      arena.forEachChunk(
+          1,
+          (address, length) -> {
+            assertThat(address).isEqualTo(at);
+            assertThat(length).isEqualTo(largest);
+          });
+      assertThat(arena.reserve(0, Long.BYTES)).as("a flush behind it").isZero();
+    }
   }
 }

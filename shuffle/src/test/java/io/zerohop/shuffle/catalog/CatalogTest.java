@@ -143,6 +143,28 @@ class CatalogTest {
   }
 
   @Test
+  void aHundredThousandMapOutputsAreFoundAndStaySmall() {
+    final int maps = 100_000;
+    final List<Written> outputs = new ArrayList<>();
+    for (int map = 0; map < maps; map++) {
+      final BatchImage image = new BatchImage(2, true);
+      image.add(map % 100, map);
+      image.add(map % 3, -map);
+      image.place(pool.allocate(Math.max(1, image.bytes())));
+      final Written output = new Written(map, 2, List.of(image));
+      catalog.publish(SHUFFLE, map, catalog.registration(SHUFFLE), 2, output.batches(), true);
+      outputs.add(output);
+    }
+    final long bytes = pool.stats().usedBytes();
+    assertThat(bytes / maps)
+        .as("bytes of the pool for each, 256 of them its block")
+        .isLessThan(600);
+    final CatalogView view = view();
+    outputs.forEach(output -> check(view, output));
+    assertThat(view.shuffle(SHUFFLE).find(maps, new EntryCursor())).isFalse();
+  }
+
+  @Test
   void removedAndReplacedEntriesAreNotFound() {
     final CatalogView view = view();
     final EntryCursor cursor = new EntryCursor();

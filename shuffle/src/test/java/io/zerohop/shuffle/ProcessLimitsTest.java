@@ -13,10 +13,10 @@ import org.opentest4j.TestAbortedException;
 
 /**
  * Nodes of a user that may have no more threads ({@code ulimit -u}), as in a container at its
- * {@code pids.max}. The kernel lets root have more than the limit, so they run as another user,
- * whom setpriv makes.
+ * {@code pids.max}, and no locked memory ({@code ulimit -l}). The kernel lets root have more than
+ * the limits, so they run as another user, whom setpriv makes.
  */
-class FewThreadsTest {
+class ProcessLimitsTest {
   /** Of nobody's, since all processes of a user count. */
   private static final String USER = "61531";
 
@@ -29,7 +29,8 @@ class FewThreadsTest {
           "--inh-caps=+dac_override",
           "--ambient-caps=+dac_override",
           "prlimit",
-          "--nproc=120");
+          "--nproc=120",
+          "--memlock=0");
 
   @TempDir private java.nio.file.Path temp;
 
@@ -75,6 +76,17 @@ class FewThreadsTest {
       assertThat(one.ask("read", "2", two.location(), 2, 3)).isEqualTo("[PEER]");
       assertThat(two.ask("release")).isEqualTo("ok");
       assertThat(two.ask("read", "3", three.location(), 3, 3)).isEqualTo("[PEER]");
+    }
+  }
+
+  @Test
+  void memoryIsSharedWithoutLockingAnyOfIt() throws Exception {
+    final java.nio.file.Path base = temp.resolve("s");
+    try (NodeProcess one = new NodeProcess(AS_USER, base, "1");
+        NodeProcess two = new NodeProcess(AS_USER, base, "2")) {
+      assertThat(one.limit("Max locked memory")).isEqualTo("0");
+      assertThat(one.ask("write", 1, 20)).isEqualTo("ok");
+      assertThat(two.ask("read", "1", one.location(), 1, 20)).isEqualTo("[PEER]");
     }
   }
 }
