@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.transport.FakeStaging;
+import io.zerohop.shuffle.transport.SharedTransfers;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -176,10 +178,7 @@ final class NodeProcess implements AutoCloseable {
           }
           return "ok";
         case "read":
-          return TestNodes.fetchAndCheck(
-                  node, new FakeStaging(BATCHES, MOST), BATCHES, MOST, source(words))
-              .keySet()
-              .toString();
+          return read(source(words));
         case "hold":
           held =
               node.fetch(
@@ -202,6 +201,15 @@ final class NodeProcess implements AutoCloseable {
           return threads.startAnother(() -> TestNodes.start(base, "another"));
         default:
           return "failed: what is " + words[0];
+      }
+    }
+
+    /** Stages as executors do, by threads that ask. */
+    private String read(final BlockSource source) {
+      try (SharedTransfers staging =
+          new SharedTransfers(
+              new FakeStaging(BATCHES, MOST), any -> true, 2, Duration.ofMinutes(1))) {
+        return TestNodes.fetchAndCheck(node, staging, BATCHES, MOST, source).keySet().toString();
       }
     }
 

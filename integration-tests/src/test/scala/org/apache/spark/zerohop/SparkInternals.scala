@@ -1,22 +1,24 @@
 package org.apache.spark.zerohop
 
 import java.time.Duration
+import java.util.{Collections, IdentityHashMap}
 
 import scala.annotation.tailrec
 import scala.concurrent.Await
 import scala.concurrent.duration._
 
 import io.zerohop.shuffle.transport.ControlService
+import io.zerohop.spark.SparkLinks
 import io.zerohop.spark.control.SparkControlChannel
 import io.zerohop.spark.staged.MapOutputFiles
-import org.apache.spark.{MapOutputTrackerMaster, SecurityManager, ShuffleDependency}
+import org.apache.spark.{MapOutputTracker, MapOutputTrackerMaster, SecurityManager, ShuffleDependency}
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 import org.apache.spark.network.buffer.ManagedBuffer
 import org.apache.spark.rdd.RDD
 import org.apache.spark.scheduler.ExecutorDecommissionInfo
 import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
 import org.apache.spark.shuffle.IndexShuffleBlockResolver
-import org.apache.spark.storage.ShuffleBlockId
+import org.apache.spark.storage.{BlockManagerId, ShuffleBlockId}
 
 /** The only place where the tests reach into what Spark keeps to itself. */
 object SparkInternals {
@@ -28,6 +30,26 @@ object SparkInternals {
       limit: Duration): SparkControlChannel = {
     val conf = new SparkConf
     new SparkControlChannel(conf, new SecurityManager(conf), null, secret, service, limit)
+  }
+
+  /**
+   * Map statuses of a hundred executors, as the driver keeps them.
+   *
+   * @param topology what the location of each executor has besides its address
+   * @return how many location objects they share, and their bytes as they are sent to executors
+   */
+  def mapStatuses(count: Int, topology: Option[String]): (Int, Long) = {
+    val statuses = Array.tabulate(count) { map =>
+      val executor = map % 100
+      val at = BlockManagerId(executor.toString, s"host-$executor", 7077, topology.map(_ + executor))
+      SparkLinks.newMapStatus(at, Array(100L, 0L, 10L), map.toLong, 0)
+    }
+    val locations = Collections.newSetFromMap(new IdentityHashMap[AnyRef, java.lang.Boolean])
+    statuses.foreach(status => locations.add(status.location))
+    val env = SparkEnv.get
+    val (bytes, _) = MapOutputTracker.serializeOutputStatuses(
+      statuses, env.broadcastManager, isLocal = true, Int.MaxValue, env.conf)
+    (locations.size, bytes.length.toLong)
   }
 
   /** Ids of the executors that are registered now. */

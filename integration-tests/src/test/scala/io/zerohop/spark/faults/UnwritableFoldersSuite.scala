@@ -1,0 +1,64 @@
+package io.zerohop.spark.faults
+
+import java.nio.file.{Files, Path, Paths}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.Cluster
+import org.scalatest.funsuite.AnyFunSuite
+
+/**
+ * Executors that cannot write where they would, as with a read-only root file system: nobody, root
+ * included, makes a file in /proc. Their blocks are in files, and they say once what would help.
+ */
+class UnwritableFoldersSuite extends AnyFunSuite {
+  private val JavaOptions = "spark.executor.extraJavaOptions"
+
+  /** Executors log as users' do, to stderr. */
+  private val logging =
+    s"${Cluster.Plain(JavaOptions)} -Dlog4j2.configurationFile=${sys.env("SPARK_HOME")}/conf/log4j2.properties"
+
+  test("no folder for the socket") {
+    run("spark.zerohop.socket.dir", "spark.zerohop.socket.dir" -> "/proc/zerohop")
+  }
+
+  test("no temporary folder for the native library") {
+    run(
+      "-Djava.io.tmpdir",
+      JavaOptions -> s"$logging -Djava.io.tmpdir=/proc",
+      // Spark's default, zstd, unpacks a library there as well, and fails.
+      "spark.shuffle.mapStatus.compression.codec" -> "lz4")
+  }
+
+  private def run(key: String, settings: (String, String)*): Unit = {
+    assume(ManagerUnderTest.isZerohop, "sort shuffle needs neither")
+    Cluster.withCluster(2, (JavaOptions -> logging) +: settings: _*) { cluster =>
+      val answer = cluster.run("a shuffle through files") {
+        Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ()))((_, _) => ())
+      }
+      assert(answer === Workload.expected)
+      assert(cluster.gauges("pool.host.limit.bytes") === Map.empty)
+      for (log <- logs(cluster.sc.applicationId)) {
+        val said = log.filter(_.contains("keeps shuffle blocks in files"))
+        assert(said.size === 1, log.mkString("\n"))
+        assert(said.head.contains(key))
+      }
+    }
+  }
+
+  /** What each executor has said, line by line; in tests each worker has a temporary folder. */
+  private def logs(application: String): Seq[Seq[String]] = {
+    val all = for {
+      worker <- list(Paths.get(sys.props("java.io.tmpdir")))
+      executors = worker.resolve(application) if Files.isDirectory(executors)
+      log <- list(executors).map(_.resolve("stderr")) if Files.exists(log)
+    } yield Files.readAllLines(log).asScala.toSeq
+    assert(all.size === 2)
+    all
+  }
+
+  private def list(folder: Path): Seq[Path] =
+    Using.resource(Files.list(folder))(_.iterator.asScala.toVector)
+}
