@@ -53,15 +53,15 @@ public final class Activation {
   /** What Zerohop cannot work with, and the way out of it; null if there is nothing. */
   public static String obstacle(final SparkConf conf) {
     if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
-      return "blocks in executors' memory cannot be served by the external shuffle service. Set"
-          + " spark.shuffle.service.enabled=false to use Zerohop.";
+      return "blocks in executors' memory cannot be served by the external shuffle service; set"
+          + " spark.shuffle.service.enabled=false to use Zerohop";
     }
     final String files = conf.get(IO_PLUGIN, LOCAL_FILES);
     if (!files.equals(LOCAL_FILES)) {
       return IO_PLUGIN
           + " wants map outputs to be stored by "
           + files
-          + ", and Zerohop keeps them in executors' memory. Unset it to use Zerohop.";
+          + ", and Zerohop keeps them in executors' memory; unset it to use Zerohop";
     }
     return null;
   }

@@ -20,8 +20,8 @@ class GpuRefusalSuite extends GpuSuite {
 
     test(s"$mode with the external shuffle service") {
       refused(mode, service,
-        "the external shuffle service cannot serve GPU memory; set" +
-          " spark.shuffle.service.enabled=false")
+        "blocks in executors' memory cannot be served by the external shuffle service; set" +
+          " spark.shuffle.service.enabled=false to use Zerohop")
     }
   }
 
