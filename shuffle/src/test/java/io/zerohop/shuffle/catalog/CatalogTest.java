@@ -4,19 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
-import io.zerohop.device.PeerAccess;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.shuffle.catalog.TestCatalog.Written;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
-import io.zerohop.shuffle.pool.Tier;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -25,33 +23,26 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class CatalogTest {
-  private static final long INCARNATION = 0x1234_5678_9abcL;
-  private static final int SHUFFLE = 7;
+  private static final long INCARNATION = TestCatalog.INCARNATION;
+  private static final int SHUFFLE = TestCatalog.SHUFFLE;
 
   private final Leaks leaks = new Leaks();
-  private final HostDevice device = new HostDevice();
-  private final RootSegment root = new RootSegment(device, INCARNATION);
-  private final Pool pool =
-      new Pool(device, Tier.HOST, PeerAccess.READ, root, 64 << 20, 4 << 20, Duration.ofMinutes(1));
-  private final Reclaimer reclaimer = new Reclaimer(root.lanes());
-  private final Catalog catalog = new Catalog(device, root, pool, reclaimer);
+  private final TestCatalog made = new TestCatalog();
+  private final HostDevice device = made.device();
+  private final RootSegment root = made.root();
+  private final Pool pool = made.pool();
+  private final Reclaimer reclaimer = made.reclaimer();
+  private final Catalog catalog = made.catalog();
   private final List<long[]> wrong = new ArrayList<>();
 
   @AfterEach
   void noLeaks() {
-    catalog.unregisterAll();
-    reclaimer.poll();
-    pool.close();
-    root.close();
-    device.close();
+    made.close();
     leaks.check();
   }
 
-  private record Written(long mapId, int partitions, List<BatchImage> batches) {}
-
   private CatalogView view() {
-    return new CatalogView(
-        new RootView(root.memory(), INCARNATION, "test"), pool, "test", INCARNATION);
+    return made.view();
   }
 
   @Test
@@ -70,29 +61,13 @@ class CatalogTest {
     assertThat(second.isEnded()).isTrue();
   }
 
-  private static BatchImage image(final Random random, final int partitions) {
-    final BatchImage image = new BatchImage(partitions, true);
-    for (int partition = 0; partition < partitions; partition++) {
-      image.add(random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(200), random.nextInt());
-    }
-    return image;
-  }
-
   private Written publish(final long mapId, final int partitions, final int batches) {
-    return publish(mapId, partitions, batches, true);
+    return made.publish(mapId, partitions, batches, true);
   }
 
   private Written publish(
       final long mapId, final int partitions, final int batches, final boolean ready) {
-    final Random random = new Random(mapId);
-    final List<BatchImage> images = new ArrayList<>();
-    for (int i = 0; i < batches; i++) {
-      final BatchImage image = image(random, partitions);
-      image.place(pool.allocate(Math.max(1, image.bytes())));
-      images.add(image);
-    }
-    catalog.publish(SHUFFLE, mapId, catalog.registration(SHUFFLE), partitions, images, ready);
-    return new Written(mapId, partitions, images);
+    return made.publish(mapId, partitions, batches, ready);
   }
 
   private void check(final CatalogView view, final Written output) {
@@ -106,22 +81,9 @@ class CatalogTest {
     assertThat(cursor.batches()).isEqualTo(output.batches().size());
     for (int batch = 0; batch < cursor.batches(); batch++) {
       for (int partition = 0; partition < output.partitions(); partition++) {
-        assertThat(matches(cursor, output, batch, partition)).isTrue();
+        assertThat(output.matches(cursor, batch, partition)).isTrue();
       }
     }
-  }
-
-  private static boolean matches(
-      final EntryCursor cursor, final Written output, final int batch, final int partition) {
-    final BatchImage image = output.batches().get(batch);
-    if (!cursor.extent(batch, partition)) {
-      return image.length(partition) == 0;
-    }
-    return cursor.checked()
-        && cursor.segmentId() == image.region().memory().id()
-        && cursor.offset() == image.region().offset() + image.start(partition)
-        && cursor.length() == image.length(partition)
-        && cursor.checksum() == image.checksum(partition);
   }
 
   @Test
@@ -332,7 +294,7 @@ class CatalogTest {
     final CatalogView warm = view();
     outputs.forEach(output -> check(warm, output));
     final int begin = (int) listing.chunkOffset();
-    final int end = begin + usedBytes(memory, begin, outputs.size());
+    final int end = begin + TestCatalog.usedBytes(memory, begin, outputs.size());
     int damaged = 0;
     for (int at = begin; at < end; at++) {
       for (int bit = 0; bit < 8; bit++) {
@@ -364,14 +326,6 @@ class CatalogTest {
     }
     assertThat(wrong).isEmpty();
     assertThat(damaged).isGreaterThan(8 * 32);
-  }
-
-  private static int usedBytes(final SegmentMemory memory, final int chunk, final int entries) {
-    int offset = memory.buffer().getInt(chunk + ChunkLayout.HEAP_OFFSET);
-    for (int i = 0; i < entries; i++) {
-      offset += memory.buffer().getInt(chunk + offset + EntryLayout.BYTES_OFFSET);
-    }
-    return offset;
   }
 
   private int flip(
@@ -406,7 +360,7 @@ class CatalogTest {
       final int batches = Math.min(cursor.batches(), 8);
       for (int batch = 0; batch < batches; batch++) {
         for (int partition = 0; partition < Math.min(cursor.partitions(), 80); partition++) {
-          if (warm == null && !matches(cursor, output, batch, partition)) {
+          if (warm == null && !output.matches(cursor, batch, partition)) {
             wrong.add(new long[] {at, bit, output.mapId(), batch, partition});
           } else if (cursor.extent(batch, partition)) {
             final SegmentMemory segment = pool.resolve(cursor.segmentId());
