@@ -34,7 +34,7 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
   /** Each holds a lease. */
   private static final int MOST_WINDOWS = 32;
 
-  /** Of pinned host memory in which tables wait that came through the host. */
+  /** Of host memory in which tables wait that came through the host. */
   private static final long MOST_STAGED_BYTES = 64L << 20;
 
   private final RapidsClasses rapids;
@@ -91,12 +91,9 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
       } catch (final ZerohopException e) {
         throw FailureOutcome.raise(e);
       } finally {
-        try {
-          if (closed) {
-            release(); // Who closed it could not wait.
-          }
-        } finally {
-          lock.unlock();
+        lock.unlock();
+        if (closed) {
+          releaseIfIdle(); // Who closed it could not wait.
         }
       }
     }
@@ -248,15 +245,22 @@ final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBat
   @Override
   public void close() {
     closed = true;
-    if (!lock.tryLock()) {
+    if (!releaseIfIdle()) {
       TrackedBlocks.check(fetcher, context);
-      return;
+    }
+  }
+
+  /** Whoever is at work looks whether this is closed after it has let go of the lock. */
+  private boolean releaseIfIdle() {
+    if (!lock.tryLock()) {
+      return false;
     }
     try {
       release();
     } finally {
       lock.unlock();
     }
+    return true;
   }
 
   private void release() {

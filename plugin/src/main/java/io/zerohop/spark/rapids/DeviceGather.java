@@ -8,13 +8,13 @@ import io.zerohop.device.SpliceBatch;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import java.time.Duration;
+import java.util.List;
 
 /** Gathers by launches of our kernels, out of all memory that the GPU reaches. */
 final class DeviceGather implements TableGather {
   private final ShuffleNode node;
   private final Duration limit;
-  private CopyStream stream;
-  private CopyBatch batch;
+  private final TaskStream stream;
   private boolean underWay;
 
   /**
@@ -23,13 +23,7 @@ final class DeviceGather implements TableGather {
   DeviceGather(final ShuffleNode node, final Duration limit) {
     this.node = node;
     this.limit = limit;
-  }
-
-  private CopyStream stream() {
-    if (stream == null) {
-      stream = node.gpuStream();
-    }
-    return stream;
+    this.stream = new TaskStream(node::gpuStream);
   }
 
   @Override
@@ -54,48 +48,36 @@ final class DeviceGather implements TableGather {
 
   @Override
   public void assemble(final TableAssembly plan, final long[] sources, final long destination) {
-    final CopyBatch copy = stream().newBatch();
-    final SpliceBatch splice = stream.newSplice();
+    final CopyStream by = stream.get();
+    final CopyBatch copy = by.newBatch();
+    final SpliceBatch splice = by.newSplice();
     plan.fill(sources, destination, copy, splice);
     underWay = true;
-    stream.submit(copy);
-    stream.submit(splice);
+    by.submit(copy);
+    by.submit(splice);
   }
 
   @Override
-  public void add(
-      final long source, final DeviceMemoryBuffer to, final long offset, final long bytes) {
-    if (batch == null) {
-      batch = stream().newBatch();
+  public void copy(final List<Piece> pieces, final DeviceMemoryBuffer to) {
+    final CopyStream by = stream.get();
+    final CopyBatch batch = by.newBatch();
+    for (final Piece piece : pieces) {
+      batch.add(piece.source(), to.getAddress() + piece.offset(), piece.bytes());
     }
-    batch.add(source, to.getAddress() + offset, bytes);
-  }
-
-  @Override
-  public void launch() {
-    if (batch != null) {
-      final CopyBatch added = batch;
-      batch = null;
-      underWay = true;
-      stream.submit(added);
-    }
+    underWay = true;
+    by.submit(batch);
   }
 
   @Override
   public void finish() {
     if (underWay) {
-      stream.synchronize(limit);
+      stream.get().synchronize(limit);
       underWay = false;
     }
   }
 
   @Override
   public void close() {
-    batch = null;
-    if (stream != null) {
-      final CopyStream last = stream;
-      stream = null;
-      last.close();
-    }
+    stream.close();
   }
 }

@@ -4,20 +4,23 @@ import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.HostMemoryBuffer;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
 /**
  * Gathers by cudf's own copies, table by table and out of its own host memory, where nothing of
- * ours runs on the GPU. Each copy has ended when {@link #add} returns.
+ * ours runs on the GPU. Each copy has ended when {@link #copy} returns.
  */
 final class HostGather implements TableGather {
   /** By address; owned by those who asked for them. */
   private final TreeMap<Long, HostMemoryBuffer> buffers = new TreeMap<>();
 
+  private final RapidsClasses rapids = RapidsClasses.get();
+
   @Override
   public HostBuffer hostBuffer(final long bytes) {
-    final HostMemoryBuffer memory = HostMemoryBuffer.allocate(bytes);
+    final HostMemoryBuffer memory = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes));
     buffers.put(memory.getAddress(), memory);
     return new HostBuffer() {
       @Override
@@ -60,17 +63,13 @@ final class HostGather implements TableGather {
   }
 
   @Override
-  public void add(
-      final long source, final DeviceMemoryBuffer to, final long offset, final long bytes) {
-    final Map.Entry<Long, HostMemoryBuffer> from = buffers.floorEntry(source);
-    try (DeviceMemoryBuffer part = to.slice(offset, bytes)) {
-      part.copyFromHostBuffer(from.getValue(), source - from.getKey(), bytes);
+  public void copy(final List<Piece> pieces, final DeviceMemoryBuffer to) {
+    for (final Piece piece : pieces) {
+      final Map.Entry<Long, HostMemoryBuffer> from = buffers.floorEntry(piece.source());
+      try (DeviceMemoryBuffer part = to.slice(piece.offset(), piece.bytes())) {
+        part.copyFromHostBuffer(from.getValue(), piece.source() - from.getKey(), piece.bytes());
+      }
     }
-  }
-
-  @Override
-  public void launch() {
-    // Everything is there already.
   }
 
   @Override

@@ -8,6 +8,7 @@ import java.io.IOException;
  * memory: nothing of ours runs on its GPU.
  */
 final class HostSink implements TableSink {
+  private final RapidsClasses rapids = RapidsClasses.get();
   private final TableOutput output;
   private final long checksum;
 
@@ -29,8 +30,9 @@ final class HostSink implements TableSink {
   }
 
   /** Waits for each copy, so the tables may be freed when this returns. */
-  private static HostTables toHost(final TableBatch batch) {
-    final HostMemoryBuffer memory = HostMemoryBuffer.allocate(Math.max(1, batch.bytes()));
+  private HostTables toHost(final TableBatch batch) {
+    final long bytes = Math.max(1, batch.bytes());
+    final HostMemoryBuffer memory = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes));
     boolean done = false;
     try {
       final long first = memory.getAddress();

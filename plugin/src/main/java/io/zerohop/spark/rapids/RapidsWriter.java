@@ -42,6 +42,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private long checksum;
   private long packNanos;
   private long[] partitionLengths;
+  private boolean closed;
 
   /**
    * A writer.
@@ -159,6 +160,10 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   }
 
   private void closeSink() {
+    if (closed) {
+      return;
+    }
+    closed = true;
     IOException failure = null;
     try {
       sink.close();

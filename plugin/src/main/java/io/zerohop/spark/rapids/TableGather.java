@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids;
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import java.util.List;
 
 /**
  * Brings bytes of tables into memory of RAPIDS, in the order of the task's own stream. For one
@@ -30,11 +31,11 @@ interface TableGather extends AutoCloseable {
    */
   void assemble(TableAssembly plan, long[] sources, long destination);
 
-  /** Adds bytes to the next {@link #launch}. */
-  void add(long source, DeviceMemoryBuffer to, long offset, long bytes);
+  /** Bytes and where they go, counted from the beginning of the destination. */
+  record Piece(long source, long offset, long bytes) {}
 
-  /** Gathers what was added. */
-  void launch();
+  /** Brings bytes to a buffer. */
+  void copy(List<Piece> pieces, DeviceMemoryBuffer to);
 
   /** Waits until nothing is read any more of what was gathered. */
   void finish();

@@ -138,7 +138,7 @@ final class TableLanding implements AutoCloseable {
     return waitingBytes;
   }
 
-  /** Bytes of pinned host memory that hold some of them. */
+  /** Bytes of host memory that hold some of them. */
   long stagedBytes() {
     return staging.bytes();
   }
@@ -184,14 +184,15 @@ final class TableLanding implements AutoCloseable {
   /** Brings the tables as they are. */
   private void copy(final List<Waiting> tables, final long total, final List<Table> to) {
     try (DeviceMemoryBuffer memory = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(total))) {
+      final List<TableGather.Piece> pieces = new ArrayList<>();
       long at = 0;
       for (final Waiting next : tables) {
         if (next.table().bytes() > 0) {
-          gather.add(next.address(), memory, at, next.table().bytes());
+          pieces.add(new TableGather.Piece(next.address(), at, next.table().bytes()));
         }
         at += next.room();
       }
-      gather.launch();
+      gather.copy(pieces, memory);
       long offset = 0;
       for (final Waiting next : tables) {
         to.add(table(next.table(), memory, offset));

@@ -347,7 +347,7 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   /**
-   * Lets go of all windows whose blocks were handed out to a reader on the GPU: it has gathered
+   * Lets go of all windows whose blocks were handed out, to a reader that has gathered or copied
    * them.
    *
    * @throws BlockFetchException if an owner may have freed blocks meanwhile
@@ -360,6 +360,9 @@ public final class BlockFetcher implements AutoCloseable {
           while (!kept.isEmpty()) {
             release(kept.remove(kept.size() - 1));
           }
+          final InPlaceWindow before = previous;
+          previous = null;
+          release(before);
           if (window != null && !window.hasNext()) {
             final InPlaceWindow done = window;
             window = null;
