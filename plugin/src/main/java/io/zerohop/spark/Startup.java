@@ -54,26 +54,36 @@ final class Startup<T> {
     return known != null ? known : await(begin(maker));
   }
 
-  private synchronized FutureTask<T> begin(final Supplier<T> maker) {
-    if (stopped) {
-      throw gone();
+  private FutureTask<T> begin(final Supplier<T> maker) {
+    final FutureTask<T> next;
+    synchronized (this) {
+      if (stopped) {
+        throw gone();
+      }
+      if (start != null && (!start.isDone() || made != null)) {
+        return start;
+      }
+      next = new FutureTask<>(() -> keep(maker.get()));
+      start = next;
     }
-    if (start == null || start.isDone() && made == null) {
-      final FutureTask<T> next = new FutureTask<>(() -> keep(maker.get()));
-      final Thread starter = Threads.daemon(next, thread);
-      starter.setContextClassLoader(Thread.currentThread().getContextClassLoader());
-      start(starter, next);
-      start = next; // Behind what can fail.
-    }
-    return start;
+    run(next); // Without the monitor: where there is no thread, this takes as long as making it.
+    return next;
   }
 
-  /** Where the system has no thread for it the task makes it, which can fail in its own way. */
-  private static void start(final Thread starter, final FutureTask<?> next) {
+  private void run(final FutureTask<T> next) {
+    final Thread starter = Threads.daemon(next, thread);
+    starter.setContextClassLoader(Thread.currentThread().getContextClassLoader());
     try {
       starter.start();
     } catch (final ZerohopException e) {
-      next.run();
+      final boolean interrupted = Thread.interrupted();
+      try {
+        next.run();
+      } finally {
+        if (interrupted) {
+          Thread.currentThread().interrupt();
+        }
+      }
     }
   }
 

@@ -153,8 +153,17 @@ public final class ShuffleNode implements AutoCloseable {
     } finally {
       if (!done) {
         notServing = true;
-        begun.forEach(Runnable::run); // The last one first: threads, and then what they use.
+        begun.forEach(ShuffleNode::undo); // The last one first: threads, and then what they use.
       }
+    }
+  }
+
+  /** A failure here must hide neither the others nor why the node could not start. */
+  private static void undo(final Runnable step) {
+    try {
+      step.run();
+    } catch (final RuntimeException e) {
+      LOG.warn("what had begun of a node that cannot start does not end", e);
     }
   }
 
@@ -216,9 +225,9 @@ public final class ShuffleNode implements AutoCloseable {
     } finally {
       if (!done) {
         if (folder != null) {
-          folder.close();
+          undo(folder::close);
         }
-        devices.close();
+        undo(devices::close);
       }
     }
   }

@@ -134,6 +134,9 @@ public final class SharedTransfers implements StagedTransport, AutoCloseable {
         begun.values().forEach(transfer -> fail(transfer, e)); // The executor ends.
       } catch (final ZerohopException e) {
         LOG.debug("the reader asks itself", e); // There is no thread for it.
+        synchronized (lock) { // Nobody else is to depend on this reader.
+          begun.values().forEach(transfer -> joinable.remove(transfer.key, transfer));
+        }
         ask(source, begun);
       }
     }

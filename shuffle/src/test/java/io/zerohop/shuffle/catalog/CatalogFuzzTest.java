@@ -8,14 +8,17 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * A peer's catalog whose memory holds anything: who looks blocks up gets the right answer, none, or
  * a typed failure, and never an address outside of what is mapped.
  */
+@Timeout(value = 20, unit = TimeUnit.MINUTES) // A half-written cell is looked at many times.
 class CatalogFuzzTest {
   private final TestCatalog catalog = new TestCatalog();
   private final List<Written> outputs =

@@ -4,8 +4,6 @@ import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.device.posix.Deadline;
-import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Location;
 import io.zerohop.shuffle.NodeConfig;
@@ -16,11 +14,7 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.StagedTransport;
-import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,9 +24,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class UcxNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
-  private static final int THREADS = 2;
-  private static final long THREAD_IDLE_SECONDS = 30;
-  private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
 
   private final UcxEngine engine;
   private final Slabs slabs;
@@ -43,11 +34,7 @@ public final class UcxNode implements AutoCloseable {
 
   private final GpuSlabs gpuSlabs;
 
-  /** For own transfers, for answers, and for what takes long, so that none waits for another. */
-  private final ThreadPoolExecutor transfers = executor("transfers");
-
-  private final ThreadPoolExecutor answers = executor("answers");
-  private final ThreadPoolExecutor sends = executor("sends");
+  private final UcxThreads threads;
   private final RemoteService service;
   private final ControlChannel channel;
   private final Arrivals arrivals = new Arrivals();
@@ -60,8 +47,10 @@ public final class UcxNode implements AutoCloseable {
       final UcxEngine engine,
       final Devices devices,
       final Tiers tiers,
-      final BlockHolder holder) {
+      final BlockHolder holder,
+      final UcxThreads threads) {
     this.engine = engine;
+    this.threads = threads;
     final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
     final boolean direct = devices.hasGpu() && engine.oneSided() && engine.reachesGpuMemory();
     final RegisteredSegments segments = new RegisteredSegments(engine, tiers);
@@ -80,8 +69,8 @@ public final class UcxNode implements AutoCloseable {
             testRange,
             gpuRange,
             config.deviceLimit(),
-            answers,
-            sends);
+            threads.answers(),
+            threads.sends());
     engine.receiver(arrivals);
     ControlChannel made = null;
     try {
@@ -109,29 +98,6 @@ public final class UcxNode implements AutoCloseable {
     return new TestRange.Memory(segment.address(), segment::close);
   }
 
-  private static ThreadPoolExecutor executor(final String name) {
-    final ThreadPoolExecutor executor =
-        new ThreadPoolExecutor(
-            THREADS,
-            THREADS,
-            THREAD_IDLE_SECONDS,
-            TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(),
-            task -> Threads.daemon(task, "zerohop-" + name)) {
-          @Override
-          public void execute(final Runnable task) {
-            try {
-              super.execute(task);
-            } catch (final ZerohopException e) {
-              LOG.debug("{} are done by who hands them over", name, e); // There is no thread.
-              task.run();
-            }
-          }
-        };
-    executor.allowCoreThreadTimeOut(true);
-    return executor;
-  }
-
   /**
    * Starts the path between nodes, if the configuration has a channel for it.
    *
@@ -150,12 +116,15 @@ public final class UcxNode implements AutoCloseable {
       return null;
     }
     UcxEngine engine = null;
+    UcxThreads threads = null;
     boolean done = false;
     try {
       final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
       engine = config.ucx().start(oneSided(config.ucxMode(), devices), device::enter);
       LoopbackTest.run(engine);
-      final UcxNode node = new UcxNode(config, incarnation, engine, devices, tiers, holder);
+      threads = new UcxThreads();
+      final UcxNode node =
+          new UcxNode(config, incarnation, engine, devices, tiers, holder, threads);
       done = true;
       LOG.info(
           "executor {} serves other nodes by UCX at port {} ({})",
@@ -174,6 +143,9 @@ public final class UcxNode implements AutoCloseable {
       LOG.debug("why there is no UCX", e);
       return null;
     } finally {
+      if (!done && threads != null) {
+        threads.close();
+      }
       if (!done && engine != null) {
         engine.close();
       }
@@ -236,7 +208,7 @@ public final class UcxNode implements AutoCloseable {
         end++;
       }
       final List<Block> ofOne = blocks.subList(from, end);
-      new RemoteTransfer(peer, ofOne, sink, slabs, onGpu, arrivals, transfers).start();
+      new RemoteTransfer(peer, ofOne, sink, slabs, onGpu, arrivals, threads.transfers()).start();
       from = end;
     }
   }
@@ -273,12 +245,7 @@ public final class UcxNode implements AutoCloseable {
   public void close() {
     peers.close();
     channel.close();
-    for (final ThreadPoolExecutor executor : List.of(transfers, answers, sends)) {
-      executor.shutdown();
-    }
-    for (final ThreadPoolExecutor executor : List.of(transfers, answers, sends)) {
-      awaitEnd(executor);
-    }
+    threads.close();
     alive = !engine.end();
     if (alive) {
       LOG.warn("the thread of UCX does not end; what it may touch stays mapped");
@@ -290,15 +257,5 @@ public final class UcxNode implements AutoCloseable {
       gpuRange.close();
     }
     slabs.close();
-  }
-
-  /** Also for a caller that was interrupted: what the threads use is freed behind this. */
-  private static void awaitEnd(final ThreadPoolExecutor executor) {
-    if (!Deadline.in(STOP_LIMIT)
-        .await(
-            executor::isTerminated,
-            millis -> executor.awaitTermination(millis, TimeUnit.MILLISECONDS))) {
-      LOG.warn("threads that serve other nodes do not end: {}", executor);
-    }
   }
 }

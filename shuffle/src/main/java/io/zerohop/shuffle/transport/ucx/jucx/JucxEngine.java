@@ -59,7 +59,16 @@ public final class JucxEngine implements UcxEngine {
     this.context = context;
     this.oneSided = oneSided;
     this.memoryTypes = context.getMemoryTypesMask();
-    this.worker = new JucxWorker(worker, onStart, spin);
+    JucxWorker driven = null;
+    try {
+      driven = new JucxWorker(worker, onStart, spin);
+    } finally {
+      if (driven == null) { // There was no thread for it.
+        worker.close();
+        context.close();
+      }
+    }
+    this.worker = driven;
     byte[] own = null;
     try {
       own = this.worker.call("name its address", () -> bytes(worker.getAddress()));
