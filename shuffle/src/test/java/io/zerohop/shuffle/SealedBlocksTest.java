@@ -1,5 +1,6 @@
 package io.zerohop.shuffle;
 
+import static io.zerohop.shuffle.TestNodes.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -7,6 +8,7 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.fetch.BlockSource;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
@@ -96,8 +98,9 @@ class SealedBlocksTest {
   /** A process of the same user opens what another one has open. */
   @Test
   void blocksCannotBeWrittenByADescriptorThatIsOpenedAgain() throws IOException {
+    // The owner may not have closed the descriptor yet that it has handed to the reader.
+    eventually("one descriptor of the segment", () -> segments().size() == 1);
     final List<java.nio.file.Path> segments = segments();
-    assertThat(segments).hasSize(1);
     try (FileChannel again =
         FileChannel.open(segments.get(0), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
       assertThat(again.size()).isEqualTo(SEGMENT_BYTES);
@@ -132,9 +135,11 @@ class SealedBlocksTest {
   }
 
   /** This process's descriptors of segments of blocks. */
-  private static List<java.nio.file.Path> segments() throws IOException {
+  private static List<java.nio.file.Path> segments() {
     try (Stream<java.nio.file.Path> all = Files.list(java.nio.file.Path.of("/proc/self/fd"))) {
       return all.filter(SealedBlocksTest::isSegment).toList();
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
