@@ -52,6 +52,22 @@ final class GpuQuestions {
             DataTypes.StringType);
   }
 
+  /** A hundred more, of a few kinds, some of them with nulls. */
+  private static String manyColumns() {
+    final StringBuilder columns = new StringBuilder();
+    for (int i = 0; i < 100; i++) {
+      final String column =
+          switch (i % 4) {
+            case 0 -> "id * " + (i + 1);
+            case 1 -> "IF(id % " + (i + 2) + " = 0, NULL, k + " + i + ")";
+            case 2 -> "concat(s, " + i + ")";
+            default -> "IF(k % " + i + " < 2, NULL, f)";
+          };
+      columns.append(", ").append(column).append(" AS c").append(i);
+    }
+    return columns.toString();
+  }
+
   private static void write(
       final SparkSession spark, final String folder, final String name, final String query) {
     final String path = folder + "/" + name;
@@ -73,6 +89,20 @@ final class GpuQuestions {
     all.put("group_by_struct", "SELECT st, count(*), sum(d) FROM n GROUP BY st");
     all.put("nested", "SELECT /*+ REPARTITION(13, k) */ * FROM n");
     all.put("nested_round_robin", "SELECT /*+ REPARTITION(7) */ id, arr, st, deep, m FROM n");
+    all.put("nested_many_partitions", "SELECT /*+ REPARTITION(700, id) */ * FROM n");
+    all.put(
+        "nulls_in_some_partitions",
+        "SELECT /*+ REPARTITION(40, k) */ k, IF(k % 3 = 0, NULL, s) AS s, IF(k % 5 = 0, NULL, arr)"
+            + " AS arr, IF(k % 7 < 5, NULL, st) AS st, IF(k % 2 = 0, NULL, deep) AS deep,"
+            + " IF(k > 3, NULL, f) AS f FROM n");
+    all.put(
+        "every_type",
+        "SELECT /*+ REPARTITION(90, k) */ k, cast(k % 100 AS tinyint) AS b, cast(k AS smallint) AS"
+            + " sh, cast(id AS float) AS fl, flag, day, ts, cast(k AS decimal(5,1)) AS d5, d, big,"
+            + " cast(s AS binary) AS bin, array(cast(s AS binary), NULL) AS bins, f, s,"
+            + " timestamp_ntz'2020-01-01 00:00:00' AS ntz FROM n");
+    all.put(
+        "hundred_columns", "SELECT /*+ REPARTITION(300, k) */ id, k" + manyColumns() + " FROM n");
     all.put("to_one", "SELECT /*+ REPARTITION(1) */ id, s, arr FROM n");
     all.put("round_robin", "SELECT /*+ REPARTITION(9) */ id, k, s, d FROM n");
     for (final String join : new String[] {"INNER", "LEFT", "RIGHT", "FULL"}) {

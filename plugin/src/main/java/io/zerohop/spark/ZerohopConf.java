@@ -231,6 +231,16 @@ public final class ZerohopConf {
               + " whoever owns it.",
           text -> within(1L << 20, 1L << 30, bytes(text)));
 
+  public static final ConfEntry<Boolean> RAPIDS_KUDO =
+      new ConfEntry<>(
+          PREFIX + "rapids.kudo.enabled",
+          "boolean",
+          "true",
+          "Whether batches of RAPIDS are split by its GPU serializer (Kudo), at a cost that does not"
+              + " grow with the number of partitions, where the exchange's partitioning and types"
+              + " allow. A session may set it for its queries.",
+          ZerohopConf::bool);
+
   public static final ConfEntry<Long> RAPIDS_PACK_SIZE =
       new ConfEntry<>(
           PREFIX + "rapids.pack.size",
@@ -323,6 +333,7 @@ public final class ZerohopConf {
           DEVICE_WINDOW_SIZE,
           DEVICE_TIMEOUT,
           RAPIDS_BATCH_SIZE,
+          RAPIDS_KUDO,
           RAPIDS_PACK_SIZE,
           CUDA_MULTIPROCESSORS,
           TEST_DEVICE);

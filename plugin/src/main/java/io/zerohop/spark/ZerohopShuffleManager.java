@@ -83,7 +83,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
     }
     final boolean gpu = RapidsShuffle.isGpuShuffle(dependency);
     if (gpu) {
-      RapidsShuffle.advise(conf, dependency);
+      RapidsShuffle.advise(dependency);
     }
     return new ZerohopShuffleHandle<>(
         shuffleId,

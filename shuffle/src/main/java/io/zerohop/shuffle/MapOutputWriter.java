@@ -1,6 +1,7 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyRuns;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
@@ -80,8 +81,9 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   /**
-   * Packs one batch of the host's into one region. When it returns the source may be used for other
-   * things.
+   * Packs one batch into one region. What comes from the host may be used for other things when
+   * this returns. What comes from the GPU is copied in the order of the calling thread's stream, so
+   * it may be freed in that order at once; where the GPU's pool is full it goes to the host's.
    *
    * @throws PoolFullException (FALLBACK) if there is no room; earlier batches stay as they are
    */
@@ -273,15 +275,17 @@ public final class MapOutputWriter implements AutoCloseable {
   private CopyBatch copies(
       final CopyStream by, final PackSource source, final long to, final Reachable reachable) {
     final CopyBatch copies = by.newBatch();
+    final CopyRuns runs = new CopyRuns(copies);
     final long[] target = {to};
     for (int partition = 0; partition < partitions; partition++) {
       source.forEachChunk(
           partition,
           (address, length) -> {
-            copies.add(reachable.address(address, length), target[0], length);
+            runs.add(reachable.address(address, length), target[0], length);
             target[0] += length;
           });
     }
+    runs.end();
     return copies;
   }
 

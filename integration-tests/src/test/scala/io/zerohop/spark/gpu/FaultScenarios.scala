@@ -35,7 +35,7 @@ final class FaultScenarios(cluster: Cluster) {
       query.frame(maps = 1, onWrite = id => if (id == Rows - 1) failInTheEnd(fault))
     }),
     "output_lost" -> (() => betweenStages(forget)),
-    "header_damaged" -> (() => betweenStages(damageHeaders)),
+    "header_damaged" -> (() => ofPackedTables(betweenStages(damageHeaders))),
     "cancelled_in_write" -> (() => cancellation.facts(newFault()) { fault =>
       query.frame(onWrite = id => if (id % RowsPerMap > RowsPerMap / 2) linger(fault))
     }),
@@ -81,6 +81,13 @@ final class FaultScenarios(cluster: Cluster) {
     } finally cluster.spark.conf.unset("spark.sql.adaptive.enabled")
   }
 
+  /** Only these have headers in host memory. */
+  private def ofPackedTables[T](body: => T): T = {
+    cluster.spark.conf.set(Kudo, "false")
+    try body
+    finally cluster.spark.conf.unset(Kudo)
+  }
+
   /** An executor's outputs of a shuffle are gone, which the driver still knows. */
   private def forget(shuffleId: Int, victim: String): Boolean =
     cluster.onEach("lose map outputs") { () =>
@@ -112,6 +119,8 @@ final class FaultScenarios(cluster: Cluster) {
 }
 
 object FaultScenarios {
+  private val Kudo = "spark.zerohop.rapids.kudo.enabled"
+
   /** Of `TableHeader`; with rows there are none, and the marker of their payloads serves. */
   private val HeaderMagic = "ZJT1"
 

@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyRuns;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.SpliceBatch;
@@ -61,9 +62,11 @@ final class DeviceGather implements TableGather {
   public void copy(final List<Piece> pieces, final DeviceMemoryBuffer to) {
     final CopyStream by = stream.get();
     final CopyBatch batch = by.newBatch();
+    final CopyRuns runs = new CopyRuns(batch);
     for (final Piece piece : pieces) {
-      batch.add(piece.source(), to.getAddress() + piece.offset(), piece.bytes());
+      runs.add(piece.source(), to.getAddress() + piece.offset(), piece.bytes());
     }
+    runs.end();
     underWay = true;
     by.submit(batch);
   }

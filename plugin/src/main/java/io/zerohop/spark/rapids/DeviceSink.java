@@ -45,27 +45,37 @@ final class DeviceSink implements TableSink {
   }
 
   @Override
-  public void append(final TableBatch batch) throws IOException {
-    bounds.read(batch);
+  public void append(final OutputBatch batch) throws IOException {
+    if (batch instanceof TableBatch tables) {
+      look(tables);
+    } else if (hash != null) {
+      hash.giveUp(); // Its rows are in a form that only RAPIDS' kernels read.
+    }
+    output.append(batch, batch.payload(), () -> toHost(batch));
+  }
+
+  /** Reads of the tables what their headers say, and their rows' hashes. */
+  private void look(final TableBatch tables) {
+    bounds.read(tables);
     if (hash != null) {
-      batch.forEach(
+      tables.forEach(
           (table, partition) ->
               hash.add(partition, table.rows(), table.metadata(), table.address()));
       hash.launch(); // Behind the wait of the line above: nobody waits for it before the end.
     } else {
       stream.close(); // Idle since that wait; others can use it meanwhile.
     }
-    output.append(batch, batch.payload(), () -> toHost(batch));
   }
 
-  private HostTables toHost(final TableBatch batch) {
+  private HostTables toHost(final OutputBatch batch) {
     final HostBuffer landed = node.gpuHostBuffer(Math.max(1, batch.bytes()));
     boolean done = false;
     try (CopyStream copying = node.gpuStream()) {
       final CopyBatch copies = copying.newBatch();
       final long[] starts =
           batch.layOut(
-              landed.address(), (table, at) -> copies.add(table.address(), at, table.bytes()));
+              landed.address(),
+              (from, offset, at, bytes) -> copies.add(from.getAddress() + offset, at, bytes));
       copying.submit(copies);
       copying.synchronize(limit);
       done = true;

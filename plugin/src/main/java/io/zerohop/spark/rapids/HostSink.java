@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids;
 
+import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.HostMemoryBuffer;
 import java.io.IOException;
 
@@ -23,14 +24,14 @@ final class HostSink implements TableSink {
   }
 
   @Override
-  public void append(final TableBatch batch) throws IOException {
+  public void append(final OutputBatch batch) throws IOException {
     try (HostTables tables = toHost(batch)) {
       output.append(batch, tables.payload(), () -> tables);
     }
   }
 
   /** Waits for each copy, so the tables may be freed when this returns. */
-  private HostTables toHost(final TableBatch batch) {
+  private HostTables toHost(final OutputBatch batch) {
     final long bytes = Math.max(1, batch.bytes());
     final HostMemoryBuffer memory = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes));
     boolean done = false;
@@ -39,9 +40,10 @@ final class HostSink implements TableSink {
       final long[] starts =
           batch.layOut(
               first,
-              (table, at) -> {
-                try (HostMemoryBuffer part = memory.slice(at - first, table.bytes())) {
-                  part.copyFromDeviceBuffer(table.buffer());
+              (from, offset, at, length) -> {
+                try (HostMemoryBuffer part = memory.slice(at - first, length);
+                    DeviceMemoryBuffer piece = from.slice(offset, length)) {
+                  part.copyFromDeviceBuffer(piece);
                 }
               });
       done = true;

@@ -7,9 +7,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A word about RAPIDS' memory pool to those who shuffle to many partitions: for each of them cudf
- * allocates memory, and in the driver's own pool tasks take turns at that (docs/rapids.md, "Many
- * partitions"). The pool is the user's choice, so it is left as it is. For the driver; thread safe.
+ * A word about RAPIDS' memory pool to those who shuffle to many partitions by exchanges that RAPIDS
+ * splits itself ({@link KudoRule}): for each partition cudf allocates memory, and in the driver's
+ * own pool tasks take turns at that (docs/rapids.md, "Many partitions"). The pool is the user's
+ * choice, so it is left as it is. For the driver; thread safe.
  */
 final class PoolAdvice {
   static final String POOL = "spark.rapids.memory.gpu.pool";
@@ -29,8 +30,8 @@ final class PoolAdvice {
   static void give(final SparkConf conf, final int partitions) {
     if (applies(conf, partitions) && !SAID.getAndSet(true)) {
       LOG.warn(
-          "a shuffle of RAPIDS has {} partitions: with {}=ARENA its map tasks would spend far less"
-              + " time on allocations; see docs/rapids.md",
+          "a shuffle of RAPIDS has {} partitions, and RAPIDS splits its batches itself: with {}=ARENA"
+              + " its map tasks would spend far less time on allocations; see docs/rapids.md",
           partitions,
           POOL);
     }

@@ -1,6 +1,8 @@
 package io.zerohop.spark.rapids;
 
+import ai.rapids.cudf.ColumnVector;
 import ai.rapids.cudf.ContiguousTable;
+import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.ShimLoader;
 import java.lang.invoke.MethodHandle;
@@ -33,7 +35,10 @@ final class RapidsClasses {
   private final Class<?> packedColumn;
   private final MethodHandle contiguousTable;
   private final MethodHandle toBatch;
+  private final MethodHandle plainColumn;
+  private final MethodHandle schema;
   private final MethodHandle acquireSemaphore;
+  private final MethodHandle releaseSemaphore;
   private final MethodHandle withRetry;
   private final MethodHandle deviceId;
   private final MethodHandle newRapidsConf;
@@ -50,17 +55,28 @@ final class RapidsClasses {
     exchangeMetrics = method(lookup, dependency, "metrics", Map.class);
     packedColumn = loader.loadClass("com.nvidia.spark.rapids.GpuPackedTableColumn");
     contiguousTable = method(lookup, packedColumn, "getContiguousTable", ContiguousTable.class);
+    final Class<?> column = loader.loadClass("com.nvidia.spark.rapids.GpuColumnVector");
     toBatch =
         lookup.findStatic(
-            loader.loadClass("com.nvidia.spark.rapids.GpuColumnVector"),
+            column,
             "from",
             MethodType.methodType(ColumnarBatch.class, Table.class, DataType[].class));
+    plainColumn = method(lookup, column, "getBase", ColumnVector.class);
+    schema =
+        lookup.findStatic(column, "from", MethodType.methodType(Schema.class, DataType[].class));
     acquireSemaphore =
         ofObject(
             lookup,
             loader,
             "com.nvidia.spark.rapids.GpuSemaphore$",
             "acquireIfNecessary",
+            MethodType.methodType(void.class, TaskContext.class));
+    releaseSemaphore =
+        ofObject(
+            lookup,
+            loader,
+            "com.nvidia.spark.rapids.GpuSemaphore$",
+            "releaseIfNecessary",
             MethodType.methodType(void.class, TaskContext.class));
     withRetry =
         ofObject(
@@ -199,6 +215,33 @@ final class RapidsClasses {
     }
   }
 
+  /** What cudf knows of a column of RAPIDS', which keeps it. */
+  ColumnVector plainColumn(final Object column) {
+    try {
+      return (ColumnVector) plainColumn.invokeExact(column);
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** Columns of these types, as cudf names them. */
+  Schema schema(final DataType[] types) {
+    try {
+      return (Schema) schema.invokeExact(types);
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** Lets other tasks use the GPU, until the task asks for it again. */
+  void releaseSemaphore(final TaskContext context) {
+    try {
+      releaseSemaphore.invoke(context);
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
   /** Waits until the task may use the GPU, and readies the calling thread for it. */
   void acquireSemaphore(final TaskContext context) {
     try {
@@ -248,7 +291,7 @@ final class RapidsClasses {
   }
 
   /** Errors and unchecked exceptions of RAPIDS go on as they are. */
-  private static RuntimeException rethrow(final Throwable failure) {
+  static RuntimeException rethrow(final Throwable failure) {
     if (failure instanceof Error error) {
       throw error;
     }

@@ -33,6 +33,7 @@ public final class RapidsMode {
   static final String RESERVE = "spark.rapids.memory.gpu.reserve";
   private static final String RESERVE_DEFAULT = "640m";
   private static final String CODEC = "spark.rapids.shuffle.compression.codec";
+  static final String EXTENSIONS = "spark.sql.extensions";
   private static final String CACHE_ONLY = "CACHE_ONLY";
   private static final String PLUGIN = "com.nvidia.spark.SQLPlugin";
 
@@ -76,6 +77,7 @@ public final class RapidsMode {
       final long pool = PoolSizing.devicePoolBytes(conf);
       conf.set(MODE, CACHE_ONLY);
       conf.set(ACTIVE, "true");
+      addExtension(conf);
       if (!conf.contains(RESERVE)) {
         conf.set(RESERVE, reserveFor(pool)); // Of use where tasks run in the driver.
         conf.set(RESERVE_FOLLOWS, "true");
@@ -96,6 +98,15 @@ public final class RapidsMode {
       LOG.warn(
           "Zerohop carries RAPIDS' shuffles through host memory, not from GPU to GPU: {}",
           obstacle);
+    }
+  }
+
+  /** Sessions are made after this, and RAPIDS adds its own likewise. */
+  private static void addExtension(final SparkConf conf) {
+    final String set = conf.get(EXTENSIONS, "").trim();
+    final String ours = KudoExtension.class.getName();
+    if (!Arrays.asList(set.split("\\s*,\\s*")).contains(ours)) {
+      conf.set(EXTENSIONS, set.isEmpty() ? ours : set + "," + ours);
     }
   }
 

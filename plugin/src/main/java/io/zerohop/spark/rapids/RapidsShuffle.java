@@ -13,9 +13,8 @@ public final class RapidsShuffle {
     return RapidsClasses.isGpuShuffle(dependency);
   }
 
-  /** Tells the user once what would help a shuffle, and what it lacks; for the driver. */
-  public static void advise(final SparkConf conf, final ShuffleDependency<?, ?, ?> dependency) {
-    PoolAdvice.give(conf, dependency.partitioner().numPartitions());
+  /** Tells the user once what a shuffle lacks; for the driver. */
+  public static void advise(final ShuffleDependency<?, ?, ?> dependency) {
     ExchangeMetrics.of(dependency).warnOfMissing();
   }
 

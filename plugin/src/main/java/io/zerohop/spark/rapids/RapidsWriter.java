@@ -20,9 +20,10 @@ import scala.Product2;
 import scala.collection.Iterator;
 
 /**
- * Writes the batches of one map task of RAPIDS. RAPIDS has partitioned a batch into packed tables
- * when it hands them out, one for each partition, and closes all of them when it partitions the
- * next batch; a reference keeps their memory until enough of them can be packed by one launch.
+ * Writes the batches of one map task of RAPIDS. RAPIDS has partitioned a batch when it hands it
+ * out: as one batch of blocks ({@link KudoBatch}), which is packed at once, or as packed tables,
+ * one for each partition. It closes these when it partitions the next batch; a reference keeps
+ * their memory until enough of them can be packed by one launch.
  *
  * @param <K> the partition, an Integer
  * @param <V> a ColumnarBatch
@@ -39,6 +40,10 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private final TableBatch pending;
   private final ExchangeMetrics exchange;
   private final TableSizes sizes;
+
+  /** What RAPIDS closes when it goes on, and not if the task ends here. */
+  private KudoBatch last;
+
   private long checksum;
   private long packNanos;
   private long[] partitionLengths;
@@ -84,7 +89,10 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       while (records.hasNext()) {
         final Product2<K, V> record = records.next();
         final ColumnarBatch batch = (ColumnarBatch) record._2();
-        if (batch.numRows() > 0) {
+        if (batch instanceof KudoBatch kudo) {
+          add(kudo);
+          rows += batch.numRows();
+        } else if (batch.numRows() > 0) {
           add((Integer) record._1(), batch);
           rows += batch.numRows();
         }
@@ -107,6 +115,18 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     exchange.written(sizes.total());
     context.taskMetrics().incMemoryBytesSpilled(sink.deflectedBytes() + sink.spilledBytes());
     context.taskMetrics().incDiskBytesSpilled(sink.spilledBytes());
+  }
+
+  /** Packs a batch that is split already, behind what waits, to keep the order of the rows. */
+  private void add(final KudoBatch batch) throws IOException {
+    if (!pending.isEmpty()) {
+      flush();
+    }
+    final long start = System.nanoTime();
+    last = batch;
+    sink.append(batch);
+    batch.addSizes(sizes);
+    packNanos += System.nanoTime() - start;
   }
 
   private void add(final int partition, final ColumnarBatch batch) throws IOException {
@@ -170,7 +190,11 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     } catch (final IOException e) {
       failure = e;
     }
-    pending.close(); // Not if copies out of its tables do not end, which is no IOException.
+    // Not if copies out of them do not end, which is no IOException.
+    pending.close();
+    if (last != null) {
+      last.close();
+    }
     if (failure != null) {
       throw new UncheckedIOException(
           "Could not delete a temporary file of map output " + mapId, failure);

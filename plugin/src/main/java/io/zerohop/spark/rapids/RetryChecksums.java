@@ -55,6 +55,11 @@ final class RetryChecksums {
     }
   }
 
+  /** Whether the session whose query is being planned asks for them. */
+  static boolean areWanted() {
+    return isOn(FULL_RETRY) || isOn(ENABLED);
+  }
+
   /**
    * Decides for a dependency that is being made, on the thread that plans the query, and tells
    * Spark's scheduler.

@@ -86,6 +86,14 @@ final class RowHash implements AutoCloseable {
     }
   }
 
+  /** Says that there are rows which cannot be hashed. */
+  void giveUp() {
+    known = false;
+    if (batch != null) {
+      batch.clear();
+    }
+  }
+
   private static void sayUnknown(final int bytes) {
     if (!SAID_UNKNOWN.getAndSet(true)) {
       LOG.warn(

@@ -14,7 +14,7 @@ import org.apache.spark.unsafe.Platform;
  * Tables of one map task that wait to be packed together, partition by partition. Holds a reference
  * on each table's memory until {@link #clear}. Belongs to one task's thread.
  */
-final class TableBatch implements AutoCloseable {
+final class TableBatch implements OutputBatch, AutoCloseable {
   /** What one extent can say of its length. */
   private static final int MOST_CHUNK_BYTES = 1 << 30;
 
@@ -53,11 +53,6 @@ final class TableBatch implements AutoCloseable {
       return buffer == null ? 0 : buffer.getAddress();
     }
 
-    /** Its bytes on the GPU; null if it has none. */
-    DeviceMemoryBuffer buffer() {
-      return buffer;
-    }
-
     long bytes() {
       return buffer == null ? 0 : buffer.getLength();
     }
@@ -80,8 +75,8 @@ final class TableBatch implements AutoCloseable {
     }
   }
 
-  /** Bytes of the tables on the GPU. */
-  long bytes() {
+  @Override
+  public long bytes() {
     return bytes;
   }
 
@@ -90,7 +85,8 @@ final class TableBatch implements AutoCloseable {
     return bytes + tableCount * BYTES_PER_TABLE;
   }
 
-  boolean isEmpty() {
+  @Override
+  public boolean isEmpty() {
     return used.isEmpty();
   }
 
@@ -121,19 +117,8 @@ final class TableBatch implements AutoCloseable {
     }
   }
 
-  /** Is given tables that have bytes, and where they are to be. */
-  @FunctionalInterface
-  interface Placing {
-    void place(Pending table, long address);
-  }
-
-  /**
-   * Lays the tables' bytes out, partition by partition and without gaps.
-   *
-   * @param first where the first one is to be
-   * @return where each partition begins, and where the last one ends
-   */
-  long[] layOut(final long first, final Placing placing) {
+  @Override
+  public long[] layOut(final long first, final Placing placing) {
     final long[] starts = new long[partitions + 1];
     long at = first;
     for (int partition = 0; partition < partitions; partition++) {
@@ -141,7 +126,7 @@ final class TableBatch implements AutoCloseable {
       if (tables.get(partition) != null) {
         for (final Pending table : tables.get(partition)) {
           if (table.bytes() > 0) {
-            placing.place(table, at);
+            placing.place(table.buffer, 0, at, table.bytes());
             at += table.bytes();
           }
         }
@@ -151,8 +136,9 @@ final class TableBatch implements AutoCloseable {
     return starts;
   }
 
-  /** Writes the header of a partition's tables to a fresh array; empty if it has none. */
-  byte[] header(final int partition) {
+  /** The header of a partition's tables, in a fresh array. */
+  @Override
+  public byte[] header(final int partition) {
     if (tables.get(partition) == null) {
       return new byte[0];
     }
@@ -163,7 +149,8 @@ final class TableBatch implements AutoCloseable {
   }
 
   /** The headers of all partitions, in memory that is freed by {@link #clear}. */
-  PackSource headers() {
+  @Override
+  public PackSource headers() {
     freeHeaders();
     final byte[][] encoded = new byte[partitions][];
     long total = 0;
@@ -192,8 +179,8 @@ final class TableBatch implements AutoCloseable {
     };
   }
 
-  /** The bytes of all tables, where they lie on the GPU. */
-  PackSource payload() {
+  @Override
+  public PackSource payload() {
     return new Source(true) {
       @Override
       public void forEachChunk(final int partition, final ExtentConsumer consumer) {

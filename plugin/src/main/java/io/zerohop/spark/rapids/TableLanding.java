@@ -5,19 +5,20 @@ import ai.rapids.cudf.Table;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.TableHeader.PackedTable;
 import java.io.IOException;
-import java.io.InputStream;
+import java.io.PushbackInputStream;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.Platform;
 
 /**
  * Brings the tables of fetched blocks into memory of RAPIDS: all that are asked for together by one
- * allocation and one launch, wherever they lie. The launch is in the order of the task's own
- * stream, so tables may be used there at once; blocks must stay readable until {@link #finish}. For
- * one task's thread; owns what it has not handed out.
+ * allocation and one launch, wherever they lie, and Kudo blocks by RAPIDS' serializer after that.
+ * The launch is in the order of the task's own stream, so tables may be used there at once; blocks
+ * must stay readable until {@link #finish}. For one task's thread; owns what it has not handed out.
  */
 final class TableLanding implements AutoCloseable {
   private static final int ALIGNMENT = 256;
@@ -26,26 +27,40 @@ final class TableLanding implements AutoCloseable {
   private final TableGather gather;
   private final ExchangeMetrics metrics;
   private final HostStaging staging;
+  private final KudoAssembly kudo;
   private final Deque<Waiting> waiting = new ArrayDeque<>();
   private long waitingBytes;
 
-  /** A table and where its bytes are, within reach of the gather. */
-  private record Waiting(PackedTable table, long address) {
+  /**
+   * What waits, and where its bytes are, within reach of the gather.
+   *
+   * @param table null if it is a Kudo block
+   */
+  private record Waiting(PackedTable table, long address, long bytes) {
+    boolean isKudo() {
+      return table == null;
+    }
+
     long room() {
-      return (table.bytes() + ALIGNMENT - 1) & -ALIGNMENT;
+      return isKudo() ? bytes + Long.BYTES : (bytes + ALIGNMENT - 1) & -ALIGNMENT;
     }
   }
 
   /**
    * @param gather owned from now on
+   * @param types of the columns
    * @param metrics told how many bytes the tables have
    */
   TableLanding(
-      final RapidsClasses rapids, final TableGather gather, final ExchangeMetrics metrics) {
+      final RapidsClasses rapids,
+      final TableGather gather,
+      final DataType[] types,
+      final ExchangeMetrics metrics) {
     this.rapids = rapids;
     this.gather = gather;
     this.metrics = metrics;
     this.staging = new HostStaging(gather::hostBuffer);
+    this.kudo = new KudoAssembly(rapids, gather, types);
   }
 
   /**
@@ -62,7 +77,12 @@ final class TableLanding implements AutoCloseable {
     long rows = 0;
     for (int i = 0; i < block.extentCount(); i++) {
       if (gather.isOnDevice(block, i)) {
-        throw new IOException("a block begins with bytes of a table instead of its header");
+        addKudo(block.extentAddress(i), block.extentLength(i));
+        continue; // What is packed has a header on the host.
+      }
+      if (KudoBlock.begins(firstBytes(block, i))) {
+        addKudo(block, i);
+        continue;
       }
       final List<PackedTable> tables =
           TableHeader.read(hostBytes(block.extentAddress(i), block.extentLength(i)));
@@ -81,18 +101,53 @@ final class TableLanding implements AutoCloseable {
     return rows;
   }
 
+  private static int firstBytes(final FetchedBlock block, final int extent) {
+    return block.extentLength(extent) < Integer.BYTES
+        ? 0
+        : Integer.reverseBytes(Platform.getInt(null, block.extentAddress(extent)));
+  }
+
+  /** A Kudo block in host memory. */
+  private void addKudo(final FetchedBlock block, final int extent) throws IOException {
+    final long at = block.extentAddress(extent);
+    final int bytes = block.extentLength(extent);
+    final int most = Math.min(bytes, KudoBlock.FIXED_BYTES);
+    if (KudoBlock.read(hostBytes(at, most)).length() != bytes) {
+      throw new IOException("a Kudo block is not as long as its header says");
+    }
+    addKudo(gather.reaches(block, extent) ? at : staging.copy(at, bytes), bytes);
+  }
+
+  private void addKudo(final long address, final long bytes) {
+    final Waiting next = new Waiting(null, address, bytes);
+    waiting.add(next);
+    waitingBytes += next.room();
+    metrics.read(bytes);
+  }
+
   private long addStream(final FetchedBlock block) throws IOException {
     long rows = 0;
-    try (InputStream in = block.stream()) {
-      List<PackedTable> tables = TableHeader.read(in);
-      while (tables != null) {
+    try (PushbackInputStream in = new PushbackInputStream(block.stream(), KudoBlock.FIXED_BYTES)) {
+      for (byte[] first = first(in); first.length > 0; first = first(in)) {
+        if (first.length >= Integer.BYTES && KudoBlock.begins(ByteBuffer.wrap(first).getInt())) {
+          final long bytes = KudoBlock.read(ByteBuffer.wrap(first)).length();
+          addKudo(staging.read(in, bytes), bytes);
+          continue;
+        }
+        final List<PackedTable> tables = TableHeader.read(in);
         final long bytes = TableHeader.payload(tables);
         checkFit(tables);
         rows += addAll(tables, bytes == 0 ? 0 : staging.read(in, bytes));
-        tables = TableHeader.read(in);
       }
     }
     return rows;
+  }
+
+  /** What comes next in a stream, as much as tells what it is, and is still to be read. */
+  private static byte[] first(final PushbackInputStream in) throws IOException {
+    final byte[] first = in.readNBytes(KudoBlock.FIXED_BYTES);
+    in.unread(first);
+    return first;
   }
 
   /** What came as a stream has no checksum of ours; headers in memory have one. */
@@ -112,7 +167,7 @@ final class TableLanding implements AutoCloseable {
       if (table.metadata().length == 0) {
         rows += table.rows();
       } else {
-        final Waiting next = new Waiting(table, address);
+        final Waiting next = new Waiting(table, address, table.bytes());
         waiting.add(next);
         waitingBytes += next.room();
         address += table.bytes();
@@ -144,19 +199,34 @@ final class TableLanding implements AutoCloseable {
   }
 
   /**
-   * Gathers tables that wait, in their order, up to so many bytes but at least one; into one table
-   * where that can be done.
+   * Gathers what waits, in its order, up to so many bytes but at least one, and of one form; into
+   * one table where that can be done.
    */
   void gather(final long mostBytes, final List<Table> to) {
+    final boolean isKudo = waiting.getFirst().isKudo();
     final List<Waiting> now = new ArrayList<>();
     long bytes = 0;
     for (final Waiting next : waiting) {
-      if (!now.isEmpty() && bytes + next.room() > mostBytes) {
+      if (!now.isEmpty() && bytes + next.room() > mostBytes || next.isKudo() != isKudo) {
         break;
       }
       now.add(next);
       bytes += next.room();
     }
+    if (isKudo) {
+      to.add(
+          kudo.assemble(
+              now.stream().mapToLong(Waiting::address).toArray(),
+              now.stream().mapToLong(Waiting::bytes).toArray()));
+    } else {
+      gatherPacked(now, bytes, to);
+    }
+    for (int i = 0; i < now.size(); i++) {
+      waitingBytes -= waiting.remove().room();
+    }
+  }
+
+  private void gatherPacked(final List<Waiting> now, final long bytes, final List<Table> to) {
     final TableAssembly plan =
         now.size() == 1 || !gather.canAssemble()
             ? null
@@ -165,9 +235,6 @@ final class TableLanding implements AutoCloseable {
       to.add(assemble(plan, now));
     } else {
       copy(now, Math.max(ALIGNMENT, bytes), to);
-    }
-    for (int i = 0; i < now.size(); i++) {
-      waitingBytes -= waiting.remove().room();
     }
   }
 

@@ -52,17 +52,22 @@ final class TableOutput implements AutoCloseable {
   /**
    * Packs a batch, which may be cleared when this returns.
    *
-   * @param payload its tables' bytes
+   * @param payload its blocks' bytes
    * @param toHost brings them to the host, for a file; closed here
    */
-  void append(final TableBatch batch, final PackSource payload, final Supplier<HostTables> toHost)
+  void append(final OutputBatch batch, final PackSource payload, final Supplier<HostTables> toHost)
       throws IOException {
     if (batch.isEmpty()) {
       return;
     }
     if (!toFile) {
       try {
-        memory.append(batch.headers(), payload);
+        final PackSource headers = batch.headers();
+        if (headers == null) {
+          memory.append(payload);
+        } else {
+          memory.append(headers, payload);
+        }
         return;
       } catch (final PoolFullException e) {
         toFile(e);
@@ -78,7 +83,7 @@ final class TableOutput implements AutoCloseable {
     memory.leave(reason);
   }
 
-  private void spill(final TableBatch batch, final HostTables tables) throws IOException {
+  private void spill(final OutputBatch batch, final HostTables tables) throws IOException {
     spilled.add(
         files.spill(
             partitions,

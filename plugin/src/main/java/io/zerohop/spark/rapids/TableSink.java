@@ -9,7 +9,7 @@ import java.io.IOException;
 interface TableSink extends AutoCloseable {
 
   /** Takes a batch, which may be cleared when this returns. */
-  void append(TableBatch batch) throws IOException;
+  void append(OutputBatch batch) throws IOException;
 
   /**
    * The row checksum of everything that was appended; 0 if none was asked for. To be called before

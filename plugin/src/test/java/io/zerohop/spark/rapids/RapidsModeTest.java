@@ -48,6 +48,20 @@ class RapidsModeTest {
   }
 
   @Test
+  void ourRuleComesBesideTheUsersExtensionsOnce() {
+    final String ours = KudoExtension.class.getName();
+    final SparkConf conf = conf();
+    RapidsMode.prepare(conf, KNOWN);
+    assertThat(conf.get(RapidsMode.EXTENSIONS)).isEqualTo(ours);
+    final SparkConf set = conf().set(RapidsMode.EXTENSIONS, "org.example.Theirs");
+    RapidsMode.prepare(set, KNOWN);
+    assertThat(set.get(RapidsMode.EXTENSIONS)).isEqualTo("org.example.Theirs," + ours);
+    final SparkConf named = conf().set(RapidsMode.EXTENSIONS, ours + " , org.example.Theirs");
+    RapidsMode.prepare(named, KNOWN);
+    assertThat(named.get(RapidsMode.EXTENSIONS)).isEqualTo(ours + " , org.example.Theirs");
+  }
+
+  @Test
   void obstaclesLeaveTheModeAloneAndNameTheRemedy() {
     final String[][] obstacles = {
       {"spark.shuffle.service.enabled", "true", "spark.shuffle.service.enabled=false"},

@@ -71,6 +71,22 @@ class TableFuzzTest {
   }
 
   @Test
+  void kudoBlocks() throws IOException {
+    Fuzz.run(
+        "header of a Kudo block",
+        random ->
+            KudoBlockTest.header(
+                    1 + random.nextInt(1000),
+                    random.nextInt(100),
+                    random.nextInt(100),
+                    200 + random.nextInt(10_000),
+                    1 + random.nextInt(40))
+                .array(),
+        bytes -> KudoBlock.read(ByteBuffer.wrap(bytes)).length() > 0,
+        List.of(IOException.class));
+  }
+
+  @Test
   void columns() throws IOException {
     Fuzz.run(
         "packed columns",

@@ -1,0 +1,43 @@
+package com.nvidia.spark.rapids;
+
+import com.nvidia.spark.rapids.shims.GpuHashPartitioning;
+import io.zerohop.spark.rapids.KudoPartitioning;
+import io.zerohop.spark.rapids.KudoSplit;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.Tuple2;
+import scala.collection.immutable.Seq;
+
+/**
+ * RAPIDS' hash partitioning, but for the form in which it hands its batches to the shuffle. It is
+ * not loaded by its name: {@link KudoPartitioning} defines it where RAPIDS' own classes are, and
+ * tasks that carry it carry RAPIDS' partitioning in its stead.
+ */
+public final class ZerohopHashPartitioning extends GpuHashPartitioning {
+  private static final long serialVersionUID = 1;
+
+  /** Spark copies expressions by a constructor with the parameters of the original's. */
+  public ZerohopHashPartitioning(
+      final Seq<Expression> expressions, final int partitions, final HashMode mode) {
+    super(expressions, partitions, mode);
+  }
+
+  @Override
+  public Tuple2<ColumnarBatch, Object>[] sliceInternalGpuOrCpuAndClose(
+      final int rows, final int[] starts, final GpuColumnVector[] columns) {
+    final Tuple2<ColumnarBatch, Object>[] split =
+        KudoSplit.split(rows, starts, numPartitions(), columns);
+    return split == null ? super.sliceInternalGpuOrCpuAndClose(rows, starts, columns) : split;
+  }
+
+  /** Plans show it as what it stands for. */
+  @Override
+  public String nodeName() {
+    return "GpuHashPartitioning";
+  }
+
+  private Object writeReplace() {
+    return KudoPartitioning.portable(
+        new GpuHashPartitioning(expressions(), numPartitions(), hashMode()));
+  }
+}

@@ -1,0 +1,34 @@
+package com.nvidia.spark.rapids;
+
+import io.zerohop.spark.rapids.KudoPartitioning;
+import io.zerohop.spark.rapids.KudoSplit;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.Tuple2;
+
+/** What {@link ZerohopHashPartitioning} is to hash partitioning. */
+public final class ZerohopRoundRobinPartitioning extends GpuRoundRobinPartitioning {
+  private static final long serialVersionUID = 1;
+
+  /** Spark copies expressions by a constructor with the parameters of the original's. */
+  public ZerohopRoundRobinPartitioning(final int partitions) {
+    super(partitions);
+  }
+
+  @Override
+  public Tuple2<ColumnarBatch, Object>[] sliceInternalGpuOrCpuAndClose(
+      final int rows, final int[] starts, final GpuColumnVector[] columns) {
+    final Tuple2<ColumnarBatch, Object>[] split =
+        KudoSplit.split(rows, starts, numPartitions(), columns);
+    return split == null ? super.sliceInternalGpuOrCpuAndClose(rows, starts, columns) : split;
+  }
+
+  /** Plans show it as what it stands for. */
+  @Override
+  public String nodeName() {
+    return "GpuRoundRobinPartitioning";
+  }
+
+  private Object writeReplace() {
+    return KudoPartitioning.portable(new GpuRoundRobinPartitioning(numPartitions()));
+  }
+}

@@ -1,0 +1,152 @@
+package io.zerohop.spark.rapids;
+
+import com.nvidia.spark.rapids.ShimLoader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.Serializable;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Partitionings of RAPIDS in a form that hands whole batches to the shuffle ({@link KudoSplit}).
+ * Each is a subclass of ours of RAPIDS' own class. That one is seen only by RAPIDS' class loader,
+ * so ours is defined there, once in a process. Thread safe.
+ */
+public final class KudoPartitioning {
+  private static final Logger LOG = LoggerFactory.getLogger(KudoPartitioning.class);
+  private static final String PACKAGE = "com.nvidia.spark.rapids.";
+
+  private final Class<?> hash;
+  private final Class<?> roundRobin;
+  private final MethodHandle expressions;
+  private final MethodHandle hashPartitions;
+  private final MethodHandle hashMode;
+  private final MethodHandle hashToShuffle;
+  private final MethodHandle newHash;
+  private final MethodHandle roundRobinPartitions;
+  private final MethodHandle roundRobinToShuffle;
+  private final MethodHandle newRoundRobin;
+
+  private KudoPartitioning() throws ReflectiveOperationException, IOException {
+    final ClassLoader loader = ShimLoader.getShimClassLoader();
+    final Class<?> seq = loader.loadClass("scala.collection.immutable.Seq");
+    final Class<?> mode = loader.loadClass(PACKAGE + "HashMode");
+    hash = loader.loadClass(PACKAGE + "shims.GpuHashPartitioning");
+    roundRobin = loader.loadClass(PACKAGE + "GpuRoundRobinPartitioning");
+    final MethodHandles.Lookup lookup =
+        MethodHandles.privateLookupIn(roundRobin, MethodHandles.lookup());
+    final Class<?> ourHash = define(lookup, "ZerohopHashPartitioning");
+    final Class<?> ourRoundRobin = define(lookup, "ZerohopRoundRobinPartitioning");
+    expressions = getter(lookup, hash, "expressions", seq);
+    hashPartitions = getter(lookup, hash, "numPartitions", int.class);
+    hashMode = getter(lookup, hash, "hashMode", mode);
+    hashToShuffle = getter(lookup, hash, "usesGPUShuffle", boolean.class);
+    newHash =
+        lookup.findConstructor(ourHash, MethodType.methodType(void.class, seq, int.class, mode));
+    roundRobinPartitions = getter(lookup, roundRobin, "numPartitions", int.class);
+    roundRobinToShuffle = getter(lookup, roundRobin, "usesGPUShuffle", boolean.class);
+    newRoundRobin =
+        lookup.findConstructor(ourRoundRobin, MethodType.methodType(void.class, int.class));
+  }
+
+  private static MethodHandle getter(
+      final MethodHandles.Lookup lookup, final Class<?> of, final String name, final Class<?> type)
+      throws ReflectiveOperationException {
+    return lookup.findVirtual(of, name, MethodType.methodType(type));
+  }
+
+  private static Class<?> define(final MethodHandles.Lookup beside, final String name)
+      throws IOException, IllegalAccessException {
+    final String file = "/" + PACKAGE.replace('.', '/') + name + ".class";
+    try (InputStream in = KudoPartitioning.class.getResourceAsStream(file)) {
+      if (in == null) {
+        throw new IOException("our jar lacks " + file);
+      }
+      return beside.defineClass(in.readAllBytes());
+    }
+  }
+
+  private static final class Holder {
+    private static final KudoPartitioning BOUND = bind();
+
+    private static KudoPartitioning bind() {
+      try {
+        return new KudoPartitioning();
+      } catch (final ReflectiveOperationException | IOException | LinkageError e) {
+        LOG.warn(
+            "Zerohop: this RAPIDS Accelerator's partitionings are other ones than are known, so"
+                + " RAPIDS splits each batch by itself, one allocation a partition; use a version"
+                + " of docs/rapids.md",
+            e);
+        return null;
+      }
+    }
+  }
+
+  /** Null if RAPIDS' classes are not those that are known; that is said once. */
+  static KudoPartitioning get() {
+    return Holder.BOUND;
+  }
+
+  /** Whether it is a partitioning of RAPIDS of a kind that has another form, and not yet in it. */
+  boolean applies(final Object partitioning) {
+    return partitioning.getClass() == hash || partitioning.getClass() == roundRobin;
+  }
+
+  /** Whether its batches go to a shuffle that takes them in GPU memory. */
+  boolean feedsGpuShuffle(final Object partitioning) {
+    try {
+      return (boolean)
+          (partitioning.getClass() == hash ? hashToShuffle : roundRobinToShuffle)
+              .invoke(partitioning);
+    } catch (final Throwable e) {
+      throw RapidsClasses.rethrow(e);
+    }
+  }
+
+  /** Into how many partitions it divides. */
+  int partitions(final Object partitioning) {
+    try {
+      return (int)
+          (partitioning.getClass() == hash ? hashPartitions : roundRobinPartitions)
+              .invoke(partitioning);
+    } catch (final Throwable e) {
+      throw RapidsClasses.rethrow(e);
+    }
+  }
+
+  /** The same partitioning in the other form. */
+  Object convert(final Object partitioning) {
+    try {
+      return partitioning.getClass() == hash
+          ? newHash.invoke(
+              expressions.invoke(partitioning),
+              (int) hashPartitions.invoke(partitioning),
+              hashMode.invoke(partitioning))
+          : newRoundRobin.invoke((int) roundRobinPartitions.invoke(partitioning));
+    } catch (final Throwable e) {
+      throw RapidsClasses.rethrow(e);
+    }
+  }
+
+  /**
+   * What a task carries instead of a partitioning in the other form, whose class an executor's
+   * loader finds by no name.
+   *
+   * @param partitioning RAPIDS' own
+   */
+  public static Serializable portable(final Object partitioning) {
+    return new Portable(partitioning);
+  }
+
+  /** RAPIDS' own partitioning on its way to an executor, which converts it if it can. */
+  private record Portable(Object partitioning) implements Serializable {
+    private Object readResolve() {
+      final KudoPartitioning bound = get();
+      return bound == null ? partitioning : bound.convert(partitioning);
+    }
+  }
+}

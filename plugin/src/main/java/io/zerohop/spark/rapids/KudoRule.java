@@ -1,0 +1,131 @@
+package io.zerohop.spark.rapids;
+
+import io.zerohop.spark.ZerohopConf;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.AtomicType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.collection.Iterator;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Gives RAPIDS' exchanges a partitioning that hands whole batches to the shuffle ({@link
+ * KudoPartitioning}), where ours takes them. Hash and round robin partitionings are those that a
+ * plan has; range partitionings are made when an exchange runs, and keep RAPIDS' way. For the
+ * driver. Thread safe.
+ */
+final class KudoRule extends Rule<SparkPlan> {
+  private static final Logger LOG = LoggerFactory.getLogger(KudoRule.class);
+  private static final String EXCHANGE = "org.apache.spark.rapids.shims.GpuShuffleExchangeExec";
+  private static final Set<String> SAID = ConcurrentHashMap.newKeySet();
+
+  @Override
+  public SparkPlan apply(final SparkPlan plan) {
+    final SparkConf conf = SparkEnv.get().conf();
+    if (!RapidsMode.isActive(conf)) {
+      return plan;
+    }
+    final boolean on = isOn(conf);
+    return plan.transformUp(
+        new AbstractPartialFunction<SparkPlan, SparkPlan>() {
+          @Override
+          public boolean isDefinedAt(final SparkPlan node) {
+            return node.getClass().getName().equals(EXCHANGE);
+          }
+
+          @Override
+          public SparkPlan apply(final SparkPlan node) {
+            return convert(node);
+          }
+        });
+  }
+
+  /** A session may set it, too. */
+  private boolean isOn(final SparkConf conf) {
+    final String set = conf().getConfString(ZerohopConf.RAPIDS_KUDO.key(), null);
+    return set == null
+        ? ZerohopConf.RAPIDS_KUDO.get(conf)
+        : ZerohopConf.RAPIDS_KUDO.get(new SparkConf(false).set(ZerohopConf.RAPIDS_KUDO.key(), set));
+  }
+
+  private static SparkPlan convert(final SparkPlan exchange) {
+    final KudoPartitioning kudo = KudoPartitioning.get();
+    if (kudo == null) {
+      return exchange;
+    }
+    final Object[] arguments = new Object[exchange.productArity()];
+    for (int i = 0; i < arguments.length; i++) {
+      arguments[i] = exchange.productElement(i);
+    }
+    for (int i = 0; i < arguments.length; i++) {
+      if (kudo.applies(arguments[i]) && canCarry(kudo, arguments[i], exchange)) {
+        arguments[i] = kudo.convert(arguments[i]);
+        return exchange.makeCopy(arguments);
+      }
+    }
+    return exchange; // Of another kind, or converted before.
+  }
+
+  private static boolean canCarry(
+      final KudoPartitioning kudo, final Object partitioning, final SparkPlan exchange) {
+    if (!kudo.feedsGpuShuffle(partitioning) || kudo.partitions(partitioning) < 2) {
+      return false;
+    }
+    if (RetryChecksums.areWanted()) {
+      say("row checksums are asked for, which need RAPIDS' split");
+      return false;
+    }
+    final Iterator<Attribute> columns = exchange.children().head().output().iterator();
+    if (!columns.hasNext()) {
+      return false;
+    }
+    while (columns.hasNext()) {
+      final DataType type = columns.next().dataType();
+      if (!isKnown(type)) {
+        say("a column is of type " + type.simpleString());
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether RAPIDS' serializer is known to be right about a type; structs need members. */
+  static boolean isKnown(final DataType type) {
+    if (type instanceof ArrayType array) {
+      return isKnown(array.elementType());
+    }
+    if (type instanceof MapType map) {
+      return isKnown(map.keyType()) && isKnown(map.valueType());
+    }
+    if (type instanceof StructType struct) {
+      for (final StructField field : struct.fields()) {
+        if (!isKnown(field.dataType())) {
+          return false;
+        }
+      }
+      return struct.fields().length > 0;
+    }
+    return type instanceof AtomicType;
+  }
+
+  /** Once; every exchange of the kind would say the same. */
+  private static void say(final String why) {
+    if (SAID.add(why)) {
+      LOG.info(
+          "Zerohop: RAPIDS splits batches of some exchanges by itself, one allocation a partition:"
+              + " {}",
+          why);
+    }
+  }
+}

@@ -1,0 +1,6 @@
+package ai.rapids.cudf;
+
+/** As {@link MemoryBuffer}. */
+public final class Schema {
+  private Schema() {}
+}
