@@ -6,6 +6,9 @@
 #   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full; with
 #                                  JUCX, a jucx jar of the kind of the host's libucx, by UCX, too
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
+#   rapids.sh blocks DIR KIT OUT   exchanges of many map tasks and partitions, timed at Spark's defaults
+#   rapids.sh kudo DIR KIT OUT     RAPIDS' GPU serializer without Spark: its costs beside other forms of a
+#                                  batch, and random tables through it, with compute-sanitizer, too
 #   rapids.sh demo DIR KIT OUT     a short one of these, shown as a table and a plot
 #   rapids.sh proof DIR KIT OUT    the same exchanges with CUDA's copies counted: none go over the host;
 #                                  needs gcc and a CUDA toolkit with CUPTI (CUDA_HOME, /usr/local/cuda)
@@ -44,10 +47,13 @@
 #   CONTENDERS  zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA; each may
 #               be varied: +arena (another memory pool of RAPIDS), +compress (files, as is Spark's
 #               default; without it they are not), +skipmerge and +kudo (of multithreaded), +nodes
-#               (of zerohop: by UCX), +tight (little GPU memory)
+#               (of zerohop: by UCX), +packed (of zerohop: RAPIDS' own split), +tight (little GPU
+#               memory)
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
-#   QUERIES     each partitions:query,query:rounds:millions
+#   QUERIES     each partitions:query,query:rounds:millions, or MAPSxPARTITIONS:..., and with a fifth
+#               part, all, without coalescing of partitions
+# For blocks the same, with 3 rounds in each of TURNS (1) applications of a contender.
 # For kills, which ends by itself after LIMIT (480) seconds, and at most GRACE (100) later:
 #   JOBS         runners of the host's suites at a time (a third of the processors, 0 for none)
 #   GPU_APPS     applications at a time on each GPU (2, 0 for none), on PORT, PORT + 10, ...
@@ -86,7 +92,7 @@ case "$command" in
   pack)
     [ $# -eq 2 ] || usage
     pack "$2" ;;
-  check | paths | bench | demo | proof | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
+  check | paths | bench | blocks | kudo | demo | proof | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command" ;;

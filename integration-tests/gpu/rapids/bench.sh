@@ -23,6 +23,21 @@ bench() {
   return "$status"
 }
 
+# At Spark's defaults, but where all partitions are read. The warm-up is part of each application.
+blocks() {
+  local contender status=0 turn all="repartition,group_by,join"
+  cores="${CORES:-16}"
+  rm -f "$out/blocks.jsonl"
+  for ((turn = 0; turn < ${TURNS:-1}; turn++)); do
+    for contender in ${CONTENDERS:-zerohop zerohop+packed multithreaded sort}; do
+      submit "$contender" "$contender" "$wrapping_sums" io.zerohop.gpu.GpuBenchApp "$contender" "$out/blocks.jsonl" \
+        "${MILLIONS:-80}" 64 "${ROUNDS:-3}" "${QUERIES:-64x64:$all:${ROUNDS:-3}:${MILLIONS:-80}:all 200x64:$all 200x2000:$all}" || status=1
+    done
+  done
+  python3 "$dir/rapids/results.py" blocks "$dir/commit" "$out/gpu_blocks.json" "$out/blocks.jsonl"
+  return "$status"
+}
+
 demo() {
   cores="${CORES:-16}"
   ROUNDS="${ROUNDS:-3}" exchanges "${CONTENDERS:-multithreaded zerohop}" \

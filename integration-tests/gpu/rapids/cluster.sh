@@ -102,12 +102,13 @@ vary() { # a variation of a contender
     kudo)
       echo "--conf spark.rapids.shuffle.kudo.serializer.write.mode=GPU
         --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU" ;;
+    packed) echo "--conf spark.zerohop.rapids.kudo.enabled=false" ;;
     # A tenth of the default of our pool, which is a fifth of the GPU, and little for RAPIDS.
     tight)
       echo "--conf spark.zerohop.device.pool.size=${TIGHT_POOL:-2800m} --conf spark.rapids.memory.gpu.minAllocFraction=0
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}" ;;
     *)
-      echo "no variation '$1'; there are nodes, killed, arena, compress, skipmerge, kudo and tight" >&2
+      echo "no variation '$1'; there are nodes, killed, arena, compress, skipmerge, kudo, packed and tight" >&2
       return 1 ;;
   esac
 }
@@ -116,8 +117,11 @@ vary() { # a variation of a contender
 # tpcds runs without it.
 no_broadcasts="--conf spark.sql.autoBroadcastJoinThreshold=-1"
 
-# For exchanges with all their partitions. Sums of hashes overflow, which is what they are for.
-whole_exchanges="$no_broadcasts --conf spark.sql.ansi.enabled=false --conf spark.sql.adaptive.coalescePartitions.enabled=false"
+# Sums of hashes overflow, which is what they are for.
+wrapping_sums="--conf spark.sql.ansi.enabled=false"
+
+# For exchanges with all their partitions.
+whole_exchanges="$no_broadcasts $wrapping_sums --conf spark.sql.adaptive.coalescePartitions.enabled=false"
 
 # Submits one application to a cluster of its own; its logs stay in OUT.
 submit() { # name, contender, more settings, class, arguments ...

@@ -7,6 +7,7 @@ import statistics
 import sys
 
 import plot
+from measurement import measurement, write
 
 
 def timed(file):
@@ -15,7 +16,7 @@ def timed(file):
     groups = collections.defaultdict(list)
     results = collections.defaultdict(set)
     for row in rows:
-        key = (row["query"], row["million_rows"], row["partitions"], row["executors"])
+        key = (row["query"], row["million_rows"], row["maps"], row["partitions"], row["coalescing"], row["executors"])
         results[key].add(row.pop("result"))
         if row["iteration"] > 0:
             groups[key + (row["pool"], row["case"])].append(row)
@@ -33,11 +34,56 @@ def bench(file):
     rows, groups = timed(file)
     for key, group in sorted(groups.items()):
         least, most = (f(row["exchange_ms"] for row in group) for f in (min, max))
-        print("%-12s %3d M rows %5d partitions %d GPUs %s %-14s" % key,
+        query, millions, maps, partitions, coalescing, gpus, pool, case = key
+        print(f"{query:<12} {millions:>3} M rows {maps:>4} x {partitions:<5} {'coalesced' if coalescing else 'all      '} {gpus} GPUs {pool} {case:<14}",
               "write %5.0f read %5.0f exchange %5.0f (%.0f to %.0f) ms, whole %.3f s" % (
                   middle(group, "write_ms"), middle(group, "read_ms"), middle(group, "exchange_ms"),
                   least, most, middle(group, "seconds")))
     return rows
+
+
+class Blocks:
+    """What exchanges of many small blocks cost, beside files and beside RAPIDS' own split."""
+
+    def __init__(self, groups):
+        self.groups = groups
+
+    def median(self, case, query, maps, partitions, field="seconds"):
+        found = [group for key, group in self.groups.items()
+                 if (key[0], key[2], key[3], key[-1]) == (query, maps, partitions, case)]
+        return middle(found[0], field) if found else None
+
+    def files(self, query, maps, partitions):
+        """The best of those that go by files."""
+        cases = {key[-1] for key in self.groups} - {"zerohop", "zerohop+packed"}
+        found = [self.median(case, query, maps, partitions) for case in cases if not case.startswith("ucx")]
+        return min((seconds for seconds in found if seconds), default=None)
+
+    def ratio(self, one, other):
+        return round(one / other, 3) if one and other else None
+
+    def goals(self):
+        ours, packed = "zerohop", "zerohop+packed"
+        goals = [{"goal": f"{query}, 200 map tasks x 2,000 partitions, times as fast as the best by files", "at_least": least,
+                  "value": self.ratio(self.files(query, 200, 2000), self.median(ours, query, 200, 2000))}
+                 for query, least in (("repartition", 2.0), ("group_by", 2.0), ("join", 2.5))]
+        goals += [{"goal": f"{query}, write stage of 200 x 2,000 over that of 200 x 64", "at_most": 1.5,
+                   "value": self.ratio(self.median(ours, query, 200, 2000, "write_ms"), self.median(ours, query, 200, 64, "write_ms"))}
+                  for query in ("repartition", "group_by", "join")]
+        goals += [{"goal": f"{query}, 64 x 64, {what} over that with RAPIDS' own split", "at_most": most,
+                   "value": self.ratio(self.median(ours, query, 64, 64, field), self.median(packed, query, 64, 64, field))}
+                  for query in ("repartition", "group_by", "join")
+                  for what, field, most in (("write stage", "write_ms", 0.8), ("both stages", "exchange_ms", 1.0))]
+        return goals
+
+
+def blocks(out, commit_file, file):
+    rows = bench(file)
+    value = measurement("gpu_blocks", commit_file, rows)
+    value["goals"] = Blocks(timed(file)[1]).goals()
+    for goal in value["goals"]:
+        print(goal)
+    write(out, value)
 
 
 def memory(file):
@@ -77,9 +123,9 @@ def demo(out, file):
         middles = {case: statistics.median(times[case]) for case in cases}
         ours = of["zerohop"][-1]
         share = ours["peer_bytes"] / max(1, ours["peer_bytes"] + ours["local_bytes"] + ours["staged_bytes"])
-        print(f"{key[0]:<12} {key[2]:>10,} {ours['shuffle_bytes'] / 1e9:>4.1f}  {middles[other]:>20.0f}"
+        print(f"{key[0]:<12} {key[3]:>10,} {ours['shuffle_bytes'] / 1e9:>4.1f}  {middles[other]:>20.0f}"
               f"  {middles['zerohop']:>10.0f}  {middles[other] / middles['zerohop']:>12.1f}  {share:>11.0%}")
-        found[f"{key[0]} to {key[2]:,}"] = {
+        found[f"{key[0]} to {key[3]:,}"] = {
             case: (middles[case], plot.spread(times[case])) for case in cases}
     picture = pathlib.Path(out).with_suffix(".svg")
     picture.write_text(plot.bars(found, cases, "Stages of an exchange (less is better)", "ms"))

@@ -3,8 +3,10 @@
 
   results.py check COMMIT_FILE OUT.json RESULT.json ...
   results.py bench COMMIT_FILE OUT.json BENCH.jsonl
+  results.py blocks COMMIT_FILE OUT.json BENCH.jsonl
   results.py checksums COMMIT_FILE OUT.json RETRY.json BENCH.jsonl
   results.py demo COMMIT_FILE OUT.json BENCH.jsonl
+  results.py kudo COMMIT_FILE OUT.json FOLDER
   results.py memory COMMIT_FILE OUT.json MEMORY.jsonl
   results.py nodes COMMIT_FILE OUT.json PEERS.jsonl BENCH.jsonl RESULT.json ...
   results.py pressure COMMIT_FILE OUT.json PRESSURE.jsonl
@@ -20,7 +22,8 @@ import pathlib
 import sys
 
 from checks import check, faults, nodes, pressure, proof, rows
-from exchanges import bench, checksums, demo, memory
+from exchanges import bench, blocks, checksums, demo, memory
+from kudo import kudo
 from measurement import measurement, write
 from tpcds import tpcds
 from tpcds_check import tpcds_check
@@ -30,7 +33,7 @@ from tpch import tpch
 def main():
     kind, commit_file, out, *files = sys.argv[1:]
     name = pathlib.Path(out).stem
-    whole = {"tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
+    whole = {"blocks": blocks, "kudo": kudo, "tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
     if kind in whole:
         whole[kind](out, commit_file, *files)
         return

@@ -24,23 +24,21 @@ import org.apache.spark.sql.SparkSession;
 public final class GpuBenchApp {
   private static final long LISTENER_LIMIT_MS = 30_000;
   private static final long SETTLE_MS = 300;
+  private static final String COALESCING = "spark.sql.adaptive.coalescePartitions.enabled";
 
   private final SparkSession spark;
   private final JavaSparkContext context;
   private final String shuffle;
   private final Path out;
-  private final int maps;
   private final StageTimes times = new StageTimes();
   private final ShuffleMeter meter = new ShuffleMeter();
   private final OverflowMeter overflow = new OverflowMeter();
 
-  private GpuBenchApp(
-      final SparkSession spark, final String shuffle, final Path out, final int maps) {
+  private GpuBenchApp(final SparkSession spark, final String shuffle, final Path out) {
     this.spark = spark;
     this.context = new JavaSparkContext(spark.sparkContext());
     this.shuffle = shuffle;
     this.out = out;
-    this.maps = maps;
     spark.sparkContext().addSparkListener(times);
     spark.sparkContext().addSparkListener(meter);
     spark.sparkContext().addSparkListener(overflow);
@@ -90,16 +88,29 @@ public final class GpuBenchApp {
     }
   }
 
-  /** Some queries over one number of partitions. */
-  private record Step(String partitions, List<String> queries, int iterations, long millions) {
-    /** Reads {@code partitions:query,query:iterations:millions}; the last two may be left out. */
-    static Step of(final String text, final int iterations, final long millions) {
+  /** Some queries over one number of map tasks and one of partitions. */
+  private record Step(
+      int maps,
+      String partitions,
+      List<String> queries,
+      int iterations,
+      long millions,
+      boolean all) {
+    /**
+     * Reads {@code partitions:query,query:iterations:millions}; the last two may be left out. The
+     * first may be {@code maps x partitions}, without blanks. A fifth, {@code all}, has partitions
+     * read as they are, and not coalesced.
+     */
+    static Step of(final String text, final int maps, final int iterations, final long millions) {
       final String[] parts = text.split(":");
+      final String[] shape = parts[0].split("x");
       return new Step(
-          parts[0],
+          shape.length > 1 ? Integer.parseInt(shape[0]) : maps,
+          shape[shape.length - 1],
           List.of(parts[1].split(",")),
           parts.length > 2 ? Integer.parseInt(parts[2]) : iterations,
-          parts.length > 3 ? Long.parseLong(parts[3]) : millions);
+          parts.length > 3 ? Long.parseLong(parts[3]) : millions,
+          parts.length > 4 && parts[4].equals("all"));
     }
   }
 
@@ -109,22 +120,30 @@ public final class GpuBenchApp {
    */
   public static void main(final String[] args) throws Exception {
     final SparkSession spark = SparkSession.builder().getOrCreate();
-    final GpuBenchApp app =
-        new GpuBenchApp(spark, args[0], Path.of(args[1]), Integer.parseInt(args[3]));
+    final GpuBenchApp app = new GpuBenchApp(spark, args[0], Path.of(args[1]));
     for (final String text : args[5].trim().split("\\s+")) {
-      final Step step = Step.of(text, Integer.parseInt(args[4]), Long.parseLong(args[2]));
+      final Step step =
+          Step.of(
+              text, Integer.parseInt(args[3]), Integer.parseInt(args[4]), Long.parseLong(args[2]));
       spark.conf().set("spark.sql.shuffle.partitions", step.partitions);
+      if (step.all) {
+        spark.conf().set(COALESCING, "false");
+      }
       for (final String name : step.queries) {
         for (int i = 0; i <= step.iterations; i++) {
           app.run(step, name, i);
         }
+      }
+      if (step.all) {
+        spark.conf().unset(COALESCING);
       }
     }
     spark.stop();
   }
 
   private void run(final Step step, final String name, final int iteration) throws Exception {
-    final String query = GpuExchanges.query(name, step.millions * 1_000_000, maps, step.partitions);
+    final String query =
+        GpuExchanges.query(name, step.millions * 1_000_000, step.maps, step.partitions);
     meter.reset();
     overflow.reset();
     final TierGauges before = TierGauges.ask(context);
@@ -139,7 +158,9 @@ public final class GpuBenchApp {
     row.put("executors", spark.sparkContext().getExecutorMemoryStatus().size() - 1);
     row.put("query", name);
     row.put("million_rows", step.millions);
+    row.put("maps", step.maps);
     row.put("partitions", Integer.parseInt(step.partitions));
+    row.put("coalescing", Boolean.parseBoolean(spark.conf().get(COALESCING, "true")));
     row.put("iteration", iteration);
     row.put("seconds", seconds);
     times.put(row);
