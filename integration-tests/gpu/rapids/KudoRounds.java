@@ -258,16 +258,16 @@ public final class KudoRounds {
 
   private Schema schema() {
     final Schema.Builder schema = Schema.builder();
-    for (final DataType type : types) {
-      add(schema, type);
+    for (int i = 0; i < types.length; i++) {
+      add(schema, types[i], i);
     }
     return schema.build();
   }
 
-  private static void add(final Schema.Builder to, final DataType type) {
-    final Schema.Builder added = to.addColumn(type.getType(), "c");
+  private static void add(final Schema.Builder to, final DataType type, final int index) {
+    final Schema.Builder added = to.addColumn(type.getType(), "c" + index);
     for (int i = 0; type.getType().isNestedType() && i < type.getNumChildren(); i++) {
-      add(added, type.getChild(i));
+      add(added, type.getChild(i), i);
     }
   }
 

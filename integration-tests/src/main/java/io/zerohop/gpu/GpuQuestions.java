@@ -97,10 +97,11 @@ final class GpuQuestions {
             + " IF(k > 3, NULL, f) AS f FROM n");
     all.put(
         "every_type",
-        "SELECT /*+ REPARTITION(90, k) */ k, cast(k % 100 AS tinyint) AS b, cast(k AS smallint) AS"
-            + " sh, cast(id AS float) AS fl, flag, day, ts, cast(k AS decimal(5,1)) AS d5, d, big,"
-            + " cast(s AS binary) AS bin, array(cast(s AS binary), NULL) AS bins, f, s,"
-            + " timestamp_ntz'2020-01-01 00:00:00' AS ntz FROM n");
+        "SELECT k, b, sh, fl, flag, day, ts, d5, d, big, hex(bin), size(bins), f, s, ntz FROM"
+            + " (SELECT /*+ REPARTITION(90, k) */ k, cast(k % 100 AS tinyint) AS b, cast(k AS"
+            + " smallint) AS sh, cast(id AS float) AS fl, flag, day, ts, cast(k AS decimal(5,1)) AS"
+            + " d5, d, big, cast(s AS binary) AS bin, array(cast(s AS binary), NULL) AS bins, f, s,"
+            + " timestamp_ntz'2020-01-01 00:00:00' AS ntz FROM n)");
     all.put(
         "hundred_columns", "SELECT /*+ REPARTITION(300, k) */ id, k" + manyColumns() + " FROM n");
     all.put("to_one", "SELECT /*+ REPARTITION(1) */ id, s, arr FROM n");

@@ -26,6 +26,12 @@ class GpuSettingsSuite extends GpuSuite {
     }
   }
 
+  test("spark.zerohop.rapids.kudo.enabled=false: RAPIDS' own split") {
+    needsRapids()
+    asked("spark.zerohop.rapids.kudo.enabled" -> "false")("group_by", "join", "round_robin")(
+      assertOnGpu)
+  }
+
   test("spark.zerohop.paths=staged") {
     asked("spark.zerohop.paths" -> "staged")("group_by", "join", "round_robin") { facts =>
       assertOnGpu(facts)

@@ -30,6 +30,22 @@ public final class ZerohopHashPartitioning extends GpuHashPartitioning {
     return split == null ? super.sliceInternalGpuOrCpuAndClose(rows, starts, columns) : split;
   }
 
+  /** Not RAPIDS' own: Spark drops what a rule returns if it equals what the rule was given. */
+  @Override
+  public boolean equals(final Object other) {
+    return other instanceof ZerohopHashPartitioning && super.equals(other);
+  }
+
+  @Override
+  public boolean canEqual(final Object other) {
+    return other instanceof ZerohopHashPartitioning;
+  }
+
+  @Override
+  public int hashCode() {
+    return super.hashCode();
+  }
+
   /** Plans show it as what it stands for. */
   @Override
   public String nodeName() {

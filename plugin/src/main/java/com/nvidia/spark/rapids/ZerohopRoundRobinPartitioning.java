@@ -22,6 +22,22 @@ public final class ZerohopRoundRobinPartitioning extends GpuRoundRobinPartitioni
     return split == null ? super.sliceInternalGpuOrCpuAndClose(rows, starts, columns) : split;
   }
 
+  /** Not RAPIDS' own: Spark drops what a rule returns if it equals what the rule was given. */
+  @Override
+  public boolean equals(final Object other) {
+    return other instanceof ZerohopRoundRobinPartitioning && super.equals(other);
+  }
+
+  @Override
+  public boolean canEqual(final Object other) {
+    return other instanceof ZerohopRoundRobinPartitioning;
+  }
+
+  @Override
+  public int hashCode() {
+    return super.hashCode();
+  }
+
   /** Plans show it as what it stands for. */
   @Override
   public String nodeName() {

@@ -21,6 +21,8 @@ public final class KudoPartitioning {
 
   private final Class<?> hash;
   private final Class<?> roundRobin;
+  private final Class<?> ourHash;
+  private final Class<?> ourRoundRobin;
   private final MethodHandle expressions;
   private final MethodHandle hashPartitions;
   private final MethodHandle hashMode;
@@ -38,8 +40,8 @@ public final class KudoPartitioning {
     roundRobin = loader.loadClass(PACKAGE + "GpuRoundRobinPartitioning");
     final MethodHandles.Lookup lookup =
         MethodHandles.privateLookupIn(roundRobin, MethodHandles.lookup());
-    final Class<?> ourHash = define(lookup, "ZerohopHashPartitioning");
-    final Class<?> ourRoundRobin = define(lookup, "ZerohopRoundRobinPartitioning");
+    ourHash = define(lookup, "ZerohopHashPartitioning");
+    ourRoundRobin = define(lookup, "ZerohopRoundRobinPartitioning");
     expressions = getter(lookup, hash, "expressions", seq);
     hashPartitions = getter(lookup, hash, "numPartitions", int.class);
     hashMode = getter(lookup, hash, "hashMode", mode);
@@ -89,6 +91,11 @@ public final class KudoPartitioning {
   /** Null if RAPIDS' classes are not those that are known; that is said once. */
   static KudoPartitioning get() {
     return Holder.BOUND;
+  }
+
+  /** Whether it is one in the other form. */
+  boolean isConverted(final Object partitioning) {
+    return partitioning.getClass() == ourHash || partitioning.getClass() == ourRoundRobin;
   }
 
   /** Whether it is a partitioning of RAPIDS of a kind that has another form, and not yet in it. */

@@ -46,7 +46,7 @@ final class KudoRule extends Rule<SparkPlan> {
 
           @Override
           public SparkPlan apply(final SparkPlan node) {
-            return convert(node);
+            return convert(node, on);
           }
         });
   }
@@ -59,22 +59,24 @@ final class KudoRule extends Rule<SparkPlan> {
         : ZerohopConf.RAPIDS_KUDO.get(new SparkConf(false).set(ZerohopConf.RAPIDS_KUDO.key(), set));
   }
 
-  private static SparkPlan convert(final SparkPlan exchange) {
+  /** The exchange with a partitioning in the other form; itself if it is left alone. */
+  private static SparkPlan convert(final SparkPlan exchange, final boolean on) {
     final KudoPartitioning kudo = KudoPartitioning.get();
-    if (kudo == null) {
-      return exchange;
-    }
     final Object[] arguments = new Object[exchange.productArity()];
     for (int i = 0; i < arguments.length; i++) {
       arguments[i] = exchange.productElement(i);
+      if (kudo != null && kudo.isConverted(arguments[i])) {
+        return exchange; // Rules may see a plan again.
+      }
     }
-    for (int i = 0; i < arguments.length; i++) {
+    for (int i = 0; on && kudo != null && i < arguments.length; i++) {
       if (kudo.applies(arguments[i]) && canCarry(kudo, arguments[i], exchange)) {
         arguments[i] = kudo.convert(arguments[i]);
         return exchange.makeCopy(arguments);
       }
     }
-    return exchange; // Of another kind, or converted before.
+    PoolAdvice.give(SparkEnv.get().conf(), exchange.outputPartitioning().numPartitions());
+    return exchange;
   }
 
   private static boolean canCarry(
