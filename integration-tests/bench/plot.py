@@ -371,7 +371,7 @@ def growth(run, folder):
 
 def rounds_of(run):
     """The timed rows of each case."""
-    about = ("case", "query", "million_rows", "partitions", "pool", "executors")
+    about = ("case", "query", "million_rows", "maps", "partitions", "pool", "executors")
     rows = [row for row in run["rows"] if row.get("iteration", 0) > 0]
     return itertools.groupby(sorted(rows, key=lambda row: str([row.get(k) for k in about])),
                              key=lambda row: str([row.get(k) for k in about]))
@@ -516,7 +516,10 @@ def exchanges(run, folder):
 
     def key_of(row):
         gpus = row.get("executors", run["host"]["gpus"])
-        return row["query"], row["million_rows"], row["partitions"], gpus, row["pool"]
+        shape = f"{row['partitions']:,}"
+        if "maps" in row:
+            shape = f"{row['maps']:,} x {shape}" + ("" if row["coalescing"] else ", all")
+        return row["query"], row["million_rows"], shape, gpus, row["pool"]
 
     def times_faster(found, others, field):
         others = [median(row[field] for row in found[case]) for case in others if found.get(case)]
@@ -528,7 +531,7 @@ def exchanges(run, folder):
     body = []
     for key in in_order(map(key_of, rows)):
         found = {case: [r for r in rows if key_of(r) == key and r["case"] == case] for case in cases}
-        line = [key[0], f"{key[1]} M", f"{key[2]:,}", str(key[3]), key[4]]
+        line = [key[0], f"{key[1]} M", key[2], str(key[3]), key[4]]
         line += [exchange_cell(found[case]) if found[case] else "-" for case in cases]
         for others in yardsticks.values():
             line += [times_faster(found, others, field) for field in ("exchange_ms", "seconds")]
@@ -579,6 +582,7 @@ def main():
         ("spill", spill),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
         ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),
+        ("gpu_blocks", exchanges),
         ("host_tpcds", query_tables.host), ("gpu_tpcds", query_tables.gpu), ("gpu_tpcds_check", query_tables.gpu_check),
         ("gpu_tpch", queries), ("gpu_memory", gpu_memory), ("host_link", host_link),
     ):

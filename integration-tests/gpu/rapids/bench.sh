@@ -31,7 +31,7 @@ blocks() {
   for ((turn = 0; turn < ${TURNS:-1}; turn++)); do
     for contender in ${CONTENDERS:-zerohop zerohop+packed multithreaded sort}; do
       submit "$contender" "$contender" "$wrapping_sums" io.zerohop.gpu.GpuBenchApp "$contender" "$out/blocks.jsonl" \
-        "${MILLIONS:-80}" 64 "${ROUNDS:-3}" "${QUERIES:-64x64:$all:${ROUNDS:-3}:${MILLIONS:-80}:all 200x64:$all 200x2000:$all}" || status=1
+        "${MILLIONS:-80}" 64 "${ROUNDS:-3}" "${QUERIES:-64x64:$all:${ROUNDS:-3}:${MILLIONS:-80}:all 200x64:$all 200x2000:$all 1000x5000:$all}" || status=1
     done
   done
   python3 "$dir/rapids/results.py" blocks "$dir/commit" "$out/gpu_blocks.json" "$out/blocks.jsonl"

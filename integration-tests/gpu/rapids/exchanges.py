@@ -74,6 +74,12 @@ class Blocks:
                    "value": self.ratio(self.median(ours, query, 64, 64, field), self.median(packed, query, 64, 64, field))}
                   for query in ("repartition", "group_by", "join")
                   for what, field, most in (("write stage", "write_ms", 0.8), ("both stages", "exchange_ms", 1.0))]
+        goals += [{"goal": f"{query}, 1,000 x 5,000, times as fast as the best by files", "at_least": 1.0,
+                   "value": self.ratio(self.files(query, 1000, 5000), self.median(ours, query, 1000, 5000))}
+                  for query in ("repartition", "group_by", "join")]
+        goals += [{"goal": f"repartition, {maps} x {partitions:,}, times as fast as RAPIDS' UCX mode", "at_least": least,
+                   "value": self.ratio(self.median("ucx", "repartition", maps, partitions), self.median(ours, "repartition", maps, partitions))}
+                  for maps, partitions, least in ((64, 64, 2.5), (200, 2000, 4.0))]
         return goals
 
 
