@@ -3,6 +3,7 @@ import static org.apache.spark.sql.functions.concat;
 import static org.apache.spark.sql.functions.count;
 import static org.apache.spark.sql.functions.lit;
 
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkConf;
@@ -73,12 +74,38 @@ public final class KudoPlans {
     tell(found.equals(List.of(expected)), what + ": " + found);
   }
 
-  /** A task carries it to an executor, which has the same again. */
-  private static void travels(final Object partitioning) {
-    final SerializerInstance serializer = SparkEnv.get().closureSerializer().newInstance();
-    final Object there = serializer.deserialize(
-        serializer.serialize(partitioning, ClassTag$.MODULE$.Any()), partitioning.getClass().getClassLoader(), ClassTag$.MODULE$.Any());
-    tell(there.getClass() == partitioning.getClass() && there.equals(partitioning), "travels: " + there);
+  /**
+   * A task carries it to an executor, which has the same again, or RAPIDS' own as it was planned if it
+   * cannot convert it. Spark serialises tasks in a thread without a session.
+   */
+  private static void travels(final Object partitioning) throws Exception {
+    final Object[] found = new Object[2];
+    final Thread thread = new Thread(() -> {
+      SparkSession.clearActiveSession();
+      SparkSession.clearDefaultSession();
+      try {
+        final SerializerInstance serializer = SparkEnv.get().closureSerializer().newInstance();
+        found[0] = serializer.deserialize(
+            serializer.serialize(partitioning, ClassTag$.MODULE$.Any()), partitioning.getClass().getClassLoader(), ClassTag$.MODULE$.Any());
+        final Method replace = partitioning.getClass().getDeclaredMethod("writeReplace");
+        replace.setAccessible(true);
+        final Object portable = replace.invoke(partitioning);
+        final Method original = portable.getClass().getDeclaredMethod("partitioning");
+        original.setAccessible(true);
+        found[1] = original.invoke(portable);
+      } catch (final ReflectiveOperationException e) {
+        throw new IllegalStateException(e);
+      }
+    });
+    thread.start();
+    thread.join();
+    tell(found[0] != null && found[0].getClass() == partitioning.getClass() && found[0].equals(partitioning), "travels: " + found[0]);
+    tell(found[1] != null && uses(found[1], "usesGPUShuffle") && !uses(found[1], "usesKudoGPUSlicing"), "as RAPIDS' own: " + found[1]);
+    tell(uses(partitioning, "usesGPUShuffle") && !uses(partitioning, "usesKudoGPUSlicing"), "feeds GPU shuffles");
+  }
+
+  private static boolean uses(final Object partitioning, final String what) throws ReflectiveOperationException {
+    return (boolean) partitioning.getClass().getMethod(what).invoke(partitioning);
   }
 
   private static void tell(final boolean right, final String what) {

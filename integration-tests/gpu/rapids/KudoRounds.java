@@ -34,7 +34,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class KudoRounds {
   private static final DType[] FIXED = {
-    DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL8, DType.FLOAT32, DType.FLOAT64,
+    DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL8, DType.FLOAT32, DType.FLOAT64,
     DType.TIMESTAMP_DAYS, DType.TIMESTAMP_MICROSECONDS, DType.create(DType.DTypeEnum.DECIMAL32, -2),
     DType.create(DType.DTypeEnum.DECIMAL64, -3), DType.create(DType.DTypeEnum.DECIMAL128, -4)
   };
@@ -44,6 +44,7 @@ public final class KudoRounds {
   private static final long POOL_BYTES = 20L << 30;
 
   private final Random random;
+  private final boolean isLong;
   private final DataType[] types;
   private final List<DeviceMemoryBuffer> split = new ArrayList<>();
   private final List<Block> picked = new ArrayList<>();
@@ -54,7 +55,9 @@ public final class KudoRounds {
 
   private KudoRounds(final long seed) {
     random = new Random(seed * 7919);
-    final boolean wide = random.nextInt(8) == 0;
+    // Long ones go through the serializer's loops more than once.
+    isLong = random.nextInt(50) == 0;
+    final boolean wide = !isLong && random.nextInt(8) == 0;
     types = new DataType[wide ? 20 + random.nextInt(80) : 1 + random.nextInt(6)];
     for (int i = 0; i < types.length; i++) {
       types[i] = type(wide ? 2 : 0);
@@ -100,7 +103,8 @@ public final class KudoRounds {
   private int run() {
     try {
       for (int table = random.nextInt(4); table >= 0; table--) {
-        splitTable(random.nextInt(6) == 0 ? 1 + random.nextInt(3) : 1 + random.nextInt(600));
+        final int most = isLong ? 300_000 : random.nextInt(6) == 0 ? 3 : 600;
+        splitTable(1 + random.nextInt(most));
       }
       if (!picked.isEmpty()) {
         putTogether();
@@ -116,7 +120,7 @@ public final class KudoRounds {
     for (int i = 0; i < columns.length; i++) {
       columns[i] = column(types[i], rows);
     }
-    final int partitions = 1 + random.nextInt(random.nextBoolean() ? 8 : 300);
+    final int partitions = 1 + random.nextInt(isLong ? 3 : random.nextBoolean() ? 8 : 300);
     final int[] splits = random.ints(partitions - 1, 0, rows + 1).sorted().toArray();
     try (Table table = new Table(columns)) {
       final String[] in = rows(table);
@@ -214,7 +218,7 @@ public final class KudoRounds {
       return type instanceof ListType ? values : new StructData(values);
     }
     return switch (type.getType().getTypeId()) {
-      case INT8 -> (byte) random.nextInt();
+      case INT8, UINT8 -> (byte) random.nextInt();
       case INT16 -> (short) random.nextInt();
       case INT32, TIMESTAMP_DAYS -> random.nextInt(100_000);
       case INT64, TIMESTAMP_MICROSECONDS -> random.nextLong() >> 8;
@@ -302,7 +306,7 @@ public final class KudoRounds {
       to.append('}');
     } else {
       to.append(switch (type.getTypeId()) {
-        case INT8, BOOL8 -> (Object) column.getByte(row);
+        case INT8, UINT8, BOOL8 -> (Object) column.getByte(row);
         case INT16 -> column.getShort(row);
         case INT32, TIMESTAMP_DAYS -> column.getInt(row);
         case INT64, TIMESTAMP_MICROSECONDS -> column.getLong(row);

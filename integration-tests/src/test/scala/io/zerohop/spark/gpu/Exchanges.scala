@@ -18,6 +18,7 @@ object Exchanges extends AdaptiveSparkPlanHelper {
     val onGpu = rapids.count(staysOnGpu)
     Map(
       "gpu_exchanges" -> onGpu,
+      "kudo_exchanges" -> rapids.count(_.productElement(0).getClass.getSimpleName.startsWith("Zerohop")),
       "serialised_exchanges" -> (rapids.size - onGpu),
       "cpu_exchanges" -> cpu.size) ++ adaptiveFacts(plan)
   }

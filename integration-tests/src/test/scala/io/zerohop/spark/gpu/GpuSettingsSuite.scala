@@ -28,8 +28,11 @@ class GpuSettingsSuite extends GpuSuite {
 
   test("spark.zerohop.rapids.kudo.enabled=false: RAPIDS' own split") {
     needsRapids()
-    asked("spark.zerohop.rapids.kudo.enabled" -> "false")("group_by", "join", "round_robin")(
-      assertOnGpu)
+    asked("spark.zerohop.rapids.kudo.enabled" -> "false")("group_by", "join", "round_robin") {
+      facts =>
+        assertOnGpu(facts)
+        assert(facts.number("kudo_exchanges") === 0, facts)
+    }
   }
 
   test("spark.zerohop.paths=staged") {

@@ -4,6 +4,7 @@ import com.nvidia.spark.rapids.shims.GpuHashPartitioning;
 import io.zerohop.spark.rapids.KudoPartitioning;
 import io.zerohop.spark.rapids.KudoSplit;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Tuple2;
 import scala.collection.immutable.Seq;
@@ -15,6 +16,9 @@ import scala.collection.immutable.Seq;
  */
 public final class ZerohopHashPartitioning extends GpuHashPartitioning {
   private static final long serialVersionUID = 1;
+
+  /** Where this was made; what RAPIDS' partitioning decides, it decides when it is made. */
+  private final transient SQLConf planned = SQLConf.get();
 
   /** Spark copies expressions by a constructor with the parameters of the original's. */
   public ZerohopHashPartitioning(
@@ -28,6 +32,18 @@ public final class ZerohopHashPartitioning extends GpuHashPartitioning {
     final Tuple2<ColumnarBatch, Object>[] split =
         KudoSplit.split(rows, starts, numPartitions(), columns);
     return split == null ? super.sliceInternalGpuOrCpuAndClose(rows, starts, columns) : split;
+  }
+
+  /** It is used for nothing else. */
+  @Override
+  public boolean usesGPUShuffle() {
+    return true;
+  }
+
+  /** Of RAPIDS' own way by Kudo blocks, which goes over the host. */
+  @Override
+  public boolean usesKudoGPUSlicing() {
+    return false;
   }
 
   /** Not RAPIDS' own: Spark drops what a rule returns if it equals what the rule was given. */
@@ -54,6 +70,6 @@ public final class ZerohopHashPartitioning extends GpuHashPartitioning {
 
   private Object writeReplace() {
     return KudoPartitioning.portable(
-        new GpuHashPartitioning(expressions(), numPartitions(), hashMode()));
+        planned, () -> new GpuHashPartitioning(expressions(), numPartitions(), hashMode()));
   }
 }

@@ -2,12 +2,16 @@ package com.nvidia.spark.rapids;
 
 import io.zerohop.spark.rapids.KudoPartitioning;
 import io.zerohop.spark.rapids.KudoSplit;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Tuple2;
 
 /** What {@link ZerohopHashPartitioning} is to hash partitioning. */
 public final class ZerohopRoundRobinPartitioning extends GpuRoundRobinPartitioning {
   private static final long serialVersionUID = 1;
+
+  /** Where this was made; what RAPIDS' partitioning decides, it decides when it is made. */
+  private final transient SQLConf planned = SQLConf.get();
 
   /** Spark copies expressions by a constructor with the parameters of the original's. */
   public ZerohopRoundRobinPartitioning(final int partitions) {
@@ -20,6 +24,18 @@ public final class ZerohopRoundRobinPartitioning extends GpuRoundRobinPartitioni
     final Tuple2<ColumnarBatch, Object>[] split =
         KudoSplit.split(rows, starts, numPartitions(), columns);
     return split == null ? super.sliceInternalGpuOrCpuAndClose(rows, starts, columns) : split;
+  }
+
+  /** It is used for nothing else. */
+  @Override
+  public boolean usesGPUShuffle() {
+    return true;
+  }
+
+  /** Of RAPIDS' own way by Kudo blocks, which goes over the host. */
+  @Override
+  public boolean usesKudoGPUSlicing() {
+    return false;
   }
 
   /** Not RAPIDS' own: Spark drops what a rule returns if it equals what the rule was given. */
@@ -45,6 +61,6 @@ public final class ZerohopRoundRobinPartitioning extends GpuRoundRobinPartitioni
   }
 
   private Object writeReplace() {
-    return KudoPartitioning.portable(new GpuRoundRobinPartitioning(numPartitions()));
+    return KudoPartitioning.portable(planned, () -> new GpuRoundRobinPartitioning(numPartitions()));
   }
 }

@@ -7,7 +7,11 @@ import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /**
@@ -18,15 +22,47 @@ final class KudoAssembly {
   private final RapidsClasses rapids;
   private final TableGather gather;
   private final DataType[] types;
+  private final Runnable check;
   private Schema schema;
 
   /**
    * @param types of the columns
+   * @param check throws if an owner may have freed blocks before they were gathered; does not wait
    */
-  KudoAssembly(final RapidsClasses rapids, final TableGather gather, final DataType[] types) {
+  KudoAssembly(
+      final RapidsClasses rapids,
+      final TableGather gather,
+      final DataType[] types,
+      final Runnable check) {
     this.rapids = rapids;
     this.gather = gather;
     this.types = types;
+    this.check = check;
+  }
+
+  /**
+   * What RAPIDS takes in GPU memory for each block while it puts blocks together, beside their
+   * bytes: some 250 bytes a column, by its source.
+   */
+  long bytesPerBlock() {
+    return Long.BYTES + 256L * columns(types);
+  }
+
+  /** With those that are nested in others. */
+  private static int columns(final DataType... of) {
+    int columns = of.length;
+    for (final DataType type : of) {
+      if (type instanceof ArrayType array) {
+        columns += columns(array.elementType());
+      } else if (type instanceof MapType map) {
+        columns += 1 + columns(map.keyType(), map.valueType());
+      } else if (type instanceof StructType struct) {
+        for (final StructField field : struct.fields()) {
+          columns += columns(field.dataType());
+        }
+      }
+    }
+    return columns;
   }
 
   /**
@@ -47,6 +83,7 @@ final class KudoAssembly {
         DeviceMemoryBuffer list = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(listBytes))) {
       gather.copy(pieces(addresses, lengths), blocks);
       put(lengths, list);
+      check.run(); // Behind the gather, which that has waited for: blocks say how they are read.
       return rapids.withRetry(() -> KudoGpuSerializer.assembleFromDeviceRaw(schema, blocks, list));
     }
   }
@@ -61,7 +98,7 @@ final class KudoAssembly {
         end += lengths[i];
       }
       Platform.putLong(null, host.getAddress() + (long) Long.BYTES * lengths.length, end);
-      list.copyFromHostBuffer(host, 0, bytes); // Returns when it was read.
+      list.copyFromHostBuffer(host, 0, bytes); // Waits for the thread's stream.
     }
   }
 

@@ -1,8 +1,8 @@
 package io.zerohop.spark.rapids;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
-import io.zerohop.shuffle.ExtentConsumer;
-import io.zerohop.shuffle.PackSource;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
@@ -11,7 +11,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * buffer on the GPU. RAPIDS carries it to the shuffle as one batch, with all rows and no columns,
  * and closes it. For one task's thread.
  */
-final class KudoBatch extends ColumnarBatch implements OutputBatch {
+final class KudoBatch extends ColumnarBatch {
   private final DeviceMemoryBuffer blocks;
   private final KudoLayout layout;
   private final long[] packed;
@@ -29,6 +29,29 @@ final class KudoBatch extends ColumnarBatch implements OutputBatch {
     this.packed = packed;
   }
 
+  KudoLayout layout() {
+    return layout;
+  }
+
+  /** The memory of the blocks, which the batch keeps. */
+  DeviceMemoryBuffer blocks() {
+    return blocks;
+  }
+
+  /** Where that is on the GPU. */
+  long address() {
+    return blocks.getAddress();
+  }
+
+  /** All blocks, in slices of up to so many bytes, or of one block if that has more. */
+  List<KudoSlice> slices(final long most) {
+    final List<KudoSlice> slices = new ArrayList<>();
+    for (final int[] range : layout.ranges(most)) {
+      slices.add(new KudoSlice(this, range[0], range[1]));
+    }
+    return slices;
+  }
+
   /** Adds up what map statuses say of partitions. */
   void addSizes(final TableSizes sizes) {
     for (int partition = 0; partition < packed.length; partition++) {
@@ -36,55 +59,6 @@ final class KudoBatch extends ColumnarBatch implements OutputBatch {
         sizes.add(partition, packed[partition]);
       }
     }
-  }
-
-  @Override
-  public boolean isEmpty() {
-    return bytes() == 0;
-  }
-
-  @Override
-  public long bytes() {
-    return layout.bytes();
-  }
-
-  /** None: blocks describe themselves. */
-  @Override
-  public PackSource headers() {
-    return null;
-  }
-
-  @Override
-  public byte[] header(final int partition) {
-    return new byte[0];
-  }
-
-  @Override
-  public PackSource payload() {
-    return new PackSource() {
-      @Override
-      public int partitions() {
-        return layout.partitions();
-      }
-
-      @Override
-      public boolean onDevice() {
-        return true;
-      }
-
-      @Override
-      public void forEachChunk(final int partition, final ExtentConsumer consumer) {
-        if (layout.bytes(partition) > 0) {
-          consumer.extent(
-              blocks.getAddress() + layout.starts()[partition], layout.bytes(partition));
-        }
-      }
-    };
-  }
-
-  @Override
-  public long[] layOut(final long first, final Placing placing) {
-    return layout.layOut(first, (offset, at, bytes) -> placing.place(blocks, offset, at, bytes));
   }
 
   @Override

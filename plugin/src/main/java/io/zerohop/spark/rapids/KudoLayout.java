@@ -1,5 +1,9 @@
 package io.zerohop.spark.rapids;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
 /**
  * Where the blocks of a batch lie in the buffer that RAPIDS' serializer has filled. A partition
  * without rows has no block, whatever the serializer has for it. Immutable.
@@ -29,13 +33,35 @@ record KudoLayout(int[] firstRows, int[] starts) {
     return rows(partition) == 0 ? 0 : starts[partition + 1] - starts[partition];
   }
 
-  /** Bytes of all blocks. */
-  long bytes() {
+  /** Bytes of the blocks of some partitions, one after the other. */
+  long bytes(final int first, final int end) {
     long bytes = 0;
-    for (int partition = 0; partition < partitions(); partition++) {
+    for (int partition = first; partition < end; partition++) {
       bytes += bytes(partition);
     }
     return bytes;
+  }
+
+  /**
+   * Divides the partitions into ranges, each with up to so many bytes of blocks, or with one block
+   * if that has more; none without any.
+   */
+  List<int[]> ranges(final long most) {
+    final List<int[]> ranges = new ArrayList<>();
+    int first = 0;
+    long bytes = 0;
+    for (int partition = 0; partition < partitions(); partition++) {
+      if (bytes > 0 && bytes + bytes(partition) > most) {
+        ranges.add(new int[] {first, partition});
+        first = partition;
+        bytes = 0;
+      }
+      bytes += bytes(partition);
+    }
+    if (bytes > 0) {
+      ranges.add(new int[] {first, partitions()});
+    }
+    return ranges;
   }
 
   /** Is given blocks that lie without gaps, by their offset, and their place without any gaps. */
@@ -45,18 +71,20 @@ record KudoLayout(int[] firstRows, int[] starts) {
   }
 
   /**
-   * Lays the blocks out without gaps.
+   * Lays the blocks of some partitions out without gaps.
    *
-   * @param first where the first one is to be
-   * @return where each partition is to begin, and where the last one ends
+   * @param first of the partitions
+   * @param end behind the last one
+   * @param address where the first block is to be
+   * @return where each partition of all is to begin, and where the last one ends
    */
-  long[] layOut(final long first, final Run consumer) {
+  long[] layOut(final int first, final int end, final long address, final Run consumer) {
     final long[] places = new long[partitions() + 1];
-    places[0] = first;
-    int from = 0;
-    for (int partition = 0; partition < partitions(); partition++) {
+    Arrays.fill(places, 0, first + 1, address);
+    int from = first;
+    for (int partition = first; partition < end; partition++) {
       places[partition + 1] = places[partition] + bytes(partition);
-      final boolean ends = partition + 1 == partitions() || bytes(partition + 1) == 0;
+      final boolean ends = partition + 1 == end || bytes(partition + 1) == 0;
       if (ends || bytes(partition) == 0) {
         if (places[partition + 1] > places[from]) {
           consumer.run(starts[from], places[from], places[partition + 1] - places[from]);
@@ -64,6 +92,7 @@ record KudoLayout(int[] firstRows, int[] starts) {
         from = partition + 1;
       }
     }
+    Arrays.fill(places, end, places.length, places[end]);
     return places;
   }
 }

@@ -7,8 +7,11 @@ import java.io.Serializable;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.function.Supplier;
+import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.runtime.AbstractFunction0;
 
 /**
  * Partitionings of RAPIDS in a form that hands whole batches to the shuffle ({@link KudoSplit}).
@@ -141,12 +144,21 @@ public final class KudoPartitioning {
 
   /**
    * What a task carries instead of a partitioning in the other form, whose class an executor's
-   * loader finds by no name.
+   * loader finds by no name. Spark serialises tasks in a thread without a session, where RAPIDS'
+   * partitioning would find other settings than the plan was made with.
    *
-   * @param partitioning RAPIDS' own
+   * @param planned settings of the plan
+   * @param original makes RAPIDS' own
    */
-  public static Serializable portable(final Object partitioning) {
-    return new Portable(partitioning);
+  public static Serializable portable(final SQLConf planned, final Supplier<?> original) {
+    return SQLConf.withExistingConf(
+        planned,
+        new AbstractFunction0<Portable>() {
+          @Override
+          public Portable apply() {
+            return new Portable(original.get());
+          }
+        });
   }
 
   /** RAPIDS' own partitioning on its way to an executor, which converts it if it can. */

@@ -32,11 +32,11 @@ final class KudoRule extends Rule<SparkPlan> {
 
   @Override
   public SparkPlan apply(final SparkPlan plan) {
-    final SparkConf conf = SparkEnv.get().conf();
-    if (!RapidsMode.isActive(conf)) {
-      return plan;
+    final SparkEnv env = SparkEnv.get();
+    if (env == null || !RapidsMode.isActive(env.conf())) {
+      return plan; // Spark has its own sentence about a context that was stopped.
     }
-    final boolean on = isOn(conf);
+    final boolean on = isOn(env.conf());
     return plan.transformUp(
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {
           @Override
@@ -124,7 +124,7 @@ final class KudoRule extends Rule<SparkPlan> {
   /** Once; every exchange of the kind would say the same. */
   private static void say(final String why) {
     if (SAID.add(why)) {
-      LOG.info(
+      LOG.warn(
           "Zerohop: RAPIDS splits batches of some exchanges by itself, one allocation a partition:"
               + " {}",
           why);

@@ -83,7 +83,7 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
             rapids,
             fetcher,
             sources,
-            new TableLanding(rapids, tables.newGather(), types, exchange),
+            new TableLanding(rapids, tables.newGather(), types, fetcher::checkIntact, exchange),
             types,
             batchBytes,
             context,

@@ -124,7 +124,9 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     }
     final long start = System.nanoTime();
     last = batch;
-    sink.append(batch);
+    for (final KudoSlice slice : batch.slices(packBytes)) {
+      sink.append(slice);
+    }
     batch.addSizes(sizes);
     packNanos += System.nanoTime() - start;
   }

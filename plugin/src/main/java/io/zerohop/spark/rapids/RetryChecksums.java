@@ -55,9 +55,9 @@ final class RetryChecksums {
     }
   }
 
-  /** Whether the session whose query is being planned asks for them. */
+  /** Whether the session whose query is being planned asks for them, and can have them. */
   static boolean areWanted() {
-    return isOn(FULL_RETRY) || isOn(ENABLED);
+    return Fields.FULL_RETRY != null && (isOn(FULL_RETRY) || isOn(ENABLED));
   }
 
   /**

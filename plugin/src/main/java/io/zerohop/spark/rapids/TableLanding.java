@@ -35,32 +35,31 @@ final class TableLanding implements AutoCloseable {
    * What waits, and where its bytes are, within reach of the gather.
    *
    * @param table null if it is a Kudo block
+   * @param room what it takes in GPU memory until it is part of a table
    */
-  private record Waiting(PackedTable table, long address, long bytes) {
+  private record Waiting(PackedTable table, long address, long bytes, long room) {
     boolean isKudo() {
       return table == null;
-    }
-
-    long room() {
-      return isKudo() ? bytes + Long.BYTES : (bytes + ALIGNMENT - 1) & -ALIGNMENT;
     }
   }
 
   /**
    * @param gather owned from now on
    * @param types of the columns
+   * @param check throws if blocks may have been freed before they were gathered
    * @param metrics told how many bytes the tables have
    */
   TableLanding(
       final RapidsClasses rapids,
       final TableGather gather,
       final DataType[] types,
+      final Runnable check,
       final ExchangeMetrics metrics) {
     this.rapids = rapids;
     this.gather = gather;
     this.metrics = metrics;
     this.staging = new HostStaging(gather::hostBuffer);
-    this.kudo = new KudoAssembly(rapids, gather, types);
+    this.kudo = new KudoAssembly(rapids, gather, types, check);
   }
 
   /**
@@ -119,7 +118,7 @@ final class TableLanding implements AutoCloseable {
   }
 
   private void addKudo(final long address, final long bytes) {
-    final Waiting next = new Waiting(null, address, bytes);
+    final Waiting next = new Waiting(null, address, bytes, bytes + kudo.bytesPerBlock());
     waiting.add(next);
     waitingBytes += next.room();
     metrics.read(bytes);
@@ -167,7 +166,9 @@ final class TableLanding implements AutoCloseable {
       if (table.metadata().length == 0) {
         rows += table.rows();
       } else {
-        final Waiting next = new Waiting(table, address, table.bytes());
+        final Waiting next =
+            new Waiting(
+                table, address, table.bytes(), (table.bytes() + ALIGNMENT - 1) & -ALIGNMENT);
         waiting.add(next);
         waitingBytes += next.room();
         address += table.bytes();

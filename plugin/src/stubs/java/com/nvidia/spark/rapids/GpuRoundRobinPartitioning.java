@@ -17,6 +17,14 @@ public class GpuRoundRobinPartitioning extends Expression {
     throw new AssertionError("a stand-in for the compiler");
   }
 
+  public boolean usesGPUShuffle() {
+    throw new AssertionError("a stand-in for the compiler");
+  }
+
+  public boolean usesKudoGPUSlicing() {
+    throw new AssertionError("a stand-in for the compiler");
+  }
+
   public int numPartitions() {
     throw new AssertionError("a stand-in for the compiler");
   }

@@ -11,7 +11,10 @@ class KudoLayoutTest {
 
   private long[] layOut(final KudoLayout layout) {
     return layout.layOut(
-        5_000, (offset, at, bytes) -> runs.add(offset + " to " + at + ": " + bytes));
+        0,
+        layout.partitions(),
+        5_000,
+        (offset, at, bytes) -> runs.add(offset + " to " + at + ": " + bytes));
   }
 
   @Test
@@ -22,7 +25,7 @@ class KudoLayoutTest {
             new int[] {0, 0, 2, 3, 3, 3, 6, 6}, new int[] {0, 32, 132, 182, 214, 246, 546, 578});
     assertThat(layout.partitions()).isEqualTo(7);
     assertThat(layout.rows()).isEqualTo(6);
-    assertThat(layout.bytes()).isEqualTo(450);
+    assertThat(layout.bytes(0, 7)).isEqualTo(450);
     assertThat(layOut(layout)).containsExactly(5000, 5000, 5100, 5150, 5150, 5150, 5450, 5450);
     assertThat(runs).containsExactly("32 to 5000: 150", "246 to 5150: 300");
   }
@@ -38,7 +41,29 @@ class KudoLayoutTest {
   void nothingIsNoRun() {
     final KudoLayout layout = new KudoLayout(new int[] {0, 0, 0}, new int[] {0, 30, 60});
     assertThat(layOut(layout)).containsExactly(5000, 5000, 5000);
-    assertThat(layout.bytes()).isZero();
+    assertThat(layout.bytes(0, 2)).isZero();
+    assertThat(layout.ranges(10)).isEmpty();
     assertThat(runs).isEmpty();
+  }
+
+  @Test
+  void rangesHaveUpToSoManyBytesOrOneBlock() {
+    final KudoLayout layout =
+        new KudoLayout(new int[] {0, 1, 2, 2, 3, 4, 5}, new int[] {0, 40, 100, 130, 400, 410, 420});
+    assertThat(layout.ranges(100))
+        .containsExactly(new int[] {0, 3}, new int[] {3, 4}, new int[] {4, 6});
+    assertThat(layout.ranges(1)).hasSize(5);
+    assertThat(layout.ranges(1000)).containsExactly(new int[] {0, 6});
+  }
+
+  @Test
+  void aRangeIsLaidOutByItself() {
+    final KudoLayout layout =
+        new KudoLayout(new int[] {0, 1, 2, 2, 3, 4}, new int[] {0, 40, 100, 130, 150, 160});
+    final long[] places =
+        layout.layOut(
+            1, 4, 5_000, (offset, at, bytes) -> runs.add(offset + " to " + at + ": " + bytes));
+    assertThat(places).containsExactly(5000, 5000, 5060, 5060, 5080, 5080);
+    assertThat(runs).containsExactly("40 to 5000: 60", "130 to 5060: 20");
   }
 }
