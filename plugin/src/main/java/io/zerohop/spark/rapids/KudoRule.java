@@ -5,7 +5,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.types.ArrayType;
@@ -16,7 +15,6 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import scala.collection.Iterator;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -88,18 +86,14 @@ final class KudoRule extends Rule<SparkPlan> {
       say("row checksums are asked for, which need RAPIDS' split");
       return false;
     }
-    final Iterator<Attribute> columns = exchange.children().head().output().iterator();
-    if (!columns.hasNext()) {
-      return false;
-    }
-    while (columns.hasNext()) {
-      final DataType type = columns.next().dataType();
-      if (!isKnown(type)) {
-        say("a column is of type " + type.simpleString());
+    final StructField[] columns = exchange.schema().fields();
+    for (final StructField column : columns) {
+      if (!isKnown(column.dataType())) {
+        say("a column is of type " + column.dataType().simpleString());
         return false;
       }
     }
-    return true;
+    return columns.length > 0;
   }
 
   /** Whether RAPIDS' serializer is known to be right about a type; structs need members. */
