@@ -23,6 +23,7 @@ final class KudoAssembly {
   private final TableGather gather;
   private final DataType[] types;
   private final Runnable check;
+  private final long bytesPerBlock;
   private Schema schema;
 
   /**
@@ -38,6 +39,7 @@ final class KudoAssembly {
     this.gather = gather;
     this.types = types;
     this.check = check;
+    this.bytesPerBlock = Long.BYTES + 256L * columns(types);
   }
 
   /**
@@ -45,7 +47,7 @@ final class KudoAssembly {
    * bytes: some 250 bytes a column, by its source.
    */
   long bytesPerBlock() {
-    return Long.BYTES + 256L * columns(types);
+    return bytesPerBlock;
   }
 
   /** With those that are nested in others. */

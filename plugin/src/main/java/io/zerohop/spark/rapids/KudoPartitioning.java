@@ -117,17 +117,6 @@ public final class KudoPartitioning {
     }
   }
 
-  /** Into how many partitions it divides. */
-  int partitions(final Object partitioning) {
-    try {
-      return (int)
-          (partitioning.getClass() == hash ? hashPartitions : roundRobinPartitions)
-              .invoke(partitioning);
-    } catch (final Throwable e) {
-      throw RapidsClasses.rethrow(e);
-    }
-  }
-
   /** The same partitioning in the other form. */
   Object convert(final Object partitioning) {
     try {

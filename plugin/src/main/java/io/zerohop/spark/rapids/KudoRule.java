@@ -79,7 +79,7 @@ final class KudoRule extends Rule<SparkPlan> {
 
   private static boolean canCarry(
       final KudoPartitioning kudo, final Object partitioning, final SparkPlan exchange) {
-    if (!kudo.feedsGpuShuffle(partitioning) || kudo.partitions(partitioning) < 2) {
+    if (!kudo.feedsGpuShuffle(partitioning) || exchange.outputPartitioning().numPartitions() < 2) {
       return false;
     }
     if (RetryChecksums.areWanted()) {
