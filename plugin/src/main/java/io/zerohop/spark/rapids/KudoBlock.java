@@ -15,11 +15,8 @@ import java.nio.ByteBuffer;
  *
  * <p>"bytes" are those behind the header: validity, offsets and data, padded. Columns count those
  * that are nested in others, too.
- *
- * @param rows of the block
- * @param length of the block in bytes, the header among them
  */
-record KudoBlock(int rows, long length) {
+final class KudoBlock {
   /** Of a header, without the bits. */
   static final int FIXED_BYTES = 28;
 
@@ -33,17 +30,19 @@ record KudoBlock(int rows, long length) {
   private static final int COLUMNS = 24;
   private static final int MOST_COLUMNS = 1 << 20;
 
+  private KudoBlock() {}
+
   /** Whether bytes that begin so, as a big-endian number, are a block of this kind. */
   static boolean begins(final int first) {
     return first == MAGIC;
   }
 
   /**
-   * Reads a header at the beginning of a buffer.
+   * Bytes of a block, its header among them, by the header at the beginning of a buffer.
    *
    * @throws IOException if it is damaged or cut off
    */
-  static KudoBlock read(final ByteBuffer from) throws IOException {
+  static long length(final ByteBuffer from) throws IOException {
     if (from.remaining() < FIXED_BYTES) {
       throw damaged();
     }
@@ -58,7 +57,7 @@ record KudoBlock(int rows, long length) {
     if (!begins(from.getInt(at)) || rows < 1 || columns < 1 || columns > MOST_COLUMNS || !sized) {
       throw damaged();
     }
-    return new KudoBlock(rows, FIXED_BYTES + (columns + 7) / 8 + bytes);
+    return FIXED_BYTES + (columns + 7) / 8 + bytes;
   }
 
   private static IOException damaged() {

@@ -111,7 +111,7 @@ final class TableLanding implements AutoCloseable {
     final long at = block.extentAddress(extent);
     final int bytes = block.extentLength(extent);
     final int most = Math.min(bytes, KudoBlock.FIXED_BYTES);
-    if (KudoBlock.read(hostBytes(at, most)).length() != bytes) {
+    if (KudoBlock.length(hostBytes(at, most)) != bytes) {
       throw new IOException("a Kudo block is not as long as its header says");
     }
     addKudo(gather.reaches(block, extent) ? at : staging.copy(at, bytes), bytes);
@@ -129,7 +129,7 @@ final class TableLanding implements AutoCloseable {
     try (PushbackInputStream in = new PushbackInputStream(block.stream(), KudoBlock.FIXED_BYTES)) {
       for (byte[] first = first(in); first.length > 0; first = first(in)) {
         if (first.length >= Integer.BYTES && KudoBlock.begins(ByteBuffer.wrap(first).getInt())) {
-          final long bytes = KudoBlock.read(ByteBuffer.wrap(first)).length();
+          final long bytes = KudoBlock.length(ByteBuffer.wrap(first));
           addKudo(staging.read(in, bytes), bytes);
           continue;
         }

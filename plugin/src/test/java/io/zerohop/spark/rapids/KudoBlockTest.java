@@ -18,8 +18,8 @@ class KudoBlockTest {
 
   @Test
   void aBlockIsAsLongAsItsHeaderSays() throws IOException {
-    assertThat(KudoBlock.read(header(5, 4, 24, 100, 3))).isEqualTo(new KudoBlock(5, 129));
-    assertThat(KudoBlock.read(header(1, 0, 0, 0, 9))).isEqualTo(new KudoBlock(1, 30));
+    assertThat(KudoBlock.length(header(5, 4, 24, 100, 3))).isEqualTo(129);
+    assertThat(KudoBlock.length(header(1, 0, 0, 0, 9))).isEqualTo(30);
   }
 
   @Test
@@ -43,7 +43,7 @@ class KudoBlockTest {
       header(5, 4, 24, 100, 3).putInt(24, 1 << 21),
     };
     for (final ByteBuffer one : damaged) {
-      assertThatThrownBy(() -> KudoBlock.read(one))
+      assertThatThrownBy(() -> KudoBlock.length(one))
           .isInstanceOf(IOException.class)
           .hasMessageContaining("damaged");
     }
