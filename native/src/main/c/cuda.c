@@ -1,7 +1,6 @@
 /*
  * The driver's virtual memory management, which JCuda's binding cannot call: its cuMemCreate reports
- * an invalid value; and IPC handles, whose bytes that binding keeps to itself. libcuda is found at
- * run time, so that the library loads where there is none.
+ * an invalid value. libcuda is found at run time, so that the library loads where there is none.
  *
  * Types and values are those of the CUDA driver API, "Virtual Memory Management" and "Memory
  * Management"; they are repeated here because nobody should need a CUDA toolkit to build this.
@@ -18,8 +17,7 @@
 enum {
   ZH_ALLOCATION_PINNED = 1,
   ZH_LOCATION_DEVICE = 1,
-  ZH_ACCESS_READ_WRITE = 3,
-  ZH_LAZY_PEER_ACCESS = 1
+  ZH_ACCESS_READ_WRITE = 3
 };
 
 struct zh_location {
@@ -45,10 +43,6 @@ struct zh_access {
   int flags;
 };
 
-struct zh_ipc_handle {
-  char bytes[64];
-};
-
 static struct {
   void *library;
   int (*granularity)(size_t *, const struct zh_properties *, int);
@@ -61,9 +55,6 @@ static struct {
   int (*map)(uint64_t, size_t, size_t, uint64_t, unsigned long long);
   int (*unmap)(uint64_t, size_t);
   int (*access)(uint64_t, size_t, const struct zh_access *, size_t);
-  int (*ipc_get)(struct zh_ipc_handle *, uint64_t);
-  int (*ipc_open)(uint64_t *, struct zh_ipc_handle, unsigned);
-  int (*ipc_close)(uint64_t);
 } driver;
 
 /* Function pointers and object pointers are different things in C; POSIX says they convert. */
@@ -93,10 +84,7 @@ ZH_CUDA(jboolean, open)(JNIEnv *env, jclass type, jstring path) {
               find("cuMemImportFromShareableHandle", &driver.import) &&
               find("cuMemAddressReserve", &driver.reserve) &&
               find("cuMemAddressFree", &driver.free) && find("cuMemMap", &driver.map) &&
-              find("cuMemUnmap", &driver.unmap) && find("cuMemSetAccess", &driver.access) &&
-              find("cuIpcGetMemHandle", &driver.ipc_get) &&
-              find("cuIpcOpenMemHandle_v2", &driver.ipc_open) &&
-              find("cuIpcCloseMemHandle", &driver.ipc_close);
+              find("cuMemUnmap", &driver.unmap) && find("cuMemSetAccess", &driver.access);
   return found ? JNI_TRUE : JNI_FALSE;
 }
 
@@ -194,30 +182,4 @@ ZH_CUDA(jint, unmap)(JNIEnv *env, jclass type, jlong address, jlong bytes) {
   int status = driver.unmap((uint64_t)address, (size_t)bytes);
   int freed = driver.free((uint64_t)address, (size_t)bytes);
   return status != 0 ? status : freed;
-}
-
-/* A handle to the whole allocation that an address is in, for memory that others allocated. */
-ZH_CUDA(jint, ipcExport)(JNIEnv *env, jclass type, jlong address, jbyteArray handle) {
-  (void)type;
-  struct zh_ipc_handle out;
-  memset(&out, 0, sizeof out);
-  int status = driver.ipc_get(&out, (uint64_t)address);
-  (*env)->SetByteArrayRegion(env, handle, 0, (jsize)sizeof out, (const jbyte *)&out);
-  return status;
-}
-
-ZH_CUDA(jint, ipcOpen)(JNIEnv *env, jclass type, jbyteArray handle, jlongArray result) {
-  (void)type;
-  struct zh_ipc_handle in;
-  (*env)->GetByteArrayRegion(env, handle, 0, (jsize)sizeof in, (jbyte *)&in);
-  uint64_t address = 0;
-  int status = driver.ipc_open(&address, in, ZH_LAZY_PEER_ACCESS);
-  give(env, result, address);
-  return status;
-}
-
-ZH_CUDA(jint, ipcClose)(JNIEnv *env, jclass type, jlong address) {
-  (void)env;
-  (void)type;
-  return driver.ipc_close((uint64_t)address);
 }

@@ -10,8 +10,6 @@ public interface SegmentHandle extends AutoCloseable {
   enum Kind {
     /** A POSIX file descriptor: memfd on the host, {@code cuMemExportToShareableHandle} on CUDA. */
     POSIX_FD((byte) 1),
-    /** A legacy CUDA IPC handle of 64 opaque bytes, for memory that others allocated. */
-    CUDA_IPC((byte) 2),
     /** A fabric handle of 64 opaque bytes, valid between nodes of one NVLink domain. */
     FABRIC((byte) 3);
 

@@ -159,9 +159,6 @@ public final class CudaDevice implements Device {
   public Segment map(final SegmentHandle handle, final String owner, final PeerAccess access) {
     try (handle) {
       open.checkOpen();
-      if (handle.kind() == SegmentHandle.Kind.CUDA_IPC) {
-        return open.add(IpcSegment.map(context, open::remove, handle, owner));
-      }
       if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
         throw new ZerohopException(
             Category.FALLBACK,
@@ -186,17 +183,6 @@ public final class CudaDevice implements Device {
       return open.add(
           CudaSegment.map(context, open::remove, name, owner, handle.fd(), handle.bytes()));
     }
-  }
-
-  /**
-   * Shares memory that others allocated in this process by a legacy IPC handle. The segment is the
-   * whole allocation that the address lies in; the memory stays its allocator's.
-   *
-   * @throws ZerohopException (FALLBACK) if the memory is of a kind that cannot be shared
-   */
-  public Segment share(final long address) {
-    open.checkOpen();
-    return open.add(IpcSegment.around(context, open::remove, address));
   }
 
   @Override

@@ -1,9 +1,9 @@
 package io.zerohop.device.cuda;
 
 /**
- * The driver's virtual memory management and IPC handles. Every method but {@link #open} returns
- * the driver's status, and leaves what it found in {@code result[0]}. {@link CudaDriver} opens the
- * library before anything else is called; the calling thread has a current context.
+ * The driver's virtual memory management. Every method but {@link #open} returns the driver's
+ * status, and leaves what it found in {@code result[0]}. {@link CudaDriver} opens the library
+ * before anything else is called; the calling thread has a current context.
  */
 final class DriverMemory {
   /** {@code CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR}. */
@@ -11,9 +11,6 @@ final class DriverMemory {
 
   /** {@code CU_MEM_HANDLE_TYPE_FABRIC}. */
   static final int FABRIC = 8;
-
-  /** {@code CU_IPC_HANDLE_SIZE}. */
-  static final int IPC_HANDLE_BYTES = 64;
 
   private DriverMemory() {}
 
@@ -42,17 +39,4 @@ final class DriverMemory {
 
   /** Ends a mapping made by {@link #map}. */
   static native int unmap(long address, long bytes);
-
-  /**
-   * Bytes of a handle to memory that others allocated.
-   *
-   * @param handle gets 64 bytes
-   */
-  static native int ipcExport(long address, byte[] handle);
-
-  /** {@code result} is the address of the first byte of the exporter's whole allocation. */
-  static native int ipcOpen(byte[] handle, long[] result);
-
-  /** Ends what {@link #ipcOpen} began. */
-  static native int ipcClose(long address);
 }

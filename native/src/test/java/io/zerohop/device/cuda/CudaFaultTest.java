@@ -20,7 +20,6 @@ import io.zerohop.device.host.HostDevice;
 import java.nio.file.Path;
 import java.util.Arrays;
 import jcuda.driver.CUresult;
-import jcuda.driver.CUstream;
 import jcuda.driver.JCudaDriver;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
@@ -86,52 +85,6 @@ class CudaFaultTest {
   }
 
   @Test
-  void memoryOfOthersIsSharedByIpcHandle() throws Exception {
-    final Path base = scratch.resolve("s");
-    try (CudaDevice device = new CudaDevice(0, 24);
-        SocketFolder folder = SocketFolder.open(base, "app")) {
-      final Addresses.Result foreign = new Addresses.Result();
-      CudaStatus.check(JCudaDriver.cuMemAlloc(foreign, CudaPeer.BYTES), "cuMemAlloc", "test");
-      memory.write(foreign.value(), CudaPeer.pattern());
-      try (Segment shared = device.share(foreign.value() + 12_345)) {
-        assertThat(shared.address()).isEqualTo(foreign.value());
-        assertThat(shared.bytes()).isGreaterThanOrEqualTo(CudaPeer.BYTES);
-        final byte[] all = memory.read(shared.address(), (int) shared.bytes());
-        try (SegmentServer server = server(folder, shared);
-            ChildJvm child = child("ipc", base)) {
-          server.start();
-          assertThat(child.line()).isEqualTo(Integer.toString(Arrays.hashCode(all)));
-          assertThat(child.exitCode()).isZero();
-        }
-      } finally {
-        JCudaDriver.cuMemFree(foreign);
-      }
-    }
-  }
-
-  @Test
-  void memoryOfAnAsynchronousPoolIsFoundOut() {
-    try (CudaDevice device = new CudaDevice(0, 24)) {
-      final Addresses.Result pooled = new Addresses.Result();
-      CudaContext.of(0).enter();
-      final CUstream stream = new CUstream();
-      CudaStatus.check(JCudaDriver.cuStreamCreate(stream, 0), "cuStreamCreate", "test");
-      CudaStatus.check(
-          JCudaDriver.cuMemAllocAsync(pooled, 1 << 20, stream), "cuMemAllocAsync", "test");
-      try {
-        assertThatThrownBy(() -> device.share(pooled.value()))
-            .isInstanceOfSatisfying(
-                ZerohopException.class, e -> assertThat(e.category()).isEqualTo(Category.FALLBACK))
-            .hasMessageContaining("copy it into a segment");
-      } finally {
-        JCudaDriver.cuMemFreeAsync(pooled, stream);
-        JCudaDriver.cuStreamSynchronize(stream);
-        JCudaDriver.cuStreamDestroy(stream);
-      }
-    }
-  }
-
-  @Test
   void mappingsComeAndGoWithoutAByte() {
     try (CudaDevice device = new CudaDevice(0, 24);
         Segment segment = device.allocate(1)) {
@@ -187,8 +140,7 @@ class CudaFaultTest {
         Segment hostMemory = host.allocate(device.granularity());
         Segment own = device.allocate(1)) {
       refused(device, hostMemory.export());
-      refused(device, handle(SegmentHandle.Kind.FABRIC, own.bytes()));
-      refused(device, handle(SegmentHandle.Kind.CUDA_IPC, own.bytes()));
+      refused(device, new OpaqueHandle(SegmentHandle.Kind.FABRIC, own.bytes(), new byte[64]));
       try (SegmentHandle right = own.export()) {
         assertThat(right.kind()).isEqualTo(SegmentHandle.Kind.POSIX_FD);
       }
@@ -199,10 +151,6 @@ class CudaFaultTest {
     assertThatThrownBy(() -> device.map(handle, "a peer"))
         .isInstanceOfSatisfying(
             ZerohopException.class, e -> assertThat(e.category()).isEqualTo(Category.FALLBACK));
-  }
-
-  private static SegmentHandle handle(final SegmentHandle.Kind kind, final long bytes) {
-    return new OpaqueHandle(kind, bytes, new byte[DriverMemory.IPC_HANDLE_BYTES]);
   }
 
   private static SegmentServer server(final SocketFolder folder, final Segment segment) {

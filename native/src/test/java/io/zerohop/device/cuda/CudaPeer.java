@@ -21,13 +21,13 @@ public final class CudaPeer {
 
   private CudaPeer() {}
 
-  /** Arguments: export|read|ipc, base folder of sockets. */
+  /** Arguments: export|read, base folder of sockets. */
   public static void main(final String[] arguments) throws Exception {
     final Path base = Path.of(arguments[1]);
-    switch (arguments[0]) {
-      case "export" -> export(base);
-      case "read" -> read(base);
-      default -> readOnce(base);
+    if (arguments[0].equals("export")) {
+      export(base);
+    } else {
+      read(base);
     }
   }
 
@@ -87,15 +87,4 @@ public final class CudaPeer {
   }
 
   /** Reads what the parent shares and prints its checksum. */
-  private static void readOnce(final Path base) {
-    try (CudaDevice device = new CudaDevice(0, 24);
-        SocketFolder folder = SocketFolder.open(base, "app");
-        PeerLink link =
-            PeerLink.connect(
-                folder.socket("parent"), "child", "parent", SegmentTable.SECRET, LIMIT);
-        Segment from = device.map(link.fetch(SEGMENT_ID, LIMIT), "a peer")) {
-      final byte[] bytes = new CudaUnderTest().read(from.address(), (int) from.bytes());
-      System.out.println(java.util.Arrays.hashCode(bytes));
-    }
-  }
 }

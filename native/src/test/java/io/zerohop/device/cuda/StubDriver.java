@@ -24,9 +24,6 @@ final class StubDriver {
           "cuMemMap",
           "cuMemUnmap",
           "cuMemSetAccess",
-          "cuIpcGetMemHandle",
-          "cuIpcOpenMemHandle_v2",
-          "cuIpcCloseMemHandle",
           "cuInit",
           "cuDeviceGetCount");
 

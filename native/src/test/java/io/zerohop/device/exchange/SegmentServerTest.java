@@ -103,10 +103,10 @@ final class SegmentServerTest {
   void opaqueHandlesTravelToo() {
     final byte[] opaque = new byte[Frame.OPAQUE_BYTES];
     opaque[5] = 77;
-    table.add(1, () -> new OpaqueHandle(SegmentHandle.Kind.CUDA_IPC, 1L << 33, opaque));
+    table.add(1, () -> new OpaqueHandle(SegmentHandle.Kind.FABRIC, 1L << 33, opaque));
     try (PeerLink link = link();
         SegmentHandle handle = link.fetch(1, LIMIT)) {
-      assertThat(handle.kind()).isEqualTo(SegmentHandle.Kind.CUDA_IPC);
+      assertThat(handle.kind()).isEqualTo(SegmentHandle.Kind.FABRIC);
       assertThat(handle.bytes()).isEqualTo(1L << 33);
       assertThat(handle.opaque()).isEqualTo(opaque);
     }

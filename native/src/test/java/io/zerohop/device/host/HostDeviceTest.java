@@ -67,7 +67,7 @@ final class HostDeviceTest extends DeviceContractTest {
 
   @Test
   void handlesOfOtherKindsAreRefused() {
-    assertRefused(new ForeignHandle(), "CUDA_IPC");
+    assertRefused(new ForeignHandle(), "FABRIC");
   }
 
   @Test
@@ -173,7 +173,7 @@ final class HostDeviceTest extends DeviceContractTest {
   private static final class ForeignHandle implements SegmentHandle {
     @Override
     public Kind kind() {
-      return Kind.CUDA_IPC;
+      return Kind.FABRIC;
     }
 
     @Override
