@@ -43,7 +43,7 @@ final class ShuffleChunk {
     this.heapEnd = signalsOffset + signals * Signal.BYTES;
     this.bytes = (int) region.bytes();
     this.buffer = new UnsafeBuffer(region.address(), bytes);
-    buffer.setMemory(0, bytes, (byte) 0);
+    buffer.setMemory(0, heapEnd, (byte) 0); // Entries are written as a whole.
     buffer.putLong(ChunkLayout.MAGIC_OFFSET, ChunkLayout.MAGIC);
     buffer.putInt(ChunkLayout.VERSION_OFFSET, ChunkLayout.VERSION);
     buffer.putInt(ChunkLayout.SHUFFLE_OFFSET, shuffleId);
