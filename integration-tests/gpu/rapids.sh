@@ -47,7 +47,8 @@
 #   CONTENDERS  zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA; each may
 #               be varied: +arena (another memory pool of RAPIDS), +compress (files, as is Spark's
 #               default; without it they are not), +skipmerge and +kudo (of multithreaded), +nodes
-#               (of zerohop: by UCX), +packed (of zerohop: RAPIDS' own split), +tight (little GPU
+#               (of zerohop: by UCX), +packed (of zerohop: RAPIDS' own split), +async (of
+#               zerohop: published before copies have ended), +tight (little GPU
 #               memory)
 #   ROUNDS      5
 #   MILLIONS    of rows: 80

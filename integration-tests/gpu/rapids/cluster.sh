@@ -102,13 +102,14 @@ vary() { # a variation of a contender
     kudo)
       echo "--conf spark.rapids.shuffle.kudo.serializer.write.mode=GPU
         --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU" ;;
+    async) echo "--conf spark.zerohop.device.asyncCommit=true" ;;
     packed) echo "--conf spark.zerohop.rapids.kudo.enabled=false" ;;
     # A tenth of the default of our pool, which is a fifth of the GPU, and little for RAPIDS.
     tight)
       echo "--conf spark.zerohop.device.pool.size=${TIGHT_POOL:-2800m} --conf spark.rapids.memory.gpu.minAllocFraction=0
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}" ;;
     *)
-      echo "no variation '$1'; there are nodes, killed, arena, compress, skipmerge, kudo, packed and tight" >&2
+      echo "no variation '$1'; there are nodes, killed, arena, compress, skipmerge, kudo, packed, async and tight" >&2
       return 1 ;;
   esac
 }

@@ -49,8 +49,9 @@ gpu_runner() { # number, GPU, seconds
   while left=$((end - $(date +%s))) && [ "$left" -gt 0 ] && [ "$status" -eq 0 ]; do
     round=$((round + 1))
     PORT=$((port + 10 * $1)) GPUS=1 prepare "$dir" "$kit" "$folder/$round"
+    # Runners take turns at the settings that the suites stand for.
     TESTS=killed LIMIT=$((left + GRACE)) UNTIL="$end" RUNS="${RUNS:-12}" GPU_APPS="$apps" \
-      suites GpuFaultSuite > "$out/runner.out" 2> "$out/runner.err" || status=$?
+      suites "$([ $((($1 + round) % 2)) -eq 0 ] && echo GpuAsyncCommitFaultSuite || echo GpuFaultSuite)" > "$out/runner.out" 2> "$out/runner.err" || status=$?
     port="$base"
   done
   [ "$status" -eq 0 ] || echo "GPU runner $1 ended with status $status; $folder/$round" >&2

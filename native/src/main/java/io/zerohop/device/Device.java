@@ -88,6 +88,18 @@ public interface Device extends AutoCloseable {
    */
   Signal signal(Segment segment, long offset);
 
+  /**
+   * A signal word of the host's for streams of this device, too: they wait for it and raise it as
+   * they do with words in the device's own memory.
+   *
+   * @param word in host memory that this device reaches ({@link #pin}) until its streams have
+   *     passed
+   * @param address of the word
+   */
+  default Signal pinnedSignal(final Signal word, final long address) {
+    return word;
+  }
+
   /** Segments (own and mapped) and streams that are open now; zero when everything was returned. */
   int openResources();
 

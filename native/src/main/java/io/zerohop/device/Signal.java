@@ -44,6 +44,12 @@ public interface Signal {
    */
   void abort(int reason);
 
+  /**
+   * Wakes who waits for it on the host. To be called when a device has raised it, which wakes
+   * nobody; waiters would see it some milliseconds later.
+   */
+  default void wake() {}
+
   /** The abort word; 0 when not aborted (acquire). */
   int aborted();
 

@@ -44,6 +44,9 @@ final class ExecutorMetrics implements Source {
       pool("pool.device", node, NodeStats::device);
       gauge("pool.device.overflow.bytes", node, NodeStats::deflectedBytes);
       gauge("pool.device.shrunk.bytes", node, NodeStats::shrunkBytes);
+      gauge("commits.async", node, NodeStats::asyncCommits);
+      gauge("commits.pending", node, NodeStats::pendingCommits);
+      gauge("fetch.unready", node, NodeStats::unreadyOutputs);
     }
     gauge("pool.limit.bytes", node, NodeStats::poolLimitBytes);
     gauge("pool.reserved.bytes", node, NodeStats::poolReservedBytes);

@@ -141,6 +141,7 @@ final class NodeStart {
         .requestLimit(Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf)))
         .stagedLimit(stagedLimit(conf))
         .deviceLimit(Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)))
+        .asyncCommit(ZerohopConf.ASYNC_COMMIT.get(conf))
         .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
         .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
         .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))

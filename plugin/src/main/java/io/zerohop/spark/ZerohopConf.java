@@ -160,6 +160,16 @@ public final class ZerohopConf {
           "Longest wait for copies on the GPU, which queue behind what queries do there.",
           text -> atLeast(1, millis(text)));
 
+  public static final ConfEntry<Boolean> ASYNC_COMMIT =
+      new ConfEntry<>(
+          PREFIX + "device.asyncCommit",
+          "boolean",
+          "false",
+          "Whether a map output in GPU memory is published when the GPU has accepted its copies, and"
+              + " the GPU says when they have ended: a reader that comes before that waits on its own"
+              + " GPU. A task waits some microseconds for its copies otherwise.",
+          ZerohopConf::bool);
+
   public static final ConfEntry<Integer> WINDOW_BLOCKS =
       new ConfEntry<>(
           PREFIX + "fetch.window.blocks",
@@ -332,6 +342,7 @@ public final class ZerohopConf {
           DEVICE_SEGMENT_SIZE,
           DEVICE_WINDOW_SIZE,
           DEVICE_TIMEOUT,
+          ASYNC_COMMIT,
           RAPIDS_BATCH_SIZE,
           RAPIDS_KUDO,
           RAPIDS_PACK_SIZE,

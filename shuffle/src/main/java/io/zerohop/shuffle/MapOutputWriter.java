@@ -9,6 +9,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.Crc32c;
+import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.Registration;
 import io.zerohop.shuffle.fetch.ExtentList;
 import io.zerohop.shuffle.fetch.HostLanding;
@@ -35,6 +36,10 @@ public final class MapOutputWriter implements AutoCloseable {
   private final Tiers tiers;
   private final Tier tier;
   private final Catalog catalog;
+
+  /** Null if an output is published when its copies have ended. */
+  private final CopyCompletions completions;
+
   private final Duration limit;
   private final boolean checksum;
   private final Consumer<MapOutputWriter> onClose;
@@ -57,22 +62,28 @@ public final class MapOutputWriter implements AutoCloseable {
   private boolean committed;
   private boolean closed;
 
+  /** What all writers of a node share; completions are null if commits wait for copies. */
+  record Parts(
+      NodeConfig config,
+      Devices devices,
+      Tiers tiers,
+      Catalog catalog,
+      CopyCompletions completions) {}
+
   MapOutputWriter(
-      final Devices devices,
-      final Tiers tiers,
+      final Parts node,
       final Tier tier,
-      final Catalog catalog,
-      final NodeConfig config,
       final int shuffleId,
       final long mapId,
       final int partitions,
       final Consumer<MapOutputWriter> onClose) {
-    this.devices = devices;
-    this.tiers = tiers;
+    this.devices = node.devices();
+    this.tiers = node.tiers();
     this.tier = tier;
-    this.catalog = catalog;
-    this.limit = config.deviceLimit();
-    this.checksum = config.checksum();
+    this.catalog = node.catalog();
+    this.completions = node.completions();
+    this.limit = node.config().deviceLimit();
+    this.checksum = node.config().checksum();
     this.onClose = onClose;
     this.shuffleId = shuffleId;
     this.mapId = mapId;
@@ -369,7 +380,8 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   /**
-   * Publishes the map output: from now on readers find it, all of it complete.
+   * Publishes the map output: from now on readers find it. It is complete then, or, where the node
+   * commits without a wait for the GPU, a word of its entry says when it is.
    *
    * @return bytes of each partition
    * @throws PoolFullException (FALLBACK) if the catalog has no room; the batches stay readable here
@@ -377,17 +389,52 @@ public final class MapOutputWriter implements AutoCloseable {
    */
   public long[] commit() {
     checkOpen();
-    finishCopies();
     final long[] lengths = new long[partitions];
     for (final BatchImage batch : batches) {
       for (int partition = 0; partition < partitions; partition++) {
         lengths[partition] += batch.length(partition);
       }
     }
-    catalog.publish(shuffleId, mapId, registration, partitions, batches);
+    if (mayBePending()) {
+      publishPending();
+    } else {
+      finishCopies();
+      catalog.publish(shuffleId, mapId, registration, partitions, batches);
+    }
     committed = true;
     close();
     return lengths;
+  }
+
+  /** Not with anything in host memory, which is read there, where nobody waits for a GPU. */
+  private boolean mayBePending() {
+    return completions != null && deviceCopies != null && deflectedBytes == 0;
+  }
+
+  /** Publishes it with copies under way, which others see to from then on. */
+  private void publishPending() {
+    final OwnOutput output =
+        catalog.publishPending(shuffleId, mapId, registration, partitions, batches);
+    committed = true; // Its memory is the catalog's.
+    boolean followed = false;
+    try {
+      followed = completions.follow(output, deviceCopies);
+      if (!followed) {
+        finishCopies();
+        output.ready(devices.host()).raise(OwnOutput.READY_EPOCH);
+        output.release();
+      }
+    } catch (final RuntimeException e) {
+      catalog.remove(output); // The task fails: nobody was told where it lies.
+      close(deviceCopies);
+      if (!stuck) {
+        output.release();
+      }
+      throw e;
+    }
+    if (followed) {
+      deviceCopies = null;
+    }
   }
 
   /** Frees what was written unless it was committed. Idempotent. */

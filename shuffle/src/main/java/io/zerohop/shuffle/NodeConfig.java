@@ -35,6 +35,7 @@ public final class NodeConfig {
   private final long windowBytes;
   private final long deviceWindowBytes;
   private final long deviceSegmentBytes;
+  private final boolean asyncCommit;
   private final long landingBytes;
   private final double spillStart;
   private final Duration spillIdle;
@@ -65,6 +66,7 @@ public final class NodeConfig {
     windowBytes = positive(builder.windowBytes, "windowBytes");
     deviceWindowBytes = positive(builder.deviceWindowBytes, "deviceWindowBytes");
     deviceSegmentBytes = positive(builder.deviceSegmentBytes, "deviceSegmentBytes");
+    asyncCommit = builder.asyncCommit;
     landingBytes = positive(builder.landingBytes, "landingBytes");
     spillStart = builder.spillStart;
     spillIdle = Objects.requireNonNull(builder.spillIdle, "spillIdle");
@@ -205,6 +207,11 @@ public final class NodeConfig {
     return deviceSegmentBytes;
   }
 
+  /** Whether map outputs on the GPU are published before their copies have ended. */
+  public boolean asyncCommit() {
+    return asyncCommit;
+  }
+
   /** Most bytes that all fetchers' staged blocks may occupy at a time. */
   public long landingBytes() {
     return landingBytes;
@@ -258,6 +265,7 @@ public final class NodeConfig {
     private long landingBytes = 256L << 20;
     private long deviceWindowBytes = 512L << 20;
     private long deviceSegmentBytes = 512L << 20;
+    private boolean asyncCommit;
     private double spillStart = 0.8;
     private Duration spillIdle = Duration.ofSeconds(5);
     private ColdStorage coldStorage;
@@ -355,6 +363,11 @@ public final class NodeConfig {
 
     public Builder windowBytes(final long value) {
       windowBytes = value;
+      return this;
+    }
+
+    public Builder asyncCommit(final boolean value) {
+      asyncCommit = value;
       return this;
     }
 

@@ -27,6 +27,11 @@ import java.util.function.ToLongFunction;
  * @param landingBytes bytes reserved for staged blocks now
  * @param landingSlabs pieces of memory that bytes from other nodes land in or leave from now
  * @param landingWaitNanos time that readers waited for such memory, since the start
+ * @param asyncCommits map outputs, since the start, that were published before their copies had
+ *     ended
+ * @param pendingCommits those of them whose copies are under way now
+ * @param unreadyOutputs map outputs, since the start, that readers here found before their bytes
+ *     were there
  * @param local blocks handed out in place from own memory
  * @param peer blocks handed out in place from peers' memory
  * @param ucx blocks handed out that came from other nodes' memory
@@ -50,6 +55,9 @@ public record NodeStats(
     long landingBytes,
     int landingSlabs,
     long landingWaitNanos,
+    long asyncCommits,
+    int pendingCommits,
+    long unreadyOutputs,
     Moved local,
     Moved peer,
     Moved ucx,

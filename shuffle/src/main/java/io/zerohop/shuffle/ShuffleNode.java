@@ -80,6 +80,11 @@ public final class ShuffleNode implements AutoCloseable {
   /** Null without a GPU. */
   private final PoolShrinker shrinker;
 
+  /** Null if commits wait for copies. */
+  private final CopyCompletions completions;
+
+  private final MapOutputWriter.Parts writerParts;
+
   private final Maintenance neighbours;
   private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
@@ -110,6 +115,14 @@ public final class ShuffleNode implements AutoCloseable {
                   : null);
       reclaimer = new Reclaimer(root.lanes());
       catalog = new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer);
+      completions =
+          devices.hasGpu() && config.asyncCommit()
+              ? new CopyCompletions(devices, catalog, config.deviceLimit())
+              : null;
+      if (completions != null) {
+        begun.push(completions::close);
+      }
+      writerParts = new MapOutputWriter.Parts(config, devices, tiers, catalog, completions);
       ucx = UcxNode.start(config, incarnation, devices, tiers, this::retain);
       if (ucx != null) {
         begun.push(ucx::close);
@@ -271,11 +284,8 @@ public final class ShuffleNode implements AutoCloseable {
     warmth.touch(shuffleId);
     final MapOutputWriter writer =
         new MapOutputWriter(
-            devices,
-            tiers,
+            writerParts,
             tier,
-            catalog,
-            config,
             shuffleId,
             mapId,
             partitions,
@@ -294,22 +304,33 @@ public final class ShuffleNode implements AutoCloseable {
 
   /** A hold on one of this node's own map outputs, for the caller to close; null if not held. */
   public MapOutputLease lease(final int shuffleId, final long mapId) {
-    final OwnOutput output = catalog.retain(shuffleId, mapId);
-    if (output == null) {
-      return null;
-    }
-    warmth.touch(shuffleId);
-    return leaseOf(output);
+    final OwnOutput output = retain(shuffleId, mapId);
+    return output == null ? null : leaseOf(output);
   }
 
-  /** For readers on other nodes. */
+  /** For who reads it on the host or sends it: waits until it is complete. */
   private OwnOutput retain(final int shuffleId, final long mapId) {
     warmth.touch(shuffleId);
-    return catalog.retain(shuffleId, mapId);
+    final OwnOutput output = catalog.retain(shuffleId, mapId);
+    if (output == null || output.isReady(devices.host())) {
+      return output;
+    }
+    boolean ready = false;
+    try {
+      output
+          .ready(devices.host())
+          .await(OwnOutput.READY_EPOCH, config.requestLimit(), () -> notServing);
+      ready = true;
+      return output;
+    } finally {
+      if (!ready) {
+        output.release();
+      }
+    }
   }
 
   private MapOutputLease leaseToSpill(final OwnOutput output) {
-    return output.retain() ? leaseOf(output) : null;
+    return output.isReady(devices.host()) && output.retain() ? leaseOf(output) : null;
   }
 
   private MapOutputLease leaseOf(final OwnOutput retained) {
@@ -448,6 +469,9 @@ public final class ShuffleNode implements AutoCloseable {
         landing.reserved(),
         ucx == null ? 0 : ucx.slabsTaken(),
         landing.waitedNanos(),
+        completions == null ? 0 : completions.begun(),
+        completions == null ? 0 : completions.pending(),
+        counters.unready(),
         counters.moved(Path.LOCAL),
         counters.moved(Path.PEER),
         counters.moved(Path.UCX),
@@ -540,7 +564,11 @@ public final class ShuffleNode implements AutoCloseable {
       shrinker.stop();
     }
     spiller.close();
-    // First of all no byte may change any more: peers may go on reading what they have mapped.
+    if (completions != null) {
+      completions.close(); // What is under way is to be there when readers look.
+    }
+    // Before anything ends no byte may change any more: peers may go on reading what they have
+    // mapped.
     tiers.all().forEach(Pool::freeze);
     root.lanes().freeze();
     notServing = true;

@@ -112,6 +112,9 @@ public final class FarBlocks implements AutoCloseable {
     final UnsafeBuffer there = new UnsafeBuffer(FarDevice.near(room.address()), (int) ROOM);
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
     try (CopyStream stream = by.gpuStream()) {
+      if (block.ready() != null) {
+        stream.await(block.ready().signal(), block.ready().epoch(), LIMIT);
+      }
       for (int i = 0; i < block.extentCount(); i++) {
         final byte[] bytes = new byte[block.extentLength(i)];
         if (block.extentOnDevice(i) || i % 2 == 1 && block.extentReachable(i)) {

@@ -14,6 +14,7 @@ import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.host.HostDevice;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -41,6 +42,17 @@ public final class FarDevice implements Device {
   private volatile Failure failure = Failure.NONE;
   private volatile boolean interruptNext;
   private volatile boolean closed;
+  private volatile Segment brake;
+
+  /** Has all that its streams are given from now on wait, as on a GPU that is busy. */
+  void hold() {
+    brake = near.allocate(Signal.BYTES);
+  }
+
+  /** Lets go on what waits. */
+  void letGo() {
+    near.signal(brake, 0).raise(1);
+  }
 
   /** Ends the next wait for a stream before its copies are done. */
   void interruptNext() {
@@ -171,6 +183,12 @@ public final class FarDevice implements Device {
   }
 
   @Override
+  public Signal pinnedSignal(final Signal word, final long address) {
+    reach(address, Signal.BYTES, new HashSet<>());
+    return word;
+  }
+
+  @Override
   public int openResources() {
     return near.openResources();
   }
@@ -179,6 +197,9 @@ public final class FarDevice implements Device {
   public void close() {
     if (pins.get() > 0) {
       throw new IllegalStateException("closed with " + pins + " ranges still pinned");
+    }
+    if (brake != null) {
+      brake.close();
     }
     near.close();
     closed = true;
@@ -328,6 +349,9 @@ public final class FarDevice implements Device {
         throw new ZerohopException(ZerohopException.Category.RETRY, "it does not copy");
       }
       busy.add(this);
+      if (brake != null) {
+        stream.await(near.signal(brake, 0), 1, Duration.ofMinutes(1));
+      }
       stream.submit(((FarBatch) batch).batch);
     }
 

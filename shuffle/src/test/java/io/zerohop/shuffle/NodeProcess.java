@@ -18,7 +18,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A node in a process of its own. It takes commands, one a line, and answers each with one line:
+ * A node in a process of its own, which has a device if its name begins so. It takes commands, one
+ * a line, and answers each with one line:
  *
  * <pre>
  *  write SHUFFLE MAPS            writes and commits map outputs 0..MAPS-1
@@ -30,12 +31,15 @@ import java.util.concurrent.TimeUnit;
  *  exhaust                       takes all threads that this process can have
  *  release                       gives them back
  *  another                       starts one more node, and ends it
+ *  pend MAPS                     publishes map outputs of shuffle 1 whose copies its device holds
+ *  letGo                         has the device do them
  * </pre>
  */
 final class NodeProcess implements AutoCloseable {
   static final int PARTITIONS = 60;
   static final int MOST = 500;
   static final int BATCHES = 2;
+  static final String WITH_DEVICE = "far";
 
   private final String executorId;
   private final Process process;
@@ -142,11 +146,17 @@ final class NodeProcess implements AutoCloseable {
   }
 
   public static void main(final String[] arguments) throws IOException {
-    try (ShuffleNode node = TestNodes.start(java.nio.file.Path.of(arguments[0]), arguments[1])) {
+    final FarDevice device = arguments[1].startsWith(WITH_DEVICE) ? new FarDevice() : null;
+    try (ShuffleNode node =
+        ShuffleNode.start(
+            TestNodes.config(java.nio.file.Path.of(arguments[0]), arguments[1])
+                .asyncCommit(true)
+                .build(),
+            device)) {
       System.out.println(node.location().encode());
       final BufferedReader commands =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-      final Commands session = new Commands(node, java.nio.file.Path.of(arguments[0]));
+      final Commands session = new Commands(node, device, java.nio.file.Path.of(arguments[0]));
       for (String line = commands.readLine(); line != null; line = commands.readLine()) {
         String answer;
         try {
@@ -161,12 +171,15 @@ final class NodeProcess implements AutoCloseable {
 
   private static final class Commands {
     private final ShuffleNode node;
+    private final FarDevice device;
     private final java.nio.file.Path base;
     private final AllThreads threads = new AllThreads();
     private BlockFetcher held;
 
-    private Commands(final ShuffleNode node, final java.nio.file.Path base) {
+    private Commands(
+        final ShuffleNode node, final FarDevice device, final java.nio.file.Path base) {
       this.node = node;
+      this.device = device;
       this.base = base;
     }
 
@@ -196,6 +209,13 @@ final class NodeProcess implements AutoCloseable {
           return "ok";
         case "release":
           threads.release(Integer.MAX_VALUE);
+          return "ok";
+        case "pend":
+          device.hold();
+          new FarBlocks(device).write(node, "far", Integer.parseInt(words[1]), 1);
+          return Integer.toString(node.stats().pendingCommits());
+        case "letGo":
+          device.letGo();
           return "ok";
         case "another":
           return threads.startAnother(() -> TestNodes.start(base, "another"));

@@ -106,6 +106,12 @@ abstract class GpuFaults(wayBetween: String) extends GpuSuite {
 /** The executors are peers of one node, each with a GPU, or share one. */
 class GpuFaultSuite extends GpuFaults("peer_bytes")
 
+/** Map outputs are published before their copies have ended. */
+class GpuAsyncCommitFaultSuite extends GpuFaults("peer_bytes") {
+  override protected def settings: Map[String, String] =
+    super.settings + ("spark.zerohop.device.asyncCommit" -> "true")
+}
+
 /** Each executor takes the other to be on another node, and gets what it holds by UCX. */
 class GpuNodeFaultSuite extends GpuFaults("ucx_bytes") {
   override protected def missing: Option[String] = super.missing.orElse(GpuHost.missingUcx)

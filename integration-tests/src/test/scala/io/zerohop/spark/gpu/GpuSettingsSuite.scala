@@ -35,6 +35,15 @@ class GpuSettingsSuite extends GpuSuite {
     }
   }
 
+  test("spark.zerohop.device.asyncCommit=true: nobody waits for copies before an output is published") {
+    needsRapids()
+    asked("spark.zerohop.device.asyncCommit" -> "true")("group_by", "join", "round_robin") { facts =>
+      assertOnGpu(facts)
+      assert(facts.number("direct_bytes") > 0, facts)
+      assert(facts.number("async_commits") > 0, facts)
+    }
+  }
+
   test("spark.zerohop.paths=staged") {
     asked("spark.zerohop.paths" -> "staged")("group_by", "join", "round_robin") { facts =>
       assertOnGpu(facts)

@@ -23,6 +23,7 @@ final class QueryScenarios(cluster: Cluster) {
       "equal" -> (adaptive._1 == expected),
       "static_equal" -> (static._1 == expected),
       "direct_bytes" -> direct(seen, seenStatic),
+      "async_commits" -> cluster.gauges("commits.async").values.sum,
       "staged_bytes" -> (seen.bytes("staged") + seenStatic.bytes("staged"))) ++
       adaptive._2 ++ static._2.map { case (key, value) => s"static_$key" -> value }
   }

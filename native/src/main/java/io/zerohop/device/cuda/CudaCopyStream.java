@@ -384,10 +384,10 @@ final class CudaCopyStream implements CopyStream {
   }
 
   private static long addressOf(final Signal signal) {
-    if (signal instanceof CudaSignal ours) {
-      return ours.address();
+    if (signal instanceof DeviceWord word) {
+      return word.address();
     }
-    throw new IllegalArgumentException("not a signal of a CUDA device: " + signal);
+    throw new IllegalArgumentException("not a signal that a CUDA device reaches: " + signal);
   }
 
   private static int aligned(final int bytes) {

@@ -224,6 +224,11 @@ public final class CudaDevice implements Device {
   }
 
   @Override
+  public Signal pinnedSignal(final Signal word, final long address) {
+    return new PinnedSignal(word, address);
+  }
+
+  @Override
   public int openResources() {
     return open.size();
   }

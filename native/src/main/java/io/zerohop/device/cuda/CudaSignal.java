@@ -15,7 +15,7 @@ import java.util.function.BooleanSupplier;
  * <p>A raise by the host reads first and writes then: each signal has one raiser at a time, the
  * owner of what it stands for.
  */
-final class CudaSignal implements Signal {
+final class CudaSignal implements Signal, DeviceWord {
   private static final int ABORT_OFFSET = 4;
   private static final long FIRST_NAP_NANOS = 5_000;
   private static final long LONGEST_NAP_NANOS = 1_000_000;
@@ -35,8 +35,8 @@ final class CudaSignal implements Signal {
     this.address = segment.address() + offset;
   }
 
-  /** Where the word lies in GPU memory. */
-  long address() {
+  @Override
+  public long address() {
     segment.checkOpen();
     return address;
   }

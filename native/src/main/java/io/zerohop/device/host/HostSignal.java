@@ -128,7 +128,8 @@ final class HostSignal implements Signal {
             + current);
   }
 
-  private void wake() {
+  @Override
+  public void wake() {
     Futex.wake(words.addressOffset() + EPOCH_OFFSET);
   }
 }

@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
+import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.Signal;
 import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
+import io.zerohop.device.host.HostDevice;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -78,6 +80,46 @@ class CudaWaitTest {
       final long start = System.nanoTime();
       stream.close();
       assertThat(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start)).isLessThan(1_000);
+    }
+  }
+
+  /** As the ready word of a map output does, which lies in the catalog. */
+  @Test
+  void aWordInHostMemoryIsRaisedAndAwaitedByStreams() {
+    try (HostDevice host = new HostDevice();
+        Segment shared = host.allocate(1);
+        CudaDevice device = new CudaDevice(0, 24);
+        HostBuffer pinned = device.pin(shared.address(), shared.bytes());
+        Segment segment = device.allocate(1);
+        CopyStream raising = device.openThreadStream("raising");
+        CopyStream waiting = device.openStream("waiting")) {
+      final Signal onHost = host.signal(shared, 64);
+      final Signal word = device.pinnedSignal(onHost, pinned.address() + 64);
+      final Signal hold = device.signal(segment, 0);
+      for (int epoch = 1; epoch <= 50; epoch++) {
+        memory.write(segment.address() + 4096, new byte[] {(byte) epoch});
+        raising.await(hold, epoch, LIMIT);
+        final CopyBatch first = raising.newBatch();
+        first.add(segment.address() + 4096, segment.address() + 8192, 1);
+        raising.submit(first);
+        raising.raise(word, epoch);
+        waiting.await(word, epoch, LIMIT);
+        final CopyBatch second = waiting.newBatch();
+        second.add(segment.address() + 8192, segment.address() + 12_288, 1);
+        waiting.submit(second);
+        assertThat(onHost.reached(epoch)).isFalse();
+        hold.raise(epoch);
+        onHost.await(epoch, LIMIT, () -> false);
+        waiting.synchronize(LIMIT);
+        assertThat(memory.read(segment.address() + 12_288, 1)).containsExactly(epoch);
+        raising.synchronize(LIMIT);
+      }
+      waiting.await(word, 51, LIMIT);
+      onHost.abort(3);
+      assertThatThrownBy(() -> waiting.synchronize(LIMIT))
+          .isInstanceOfSatisfying(
+              WaitException.class,
+              e -> assertThat(e.reason()).isEqualTo(WaitException.Reason.ABORTED));
     }
   }
 

@@ -5,17 +5,24 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyRuns;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.SpliceBatch;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Gathers by launches of our kernels, out of all memory that the GPU reaches. */
 final class DeviceGather implements TableGather {
   private final ShuffleNode node;
   private final Duration limit;
   private final TaskStream stream;
+
+  /** What the stream waits for, and a block of each. */
+  private final Map<SignalEpoch, FetchedBlock> awaited = new LinkedHashMap<>();
+
   private boolean underWay;
 
   /**
@@ -25,6 +32,27 @@ final class DeviceGather implements TableGather {
     this.node = node;
     this.limit = limit;
     this.stream = new TaskStream(node::gpuStream);
+  }
+
+  @Override
+  public void await(final FetchedBlock block) {
+    final SignalEpoch ready = block.ready();
+    if (ready != null && awaited.put(ready, block) == null) {
+      underWay = true;
+      stream.get().await(ready.signal(), ready.epoch(), limit);
+    }
+  }
+
+  /** Ends the wait on the stream with what it waits for, or with that of its owner. */
+  private void seeToWaits() {
+    try {
+      awaited.values().forEach(FetchedBlock::awaitReady);
+    } catch (final RuntimeException e) {
+      stream.close(); // What is behind the wait does not happen.
+      throw e;
+    } finally {
+      awaited.clear();
+    }
   }
 
   @Override
@@ -56,6 +84,7 @@ final class DeviceGather implements TableGather {
     underWay = true;
     by.submit(copy);
     by.submit(splice);
+    seeToWaits();
   }
 
   @Override
@@ -69,6 +98,7 @@ final class DeviceGather implements TableGather {
     runs.end();
     underWay = true;
     by.submit(batch);
+    seeToWaits();
   }
 
   @Override

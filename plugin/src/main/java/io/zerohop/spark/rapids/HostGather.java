@@ -43,6 +43,11 @@ final class HostGather implements TableGather {
   }
 
   @Override
+  public void await(final FetchedBlock block) {
+    // What the host reads is there when it is handed out.
+  }
+
+  @Override
   public boolean isOnDevice(final FetchedBlock block, final int extent) {
     return false; // Blocks are asked for on behalf of the host.
   }

@@ -11,6 +11,9 @@ import java.util.List;
  */
 interface TableGather extends AutoCloseable {
 
+  /** Has everything that is gathered from now on wait until a block is there, if it is not. */
+  void await(FetchedBlock block);
+
   /** Memory of this process of at least so many bytes from which it can gather. */
   HostBuffer hostBuffer(long bytes);
 

@@ -69,6 +69,7 @@ final class TableLanding implements AutoCloseable {
    * @throws IOException if the block is damaged
    */
   long add(final FetchedBlock block) throws IOException {
+    gather.await(block);
     return block.extentCount() == 0 ? addStream(block) : addExtents(block);
   }
 

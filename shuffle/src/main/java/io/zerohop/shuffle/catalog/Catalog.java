@@ -66,6 +66,24 @@ public final class Catalog {
     return publish(shuffleId, mapId, registration, partitions, batches, true);
   }
 
+  /**
+   * The same for a map output whose bytes are still on their way: readers find it, and wait until
+   * it is ready ({@link OwnOutput#ready}).
+   *
+   * @return the output, with a reference taken of each of its regions and of the one of its entry,
+   *     for as long as anything may be written to them
+   */
+  public synchronized OwnOutput publishPending(
+      final int shuffleId,
+      final long mapId,
+      final Registration registration,
+      final int partitions,
+      final List<BatchImage> batches) {
+    final OwnOutput output = publish(shuffleId, mapId, registration, partitions, batches, false);
+    output.retain();
+    return output;
+  }
+
   synchronized OwnOutput publish(
       final int shuffleId,
       final long mapId,
@@ -102,12 +120,13 @@ public final class Catalog {
    * Takes over the new regions.
    *
    * @param regions of all its batches, in order; those that did not move are the old ones
-   * @return false, with nothing taken over, if the catalog does not hold this output any more
+   * @return false, with nothing taken over, if the catalog does not hold this output any more, or
+   *     it is not ready
    * @throws PoolFullException if the new entry finds no room; nothing was taken over
    * @throws CatalogException if the old entry is damaged; nothing was taken over
    */
   public synchronized boolean move(final OwnOutput output, final List<Region> regions) {
-    if (find(output.shuffleId(), output.mapId()) != output) {
+    if (find(output.shuffleId(), output.mapId()) != output || !output.isReady(device)) {
       return false;
     }
     final ShuffleChunk before = output.chunk();

@@ -145,6 +145,13 @@ final class ChunkView {
     return device.signal(memory.segment(), offset + signalOffset(cursor));
   }
 
+  /** The same for streams of a GPU; null if that cannot reach it. */
+  Signal signal(final Device device, final Device gpu, final EntryCursor cursor) {
+    return memory.pin(gpu)
+        ? gpu.pinnedSignal(signal(device, cursor), memory.address() + offset + signalOffset(cursor))
+        : null;
+  }
+
   private int signalOffset(final EntryCursor cursor) {
     final int signal = cursor.readySignal();
     if (signal < 0 || signal >= signals) {

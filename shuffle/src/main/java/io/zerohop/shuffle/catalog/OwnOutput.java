@@ -1,5 +1,8 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.device.Device;
+import io.zerohop.device.Signal;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.List;
@@ -9,6 +12,9 @@ import java.util.List;
  * entry, as peers do. Thread safe.
  */
 public final class OwnOutput {
+  /** What {@link #ready} is raised to; each output has a word of its own. */
+  public static final int READY_EPOCH = ShuffleChunk.READY_EPOCH;
+
   private final int shuffleId;
   private final long mapId;
   private final int partitions;
@@ -128,6 +134,30 @@ public final class OwnOutput {
   public void release() {
     regions.forEach(Region::release);
     chunk.region().release();
+  }
+
+  /**
+   * The word that says when its bytes are there, at {@link #READY_EPOCH}.
+   *
+   * @param host the device of host memory, where it lies
+   */
+  public Signal ready(final Device host) {
+    return chunk.signal(host, entryOffset);
+  }
+
+  /** Whether its bytes are there (acquire). */
+  public boolean isReady(final Device host) {
+    return ready(host).reached(READY_EPOCH);
+  }
+
+  /**
+   * The same word for streams of a GPU; null if that cannot reach it. Callers hold the output.
+   *
+   * @throws ZerohopException (FATAL) if the GPU cannot be used any more
+   */
+  public Signal ready(final Device host, final Device gpu) {
+    final SegmentMemory memory = chunk.region().memory();
+    return memory.pin(gpu) ? gpu.pinnedSignal(ready(host), chunk.signalAddress(entryOffset)) : null;
   }
 
   /** Where its batches lie, in order. */

@@ -136,9 +136,17 @@ final class ShuffleChunk {
 
   /** The signal of the entry at this offset. */
   Signal signal(final Device device, final int entryOffset) {
-    final int signal = buffer.getInt(entryOffset + EntryLayout.READY_SIGNAL_OFFSET);
-    return device.signal(
-        region.memory().segment(), region.offset() + signalsOffset + signal * Signal.BYTES);
+    return device.signal(region.memory().segment(), region.offset() + signalOffset(entryOffset));
+  }
+
+  /** Where that lies in this process. */
+  long signalAddress(final int entryOffset) {
+    return region.address() + signalOffset(entryOffset);
+  }
+
+  private int signalOffset(final int entryOffset) {
+    return signalsOffset
+        + buffer.getInt(entryOffset + EntryLayout.READY_SIGNAL_OFFSET) * Signal.BYTES;
   }
 
   /** Makes the entry findable (release). */

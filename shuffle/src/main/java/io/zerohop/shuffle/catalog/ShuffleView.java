@@ -1,12 +1,11 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
-import io.zerohop.device.WaitException;
+import io.zerohop.device.Signal;
+import io.zerohop.device.SignalEpoch;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
-import java.time.Duration;
 import java.util.Arrays;
-import java.util.function.BooleanSupplier;
 
 /**
  * A reader's view of one shuffle of one owner: its chain of chunks. Thread safe; to be used under a
@@ -62,19 +61,15 @@ public final class ShuffleView {
     }
   }
 
-  /**
-   * Waits until the map output that the cursor points at is complete; returns at once if it is.
-   *
-   * @throws WaitException when the limit passes, the owner aborted it, or the wait is cancelled
-   */
-  public void awaitReady(
-      final Device device,
-      final EntryCursor cursor,
-      final Duration limit,
-      final BooleanSupplier cancelled) {
-    if (!cursor.chunk().ready(cursor)) {
-      cursor.chunk().signal(device, cursor).await(cursor.readyEpoch(), limit, cancelled);
-    }
+  /** What is raised when the map output that the cursor points at is complete, for the host. */
+  public SignalEpoch ready(final Device device, final EntryCursor cursor) {
+    return new SignalEpoch(cursor.chunk().signal(device, cursor), cursor.readyEpoch());
+  }
+
+  /** The same for streams of a GPU, too; null if that cannot reach it. */
+  public SignalEpoch ready(final Device device, final Device gpu, final EntryCursor cursor) {
+    final Signal signal = cursor.chunk().signal(device, gpu, cursor);
+    return signal == null ? null : new SignalEpoch(signal, cursor.readyEpoch());
   }
 
   /** Whether the map output that the cursor points at is complete (acquire). */

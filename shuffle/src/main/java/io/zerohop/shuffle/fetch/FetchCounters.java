@@ -9,6 +9,8 @@ public final class FetchCounters {
   private final LongAdder[] blocks = adders();
   private final LongAdder[] bytes = adders();
 
+  private final LongAdder unready = new LongAdder();
+
   void add(final Path path, final long moreBlocks, final long moreBytes) {
     blocks[path.ordinal()].add(moreBlocks);
     bytes[path.ordinal()].add(moreBytes);
@@ -17,6 +19,15 @@ public final class FetchCounters {
   /** What went one way so far. */
   public NodeStats.Moved moved(final Path path) {
     return new NodeStats.Moved(blocks[path.ordinal()].sum(), bytes[path.ordinal()].sum());
+  }
+
+  void foundUnready() {
+    unready.increment();
+  }
+
+  /** Map outputs that readers found before their bytes were there. */
+  public long unready() {
+    return unready.sum();
   }
 
   private static LongAdder[] adders() {

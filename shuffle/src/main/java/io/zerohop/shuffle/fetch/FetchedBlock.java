@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Path;
 import java.io.InputStream;
@@ -34,6 +36,22 @@ public interface FetchedBlock {
    * brings within its reach if that was not done before. Only if the blocks are read on the GPU.
    */
   boolean extentReachable(int index);
+
+  /**
+   * What a GPU's stream has to wait for before it reads the block, or one that is handed out behind
+   * it; null if that is there, as it nearly always is. Only if the blocks are read on the GPU.
+   */
+  default SignalEpoch ready() {
+    return null;
+  }
+
+  /**
+   * Waits on the host for the same, so that a stream's wait ends soon, or never will.
+   *
+   * @throws BlockFetchException if it does not come, or its owner is lost
+   * @throws WaitException (RETRY) if cancelled
+   */
+  default void awaitReady() {}
 
   /** Length of an extent in bytes, positive. */
   int extentLength(int index);

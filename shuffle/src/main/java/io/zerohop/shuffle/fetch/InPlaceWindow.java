@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
@@ -14,7 +15,9 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -27,9 +30,16 @@ final class InPlaceWindow implements AutoCloseable {
   private final BlockSource source;
   private final BlockMemory memory;
   private final LanePool.Lease lease;
+  private final BooleanSupplier ended;
   private final List<Block> blocks = new ArrayList<>();
   private final List<Block> notHeld = new ArrayList<>();
   private final ExtentList extents = new ExtentList();
+
+  /** What is not there yet. */
+  private final Map<Output, SignalEpoch> unready = new HashMap<>();
+
+  private record Output(int shuffleId, long mapId) {}
+
   private int[] ends = new int[16];
   private int next;
   private volatile boolean held = true;
@@ -41,7 +51,9 @@ final class InPlaceWindow implements AutoCloseable {
       final FetchContext context,
       final BlockSource source,
       final BlockMemory memory,
-      final LanePool.Lease lease) {
+      final LanePool.Lease lease,
+      final BooleanSupplier ended) {
+    this.ended = ended;
     this.context = context;
     this.source = source;
     this.memory = memory;
@@ -66,10 +78,10 @@ final class InPlaceWindow implements AutoCloseable {
     if (lease == null) {
       return null;
     }
-    final InPlaceWindow window = new InPlaceWindow(context, source, memory, lease);
+    final InPlaceWindow window = new InPlaceWindow(context, source, memory, lease, cancelled);
     boolean done = false;
     try {
-      window.lookUp(wanted, cancelled);
+      window.lookUp(wanted, side);
       if (side == ReadSide.HOST) {
         window.land(cancelled);
       }
@@ -82,7 +94,7 @@ final class InPlaceWindow implements AutoCloseable {
     }
   }
 
-  private void lookUp(final List<Block> wanted, final BooleanSupplier cancelled) {
+  private void lookUp(final List<Block> wanted, final ReadSide side) {
     final EntryCursor cursor = new EntryCursor();
     ShuffleView shuffle = null;
     Block before = null;
@@ -102,20 +114,14 @@ final class InPlaceWindow implements AutoCloseable {
         if (before == null || before.mapId() != block.mapId()) {
           found = shuffle != null && shuffle.find(block.mapId(), cursor);
           if (found) {
-            shuffle.awaitReady(
-                context.devices().host(), cursor, context.config().requestLimit(), cancelled);
+            expect(block, shuffle, cursor, side);
           }
         }
         before = block;
         if (!found || !add(block, cursor)) {
           notHeld.add(block);
         }
-      } catch (final WaitException e) {
-        if (e.reason() == WaitException.Reason.CANCELLED) {
-          throw e;
-        }
-        throw failed(block, "its map output did not become ready", e);
-      } catch (final BlockFetchException e) {
+      } catch (final WaitException | BlockFetchException e) {
         throw e;
       } catch (final ZerohopException e) {
         if (!isUnavailable(e)) {
@@ -124,6 +130,49 @@ final class InPlaceWindow implements AutoCloseable {
         unavailable = block.shuffleId(); // Its catalog cannot be mapped now: others can read it.
         notHeld.add(block);
       }
+    }
+  }
+
+  /** Sees to it that nothing is read before it is there: by the GPU, if that is who reads it. */
+  private void expect(
+      final Block block, final ShuffleView shuffle, final EntryCursor cursor, final ReadSide side) {
+    if (shuffle.isReady(cursor)) {
+      return;
+    }
+    context.counters().foundUnready();
+    if (side == ReadSide.DEVICE) {
+      final SignalEpoch ready =
+          shuffle.ready(context.devices().host(), context.devices().of(Tier.DEVICE), cursor);
+      if (ready != null) {
+        unready.put(new Output(block.shuffleId(), block.mapId()), ready);
+        return;
+      }
+    }
+    await(block, shuffle.ready(context.devices().host(), cursor));
+  }
+
+  private void await(final Block block, final SignalEpoch ready) {
+    final BooleanSupplier over = () -> ended.getAsBoolean() || !memory.alive();
+    try {
+      ready.signal().await(ready.epoch(), context.config().requestLimit(), over);
+    } catch (final WaitException e) {
+      if (e.reason() == WaitException.Reason.CANCELLED && memory.alive()) {
+        throw e;
+      }
+      throw failed(block, "its map output did not become ready", e);
+    }
+  }
+
+  /** What a stream waits for before it reads the block; null if it is there. */
+  SignalEpoch ready(final Block block) {
+    return unready.isEmpty() ? null : unready.get(new Output(block.shuffleId(), block.mapId()));
+  }
+
+  /** Waits for the same on the host. */
+  void awaitReady(final Block block) {
+    final SignalEpoch ready = ready(block);
+    if (ready != null) {
+      await(block, ready);
     }
   }
 

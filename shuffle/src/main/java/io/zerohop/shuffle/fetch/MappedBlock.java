@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.SignalEpoch;
 import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.Path;
 import java.io.InputStream;
@@ -60,6 +61,16 @@ final class MappedBlock implements FetchedBlock {
   @Override
   public boolean extentReachable(final int index) {
     return window.reachable(from + checked(index));
+  }
+
+  @Override
+  public SignalEpoch ready() {
+    return window.ready(block);
+  }
+
+  @Override
+  public void awaitReady() {
+    window.awaitReady(block);
   }
 
   private int checked(final int index) {

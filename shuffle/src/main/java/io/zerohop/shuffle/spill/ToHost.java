@@ -36,12 +36,12 @@ final class ToHost {
   /**
    * Moves what a map output has in GPU memory.
    *
-   * @return false if it was freed meanwhile
+   * @return false if it was freed meanwhile, or its copies are still under way
    * @throws PoolFullException if host memory has no room for it
    * @throws ZerohopException if it cannot be copied; it stays where it is
    */
   boolean move(final OwnOutput output) {
-    if (!output.retain()) {
+    if (!output.isReady(devices.host()) || !output.retain()) {
       return false;
     }
     final List<Region> fresh = new ArrayList<>();

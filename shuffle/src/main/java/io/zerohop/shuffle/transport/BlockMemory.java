@@ -31,4 +31,7 @@ public interface BlockMemory {
    * not wait, and no thread has to have noticed anything before: see {@link LanePool#intact}.
    */
   boolean intact();
+
+  /** Whether the owner lives, as far as is known: what it had begun will come. */
+  boolean alive();
 }

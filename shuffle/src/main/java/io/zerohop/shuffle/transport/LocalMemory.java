@@ -48,6 +48,11 @@ public final class LocalMemory implements BlockMemory {
   }
 
   @Override
+  public boolean alive() {
+    return true;
+  }
+
+  @Override
   public boolean intact() {
     return true;
   }

@@ -260,8 +260,8 @@ final class Peer implements BlockMemory {
     return view;
   }
 
-  /** Whether the owner is there. */
-  boolean connected() {
+  @Override
+  public boolean alive() {
     return link.alive();
   }
 

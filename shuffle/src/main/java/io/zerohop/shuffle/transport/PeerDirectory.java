@@ -84,12 +84,12 @@ public final class PeerDirectory implements AutoCloseable {
     final Contact contact =
         contacts.computeIfAbsent(location.incarnation(), ignored -> new Contact());
     final Peer known = contact.peer;
-    if (known != null && known.connected()) {
+    if (known != null && known.alive()) {
       return known;
     }
     lock(contact, executorId);
     try {
-      if (contact.peer != null && contact.peer.connected()) {
+      if (contact.peer != null && contact.peer.alive()) {
         return contact.peer;
       }
       if (contact.failure != null && System.nanoTime() - contact.retryAt < 0) {
@@ -195,7 +195,7 @@ public final class PeerDirectory implements AutoCloseable {
     final List<Topology.View> views = new ArrayList<>();
     views.add(view);
     for (final Peer peer : peers) {
-      if (peer.connected() && !peer.view().gpuUuid().isEmpty()) {
+      if (peer.alive() && !peer.view().gpuUuid().isEmpty()) {
         views.add(peer.view());
       }
     }
@@ -219,7 +219,7 @@ public final class PeerDirectory implements AutoCloseable {
 
   /** Peers that are connected. */
   public int connected() {
-    return (int) peers.stream().filter(Peer::connected).count();
+    return (int) peers.stream().filter(Peer::alive).count();
   }
 
   /** Segments of peers that are mapped. */

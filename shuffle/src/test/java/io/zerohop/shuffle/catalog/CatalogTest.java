@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.catalog.TestCatalog.Written;
@@ -265,17 +266,15 @@ class CatalogTest {
     final ShuffleView shuffle = view().shuffle(SHUFFLE);
     assertThat(shuffle.find(1, cursor)).isTrue();
     assertThat(shuffle.isReady(cursor)).isFalse();
-    assertThatThrownBy(() -> shuffle.awaitReady(device, cursor, Duration.ofMillis(20), () -> false))
+    final SignalEpoch ready = shuffle.ready(device, cursor);
+    final Duration moment = Duration.ofMillis(20);
+    assertThatThrownBy(() -> ready.signal().await(ready.epoch(), moment, () -> false))
         .isInstanceOfSatisfying(
             WaitException.class,
             e -> assertThat(e.reason()).isEqualTo(WaitException.Reason.TIMEOUT));
-    assertThatThrownBy(() -> shuffle.awaitReady(device, cursor, Duration.ofMinutes(5), () -> true))
-        .isInstanceOfSatisfying(
-            WaitException.class,
-            e -> assertThat(e.reason()).isEqualTo(WaitException.Reason.CANCELLED));
     final CompletableFuture<Void> waiter =
         CompletableFuture.runAsync(
-            () -> shuffle.awaitReady(device, cursor, Duration.ofMinutes(1), () -> false));
+            () -> ready.signal().await(ready.epoch(), Duration.ofMinutes(1), () -> false));
     cursor.chunk().signal(device, cursor).raise(ShuffleChunk.READY_EPOCH);
     waiter.join();
     assertThat(shuffle.isReady(cursor)).isTrue();

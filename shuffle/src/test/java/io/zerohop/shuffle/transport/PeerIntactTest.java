@@ -98,7 +98,7 @@ class PeerIntactTest {
   /** The connection ends and there is no socket, which says nothing about the process. */
   private void vanish() {
     server.close();
-    TestNodes.eventually("disconnected", () -> !peer.connected());
+    TestNodes.eventually("disconnected", () -> !peer.alive());
     assertThat(server.socket()).doesNotExist();
   }
 
@@ -166,7 +166,7 @@ class PeerIntactTest {
       reclaimer.poll();
       final Region second = pool.allocate(BYTES);
       second.memory().buffer().setMemory(second.offset(), BYTES, (byte) 2);
-      assertThat(peer.connected()).as("nobody has seen it").isTrue();
+      assertThat(peer.alive()).as("nobody has seen it").isTrue();
       assertThat(mapped.buffer().getByte(second.offset())).as("read in place").isEqualTo((byte) 2);
       assertThat(second.offset()).isEqualTo(first.offset());
       assertThat(peer.intact()).isFalse();

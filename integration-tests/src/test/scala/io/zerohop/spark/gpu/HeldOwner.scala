@@ -1,0 +1,83 @@
+package io.zerohop.spark.gpu
+
+import java.nio.file.Path
+import java.time.Duration
+
+import io.zerohop.device.{CopyStream, Signal}
+import io.zerohop.device.cuda.CudaDevice
+import io.zerohop.shuffle.{ExtentConsumer, NodeConfig, PackSource, ShuffleNode}
+import io.zerohop.shuffle.pool.Tier
+import org.apache.spark.unsafe.Platform
+
+/**
+ * A process with a node whose GPU holds the copies of a map output that is published. It says where
+ * it is and how many outputs wait; told to, it lets the GPU go on, and says so.
+ */
+object HeldOwner {
+  val Bytes: Int = 1 << 20
+  private val Limit = Duration.ofSeconds(60)
+
+  def node(base: Path, executorId: String, device: CudaDevice): ShuffleNode =
+    ShuffleNode.start(
+      NodeConfig
+        .builder()
+        .appId("app-held")
+        .executorId(executorId)
+        .socketBase(base)
+        .secret("held".getBytes)
+        .poolBytes(16L << 20)
+        .segmentBytes(4L << 20)
+        .devicePoolBytes(64L << 20)
+        .deviceSegmentBytes(32L << 20)
+        .neighbours(false)
+        .asyncCommit(true)
+        .build(),
+      device)
+
+  /** What a byte of the output is. */
+  def expected(at: Int): Byte = (at * 31 + at / 4096).toByte
+
+  def main(arguments: Array[String]): Unit = {
+    val device = new CudaDevice(0, CudaDevice.DEFAULT_MULTIPROCESSORS)
+    val memory = device.allocate(2L * Bytes)
+    val owner = node(Path.of(arguments(0)), "held", device)
+    val brake = device.signal(memory, 0)
+    write(owner, memory.address + Bytes, brake)
+    println(s"${owner.location.encode} ${owner.stats.pendingCommits}")
+    if (Console.in.readLine() != null) {
+      brake.raise(1)
+      println("let go")
+      Console.in.readLine()
+    }
+    sys.exit(0)
+  }
+
+  /** The thread's stream waits before it copies, as where others keep the GPU busy. */
+  private def write(owner: ShuffleNode, at: Long, brake: Signal): Unit = {
+    val stream = owner.gpuStream()
+    fill(owner, stream, at)
+    stream.await(brake, 1, Limit)
+    val writer = owner.newMapOutput(1, 0, 1, Tier.DEVICE)
+    try {
+      writer.append(new PackSource {
+        override def partitions: Int = 1
+        override def onDevice: Boolean = true
+        override def forEachChunk(partition: Int, consumer: ExtentConsumer): Unit =
+          consumer.extent(at, Bytes)
+      })
+      writer.commit()
+      ()
+    } finally writer.close()
+  }
+
+  private def fill(owner: ShuffleNode, stream: CopyStream, to: Long): Unit = {
+    val from = owner.gpuHostBuffer(Bytes.toLong)
+    try {
+      for (i <- 0 until Bytes) Platform.putByte(null, from.address + i, expected(i))
+      val batch = stream.newBatch()
+      batch.add(from.address, to, Bytes.toLong)
+      stream.submit(batch)
+      stream.synchronize(Limit)
+    } finally from.close()
+  }
+}

@@ -1,0 +1,269 @@
+package io.zerohop.shuffle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.ReadSide;
+import io.zerohop.shuffle.spill.Reach;
+import java.io.InputStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Map outputs that are published before the device has copied them. */
+class AsyncCommitTest {
+  private static final Duration BRIEF = Duration.ofMillis(100);
+  private static final long LIMIT_SECONDS = 30;
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final FarDevice ownersDevice = new FarDevice();
+  private final FarDevice readersDevice = new FarDevice();
+  private final List<ShuffleNode> nodes = new ArrayList<>();
+
+  /** Apart from the owner's device, which some test ends while this is still read. */
+  private final FarDevice taskMemory = new FarDevice();
+
+  private final FarBlocks made = new FarBlocks(taskMemory);
+  private final FarBlocks landing = new FarBlocks(readersDevice);
+
+  /** Whether the owner's memory is lost on purpose. */
+  private boolean abandoned;
+
+  private ShuffleNode node(final String executorId, final FarDevice device) {
+    final ShuffleNode node =
+        ShuffleNode.start(
+            TestNodes.config(base.resolve("s"), executorId).asyncCommit(true).build(), device);
+    nodes.add(node);
+    return node;
+  }
+
+  @AfterEach
+  void noLeaks() {
+    for (final ShuffleNode node : nodes) {
+      TestNodes.eventually("nothing is copied", () -> node.stats().pendingCommits() == 0);
+    }
+    made.close();
+    landing.close();
+    for (final ShuffleNode node : nodes) {
+      node.unregisterShuffle(1);
+      TestNodes.assertNothingHeld(node);
+      node.close();
+    }
+    if (abandoned) {
+      return;
+    }
+    for (final FarDevice device : List.of(ownersDevice, readersDevice, taskMemory)) {
+      if (!device.isClosed()) {
+        device.close();
+      }
+    }
+    leaks.check();
+  }
+
+  /** An owner with three map outputs of which nothing is copied yet. */
+  private BlockSource pending(final ShuffleNode owner) {
+    ownersDevice.hold();
+    final BlockSource source = made.write(owner, "owner", 1, 1);
+    assertThat(owner.stats().pendingCommits()).isOne();
+    assertThat(owner.stats().asyncCommits()).isOne();
+    return source;
+  }
+
+  @Test
+  void aReadersDeviceWaitsForTheOwnersDevice() throws Exception {
+    final BlockSource source = pending(node("owner", ownersDevice));
+    final ShuffleNode reader = node("reader", readersDevice);
+    final CompletableFuture<Integer> read =
+        CompletableFuture.supplyAsync(() -> landing.readAll(reader, source, 1, block -> {}));
+    TestNodes.eventually("it was found", () -> reader.stats().unreadyOutputs() == 1);
+    Thread.sleep(BRIEF.toMillis());
+    assertThat(read).isNotDone();
+    ownersDevice.letGo();
+    assertThat(read.get(LIMIT_SECONDS, TimeUnit.SECONDS)).isPositive();
+    assertThat(landing.readAll(reader, source, 1, block -> assertThat(block.ready()).isNull()))
+        .isPositive();
+    assertThat(reader.stats().unreadyOutputs()).isOne();
+  }
+
+  @Test
+  void anOwnersOwnReaderWaitsToo() throws Exception {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    final BlockSource source = pending(owner);
+    final AtomicBoolean waited = new AtomicBoolean();
+    try (BlockFetcher fetcher = fetch(owner, source, ReadSide.DEVICE, () -> false)) {
+      assertThat(fetcher.next()).isTrue();
+      waited.set(fetcher.block().ready() != null);
+    }
+    ownersDevice.letGo();
+    assertThat(waited).isTrue();
+  }
+
+  @Test
+  void theHostWaitsAndSoDoesWhoSendsIt() throws Exception {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    final BlockSource source = pending(owner);
+    final ShuffleNode reader = node("reader", readersDevice);
+    final CompletableFuture<byte[]> onHost =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try (BlockFetcher fetcher = fetch(reader, source, ReadSide.HOST, () -> false)) {
+                assertThat(fetcher.next()).isTrue();
+                return TestNodes.read(fetcher.block());
+              }
+            });
+    final CompletableFuture<byte[]> sent =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try (MapOutputLease lease = owner.lease(1, 0);
+                  InputStream in = lease.stream(source.blocks().get(0).partition())) {
+                return in.readAllBytes();
+              } catch (final java.io.IOException e) {
+                throw new AssertionError(e);
+              }
+            });
+    TestNodes.eventually("it was found", () -> reader.stats().unreadyOutputs() == 1);
+    Thread.sleep(BRIEF.toMillis());
+    assertThat(onHost).isNotDone();
+    assertThat(sent).isNotDone();
+    ownersDevice.letGo();
+    final byte[] expected = FarBlocks.expected(source.blocks().get(0), 1);
+    assertThat(onHost.get(LIMIT_SECONDS, TimeUnit.SECONDS)).isEqualTo(expected);
+    assertThat(sent.get(LIMIT_SECONDS, TimeUnit.SECONDS)).isEqualTo(expected);
+  }
+
+  @Test
+  void memoryIsNobodyElsesBeforeTheCopiesIntoItHaveEnded() {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    pending(owner);
+    final long used = owner.stats().device().usedBytes();
+    assertThat(used).isPositive();
+    owner.unregisterShuffle(1);
+    assertThat(owner.shrinkDevicePool(used, Reach.ALL, BRIEF)).isZero();
+    assertThat(owner.stats().device().usedBytes()).isEqualTo(used);
+    ownersDevice.letGo();
+    TestNodes.eventually("it is freed", () -> owner.stats().device().usedBytes() == 0);
+  }
+
+  @Test
+  void whatIsUnderWayDoesNotMoveToTheHost() {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    final BlockSource source = pending(owner);
+    assertThat(owner.shrinkDevicePool(1, Reach.ALL, BRIEF)).isZero();
+    assertThat(owner.stats().toHost().outputs()).isZero();
+    ownersDevice.letGo();
+    TestNodes.eventually("it is there", () -> owner.stats().pendingCommits() == 0);
+    assertThat(owner.shrinkDevicePool(1, Reach.ALL, Duration.ofSeconds(60))).isPositive();
+    assertThat(owner.stats().toHost().outputs()).isOne();
+    landing.readAll(node("reader", readersDevice), source, 1, block -> {});
+  }
+
+  @Test
+  void aReaderThatIsCancelledWaitsNoLonger() {
+    final BlockSource source = pending(node("owner", ownersDevice));
+    final AtomicBoolean cancelled = new AtomicBoolean();
+    try (BlockFetcher fetcher =
+        fetch(node("reader", readersDevice), source, ReadSide.DEVICE, cancelled::get)) {
+      assertThat(fetcher.next()).isTrue();
+      cancelled.set(true);
+      assertThatThrownBy(fetcher.block()::awaitReady).isInstanceOf(WaitException.class);
+    }
+    ownersDevice.letGo();
+  }
+
+  @Test
+  void anEndingOwnerWaitsForWhatItHasPromised() throws Exception {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    final BlockSource source = pending(owner);
+    final ShuffleNode reader = node("reader", readersDevice);
+    final CompletableFuture<Integer> read =
+        CompletableFuture.supplyAsync(() -> landing.readAll(reader, source, 1, block -> {}));
+    TestNodes.eventually("it was found", () -> reader.stats().unreadyOutputs() == 1);
+    nodes.remove(owner);
+    final CompletableFuture<Void> end = CompletableFuture.runAsync(owner::close);
+    Thread.sleep(BRIEF.toMillis());
+    assertThat(end).isNotDone();
+    ownersDevice.letGo();
+    assertThat(read.get(LIMIT_SECONDS, TimeUnit.SECONDS)).isPositive();
+    end.get(LIMIT_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /** Killed between publishing and the end of its copies: nothing of it is taken for complete. */
+  @Test
+  void readersOfAnOwnerThatIsKilledMeanwhileFailAtOnce() throws Exception {
+    final ShuffleNode reader = node("reader", readersDevice);
+    try (NodeProcess owner = new NodeProcess(base.resolve("s"), NodeProcess.WITH_DEVICE)) {
+      assertThat(owner.ask("pend", 1)).isEqualTo("1");
+      final BlockSource source =
+          new BlockSource("far", owner.location(), "far", List.of(new Block(1, 0, 0, 0, 100)));
+      final List<CompletableFuture<Void>> reads = new ArrayList<>();
+      for (final ReadSide side : ReadSide.values()) {
+        reads.add(CompletableFuture.runAsync(() -> readFirst(reader, source, side)));
+      }
+      TestNodes.eventually("it was found", () -> reader.stats().unreadyOutputs() == reads.size());
+      assertThat(reads).noneMatch(CompletableFuture::isDone);
+      owner.kill();
+      for (final CompletableFuture<Void> read : reads) {
+        assertThatThrownBy(() -> read.get(LIMIT_SECONDS / 3, TimeUnit.SECONDS))
+            .hasCauseInstanceOf(BlockFetchException.class)
+            .hasMessageContaining("did not become ready");
+      }
+    }
+  }
+
+  /** Nothing of it is given to others then, so this node is left as it is. */
+  @Test
+  void copiesThatFailEndTheExecutorAndItsReadersAreTold() throws Exception {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    nodes.remove(owner);
+    abandoned = true;
+    final CompletableFuture<Throwable> end = new CompletableFuture<>();
+    final Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((thread, error) -> end.complete(error));
+    try {
+      ownersDevice.fail("zerohop-copy-completions", FarDevice.Failure.TIMED_OUT);
+      final BlockSource source = pending(owner);
+      assertThat(end.get(LIMIT_SECONDS, TimeUnit.SECONDS))
+          .isInstanceOf(InternalError.class)
+          .hasMessageContaining("map output 0 of shuffle 1");
+      assertThat(owner.stats().mapOutputs()).isZero();
+      assertThat(owner.stats().device().usedBytes()).isPositive();
+      final ShuffleNode reader = node("reader", readersDevice);
+      assertThatThrownBy(() -> readFirst(reader, source, ReadSide.DEVICE)).isNotNull();
+      assertThatThrownBy(() -> made.write(owner, "owner", 1, 1))
+          .isInstanceOfSatisfying(
+              ZerohopException.class,
+              e -> assertThat(e.category()).isEqualTo(ZerohopException.Category.FATAL));
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
+    }
+  }
+
+  private static void readFirst(
+      final ShuffleNode by, final BlockSource source, final ReadSide side) {
+    try (BlockFetcher fetcher = fetch(by, source, side, () -> false)) {
+      assertThat(fetcher.next()).isTrue();
+      fetcher.block().awaitReady();
+    }
+  }
+
+  private static BlockFetcher fetch(
+      final ShuffleNode by,
+      final BlockSource source,
+      final ReadSide side,
+      final java.util.function.BooleanSupplier cancelled) {
+    return by.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), side, cancelled);
+  }
+}
