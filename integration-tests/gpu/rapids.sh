@@ -7,6 +7,7 @@
 #                                  JUCX, a jucx jar of the kind of the host's libucx, by UCX, too
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
 #   rapids.sh blocks DIR KIT OUT   exchanges of many map tasks and partitions, timed at Spark's defaults
+#   rapids.sh tax DIR KIT OUT      what an exchange itself costs: a query with one beside the same without
 #   rapids.sh kudo DIR KIT OUT     RAPIDS' GPU serializer without Spark: its costs beside other forms of a
 #                                  batch, and random tables through it, with compute-sanitizer, too
 #   rapids.sh demo DIR KIT OUT     a short one of these, shown as a table and a plot
@@ -93,7 +94,7 @@ case "$command" in
   pack)
     [ $# -eq 2 ] || usage
     pack "$2" ;;
-  check | paths | bench | blocks | kudo | demo | proof | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
+  check | paths | bench | blocks | tax | kudo | demo | proof | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command" ;;

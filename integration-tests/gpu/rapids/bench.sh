@@ -38,6 +38,19 @@ blocks() {
   return "$status"
 }
 
+# The same query with an exchange and without, in turns, and what its tasks spend their time with.
+tax() {
+  local contender status=0
+  cores="${CORES:-16}"
+  rm -f "$out/tax.jsonl"
+  for contender in ${CONTENDERS:-zerohop multithreaded}; do
+    submit "$contender" "$contender" "$whole_exchanges --conf spark.rapids.sql.metrics.level=DEBUG" io.zerohop.gpu.GpuTaxApp "$contender" "$out/tax.jsonl" \
+      "${MILLIONS:-80}" "${ROUNDS:-5}" "${SHAPES:-64x64 200x64 200x2000}" || status=1
+  done
+  python3 "$dir/rapids/results.py" tax "$dir/commit" "$out/gpu_tax.json" "$out/tax.jsonl" || status=1
+  return "$status"
+}
+
 demo() {
   cores="${CORES:-16}"
   ROUNDS="${ROUNDS:-3}" exchanges "${CONTENDERS:-multithreaded zerohop}" \

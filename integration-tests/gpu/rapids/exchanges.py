@@ -55,8 +55,8 @@ class Blocks:
 
     def files(self, query, maps, partitions):
         """The best of those that go by files."""
-        cases = {key[-1] for key in self.groups} - {"zerohop", "zerohop+packed"}
-        found = [self.median(case, query, maps, partitions) for case in cases if not case.startswith("ucx")]
+        cases = {key[-1] for key in self.groups}
+        found = [self.median(case, query, maps, partitions) for case in cases if not case.startswith(("ucx", "zerohop"))]
         return min((seconds for seconds in found if seconds), default=None)
 
     def ratio(self, one, other):
@@ -89,6 +89,36 @@ def blocks(out, commit_file, file):
     value["goals"] = Blocks(timed(file)[1]).goals()
     for goal in value["goals"]:
         print(goal)
+    write(out, value)
+
+
+def tax(out, commit_file, file):
+    """What an exchange itself costs: a query with one beside the same without."""
+    rows = [json.loads(line) for line in open(file)]
+    groups = collections.defaultdict(list)
+    results = {row.pop("result") for row in rows}
+    if len(results) > 1:
+        sys.exit(f"queries gave different results: {results}")
+    for row in rows:
+        if row["iteration"] > 0:
+            groups[row["case"], row["maps"], row["partitions"], row["query"]].append(row)
+    value = measurement("gpu_tax", commit_file, rows)
+    value["summary"] = []
+    for case, maps, partitions, query in sorted(groups):
+        if query == "unmoved":
+            continue
+        moved, unmoved = groups[case, maps, partitions, query], groups[case, maps, partitions, "unmoved"]
+        names = sorted({name for row in moved for name in row["task_ms"]})
+        spent = {name: round(statistics.median(row["task_ms"].get(name, 0) for row in moved), 1) for name in names}
+        base = {name: round(statistics.median(row["task_ms"].get(name, 0) for row in unmoved), 1) for name in names}
+        line = {"case": case, "maps": maps, "partitions": partitions, "seconds": round(middle(moved, "seconds"), 4),
+                "unmoved_seconds": round(middle(unmoved, "seconds"), 4),
+                "tax_seconds": round(middle(moved, "seconds") - middle(unmoved, "seconds"), 4),
+                "tasks": middle(moved, "tasks"), "unmoved_tasks": middle(unmoved, "tasks"),
+                "task_ms": spent, "unmoved_task_ms": {name: ms for name, ms in base.items() if ms}}
+        value["summary"].append(line)
+        print(f"{case:<14} {maps:>4} x {partitions:<5} {line['seconds']:.3f} s, unmoved {line['unmoved_seconds']:.3f}, exchange {line['tax_seconds']:.3f}; task ms:",
+              ", ".join(f"{name} {ms:.0f}" + (f" ({base[name]:.0f})" if base[name] else "") for name, ms in spent.items() if ms >= 1))
     write(out, value)
 
 

@@ -13,6 +13,7 @@
   results.py proof COMMIT_FILE OUT.json RESULT.json ...
   results.py rows COMMIT_FILE OUT.json HOST_JOB.json
   results.py faults COMMIT_FILE OUT.json JUNIT.xml ...
+  results.py tax COMMIT_FILE OUT.json TAX.jsonl
   results.py tpch COMMIT_FILE OUT.json TPCH.jsonl
   results.py tpcds COMMIT_FILE OUT.json TPCDS.jsonl
   results.py tpcds_check COMMIT_FILE OUT.json RUNS.jsonl EQUAL.jsonl
@@ -22,7 +23,7 @@ import pathlib
 import sys
 
 from checks import check, faults, nodes, pressure, proof, rows
-from exchanges import bench, blocks, checksums, demo, memory
+from exchanges import bench, blocks, checksums, demo, memory, tax
 from kudo import kudo
 from measurement import measurement, write
 from tpcds import tpcds
@@ -33,7 +34,7 @@ from tpch import tpch
 def main():
     kind, commit_file, out, *files = sys.argv[1:]
     name = pathlib.Path(out).stem
-    whole = {"blocks": blocks, "kudo": kudo, "tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
+    whole = {"blocks": blocks, "kudo": kudo, "tax": tax, "tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
     if kind in whole:
         whole[kind](out, commit_file, *files)
         return

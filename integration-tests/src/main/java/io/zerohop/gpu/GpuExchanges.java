@@ -10,7 +10,8 @@ final class GpuExchanges {
   /**
    * One of the queries.
    *
-   * @param name {@code repartition}, {@code group_by} or {@code join}
+   * @param name {@code repartition}, {@code unmoved}, which is the same without the exchange,
+   *     {@code group_by} or {@code join}
    * @param rows that are generated, for a join on each side
    * @param maps how many tasks generate them
    * @param partitions of a repartition; the others have what {@code spark.sql.shuffle.partitions}
@@ -19,14 +20,8 @@ final class GpuExchanges {
   static String query(final String name, final long rows, final int maps, final String partitions) {
     final String all = "range(0, " + rows + ", 1, " + maps + ")";
     return switch (name) {
-      case "repartition" ->
-          // One hash of every row: sees all columns, and costs little beside the exchange.
-          "SELECT count(*), sum(xxhash64(k, a, b, c, d, e, f)) FROM (SELECT /*+ REPARTITION("
-              + partitions
-              + ", k) */ * FROM (SELECT xxhash64(id) AS k, id AS a, id * 3 AS b, id * 5 AS c,"
-              + " id % 1000 AS d, id * 7 AS e, id + 1 AS f FROM "
-              + all
-              + "))";
+      case "repartition" -> hashOf("/*+ REPARTITION(" + partitions + ", k) */", all);
+      case "unmoved" -> hashOf("", all);
       case "group_by" ->
           "SELECT count(*), sum(n), max(s), max(m) FROM (SELECT g, count(*) AS n, sum(v) AS s,"
               + " max(w) AS m FROM (SELECT pmod(xxhash64(id), "
@@ -43,5 +38,15 @@ final class GpuExchanges {
               + ") USING (k)";
       default -> throw new IllegalArgumentException("no query '" + name + "'");
     };
+  }
+
+  /** One hash of every row: sees all columns, and costs little beside the exchange. */
+  private static String hashOf(final String hint, final String all) {
+    return "SELECT count(*), sum(xxhash64(k, a, b, c, d, e, f)) FROM (SELECT "
+        + hint
+        + " * FROM (SELECT xxhash64(id) AS k, id AS a, id * 3 AS b, id * 5 AS c,"
+        + " id % 1000 AS d, id * 7 AS e, id + 1 AS f FROM "
+        + all
+        + "))";
   }
 }

@@ -1,0 +1,73 @@
+package io.zerohop.gpu;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.AccumulableInfo;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import scala.collection.Iterator;
+
+/**
+ * What the tasks of a query have spent their time with, by Spark's metrics and those of the query's
+ * operators, added up. Spark's listener thread fills it; the caller lets that thread run dry before
+ * it reads.
+ */
+final class TaskTimes extends SparkListener {
+  private static final double NANOS_PER_MS = 1e6;
+
+  private final Map<String, Double> millis = new TreeMap<>();
+  private int tasks;
+
+  @Override
+  public synchronized void onTaskEnd(final SparkListenerTaskEnd end) {
+    final TaskMetrics metrics = end.taskMetrics();
+    if (metrics == null) {
+      return;
+    }
+    tasks++;
+    add("task", end.taskInfo().duration());
+    add("run", metrics.executorRunTime());
+    add("deserialize task", metrics.executorDeserializeTime());
+    add("shuffle write", metrics.shuffleWriteMetrics().writeTime() / NANOS_PER_MS);
+    add("fetch wait", metrics.shuffleReadMetrics().fetchWaitTime());
+    final Iterator<AccumulableInfo> all = end.taskInfo().accumulables().iterator();
+    while (all.hasNext()) {
+      final AccumulableInfo next = all.next();
+      if (next.name().isDefined()
+          && next.update().isDefined()
+          && next.update().get() instanceof Long nanos
+          && isTime(next)) {
+        add(next.name().get(), nanos / NANOS_PER_MS);
+      }
+    }
+  }
+
+  /** Of RAPIDS' operators: all of their times are in nanoseconds. */
+  private static boolean isTime(final AccumulableInfo metric) {
+    final String name = metric.name().get();
+    return name.endsWith("time") && !name.startsWith("internal.");
+  }
+
+  private void add(final String name, final double ms) {
+    if (ms > 0) {
+      millis.merge(name, ms, Double::sum);
+    }
+  }
+
+  synchronized void reset() {
+    millis.clear();
+    tasks = 0;
+  }
+
+  synchronized int tasks() {
+    return tasks;
+  }
+
+  /** Milliseconds of all tasks together, by what they were spent with. */
+  synchronized Map<String, Double> millis() {
+    final Map<String, Double> rounded = new TreeMap<>();
+    millis.forEach((name, ms) -> rounded.put(name, Math.round(ms * 10) / 10.0));
+    return rounded;
+  }
+}
