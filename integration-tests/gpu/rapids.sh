@@ -55,6 +55,7 @@
 #   MILLIONS    of rows: 80
 #   QUERIES     each partitions:query,query:rounds:millions, or MAPSxPARTITIONS:..., and with a fifth
 #               part, all, without coalescing of partitions
+# For memory VARIANTS are some of zerohop no-spill fifth moving tight multithreaded sort (all).
 # For blocks the same, with 3 rounds in each of TURNS (1) applications of a contender.
 # For kills, which ends by itself after LIMIT (480) seconds, and at most GRACE (100) later:
 #   JOBS         runners of the host's suites at a time (a third of the processors, 0 for none)

@@ -3,6 +3,7 @@
 
 # One variant of a contender, timed under a name of its own.
 variant() { # name, contender, settings
+  [[ " ${VARIANTS:-$1} " == *" $1 "* ]] || return 0
   submit "memory-$1" "$2" "$whole_exchanges $3" io.zerohop.gpu.GpuBenchApp "$1" "$out/memory.jsonl" \
     "${MILLIONS:-80}" $((16 * gpus)) "${ROUNDS:-5}" "${QUERIES:-64:repartition}"
 }
