@@ -30,7 +30,7 @@ final class CopyCompletions implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CopyCompletions.class);
 
   /** Why the wait for a ready word was aborted. */
-  private static final int COPIES_FAILED = 1;
+  static final int COPIES_FAILED = 1;
 
   private static final Duration STOP_LIMIT = Duration.ofSeconds(30);
 
@@ -41,7 +41,8 @@ final class CopyCompletions implements AutoCloseable {
   private final AtomicInteger pending = new AtomicInteger();
   private final LongAdder begun = new LongAdder();
   private final Thread thread;
-  private volatile RuntimeException failure;
+  private RuntimeException failure;
+  private boolean closed;
 
   /** Null at the end. */
   private record Pending(OwnOutput output, CopyStream copies) {}
@@ -64,24 +65,29 @@ final class CopyCompletions implements AutoCloseable {
    * @param output with the reference that {@link Catalog#publishPending} took; taken over if this
    *     returns true
    * @param copies taken over likewise
-   * @return false if the GPU cannot reach the word: somebody has to wait for the copies
+   * @return false if the GPU cannot reach the word, or the node ends: somebody has to wait for the
+   *     copies
    * @throws ZerohopException (FATAL) if copies of an output before have failed
    */
   boolean follow(final OwnOutput output, final CopyStream copies) {
-    final RuntimeException before = failure;
-    if (before != null) {
-      throw new ZerohopException(
-          ZerohopException.Category.FATAL, "earlier copies of this executor failed", before);
-    }
     final Signal ready = output.ready(devices.host(), devices.of(Tier.DEVICE));
     if (ready == null) {
       return false;
     }
-    copies.raise(ready, OwnOutput.READY_EPOCH);
-    begun.increment();
-    pending.incrementAndGet();
-    queue.add(new Pending(output, copies));
-    return true;
+    synchronized (this) {
+      if (failure != null) {
+        throw new ZerohopException(
+            ZerohopException.Category.FATAL, "earlier copies of this executor failed", failure);
+      }
+      if (closed) {
+        return false;
+      }
+      copies.raise(ready, OwnOutput.READY_EPOCH);
+      begun.increment();
+      pending.incrementAndGet();
+      queue.add(new Pending(output, copies));
+      return true;
+    }
   }
 
   private void run() {
@@ -106,7 +112,7 @@ final class CopyCompletions implements AutoCloseable {
       ready.wake();
       next.copies().close();
     } catch (final RuntimeException e) {
-      failure = e;
+      fail(e);
       ready.abort(COPIES_FAILED);
       catalog.remove(output);
       // Its memory is never given back: nobody knows whether something still writes to it.
@@ -115,11 +121,16 @@ final class CopyCompletions implements AutoCloseable {
               + output.mapId()
               + " of shuffle "
               + output.shuffleId()
-              + " failed after it was published, so that nobody can be told but its readers",
+              + " failed, or took longer than spark.zerohop.device.timeout, after it was published,"
+              + " so that nobody can be told but its readers",
           e);
     }
     output.release();
     pending.decrementAndGet();
+  }
+
+  private synchronized void fail(final RuntimeException cause) {
+    failure = cause;
   }
 
   /** Map outputs that were published before their copies had ended, since the start. */
@@ -132,10 +143,16 @@ final class CopyCompletions implements AutoCloseable {
     return pending.get();
   }
 
-  /** Waits for what is under way, for a limited time, and ends the thread. Idempotent. */
+  /**
+   * Takes nothing more, waits for what is under way for a limited time, and ends the thread; {@link
+   * #pending} tells whether something is left. Idempotent.
+   */
   @Override
   public void close() {
-    queue.add(new Pending(null, null));
+    synchronized (this) {
+      closed = true;
+      queue.add(new Pending(null, null));
+    }
     Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);
   }
 }

@@ -426,6 +426,7 @@ public final class MapOutputWriter implements AutoCloseable {
       }
     } catch (final RuntimeException e) {
       catalog.remove(output); // The task fails: nobody was told where it lies.
+      output.ready(devices.host()).abort(CopyCompletions.COPIES_FAILED);
       close(deviceCopies);
       if (!stuck) {
         output.release();

@@ -330,7 +330,14 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   private MapOutputLease leaseToSpill(final OwnOutput output) {
-    return output.isReady(devices.host()) && output.retain() ? leaseOf(output) : null;
+    if (!output.retain()) {
+      return null;
+    }
+    if (!output.isReady(devices.host())) {
+      output.release();
+      return null;
+    }
+    return leaseOf(output);
   }
 
   private MapOutputLease leaseOf(final OwnOutput retained) {
@@ -542,12 +549,14 @@ public final class ShuffleNode implements AutoCloseable {
     peers.sweep();
     final int windows = local.lanes().openLeases() + peers.openLeases();
     final int slabs = ucx == null ? 0 : ucx.slabsTaken();
-    if (!writers.isEmpty() || !leases.isEmpty() || windows > 0 || slabs > 0) {
+    final int pending = completions == null ? 0 : completions.pending();
+    if (!writers.isEmpty() || !leases.isEmpty() || windows > 0 || slabs > 0 || pending > 0) {
       throw new IllegalStateException(
           String.format(
               "executor %s ends while writers %s, leases %s and %d fetch windows are still open,"
-                  + " and %d pieces of landing memory are in use; its memory stays mapped",
-              config.executorId(), writers, leases, windows, slabs));
+                  + " copies of %d map outputs are under way and %d pieces of landing memory are in"
+                  + " use; its memory stays mapped",
+              config.executorId(), writers, leases, windows, pending, slabs));
     }
     freed = true;
     reclaimer.drop();

@@ -20,7 +20,7 @@ final class DeviceGather implements TableGather {
   private final Duration limit;
   private final TaskStream stream;
 
-  /** What the stream waits for, and a block of each. */
+  /** What the stream is to wait for, and a block of each. */
   private final Map<SignalEpoch, FetchedBlock> awaited = new LinkedHashMap<>();
 
   private boolean underWay;
@@ -37,16 +37,29 @@ final class DeviceGather implements TableGather {
   @Override
   public void await(final FetchedBlock block) {
     final SignalEpoch ready = block.ready();
-    if (ready != null && awaited.put(ready, block) == null) {
-      underWay = true;
-      stream.get().await(ready.signal(), ready.epoch(), limit);
+    if (ready != null) {
+      awaited.putIfAbsent(ready, block);
     }
   }
 
-  /** Ends the wait on the stream with what it waits for, or with that of its owner. */
+  /** The stream waits on the GPU, right before it gathers. */
+  private void enqueueWaits(final CopyStream by) {
+    underWay = true;
+    awaited.keySet().forEach(ready -> by.await(ready.signal(), ready.epoch(), limit));
+  }
+
+  /**
+   * Ends these waits with what they wait for, or with that of its owner, and makes sure that what
+   * is behind them was done: a wait that failed is passed over without a word, and what it waited
+   * for may come after that.
+   */
   private void seeToWaits() {
+    if (awaited.isEmpty()) {
+      return;
+    }
     try {
       awaited.values().forEach(FetchedBlock::awaitReady);
+      stream.get().synchronize(limit);
     } catch (final RuntimeException e) {
       stream.close(); // What is behind the wait does not happen.
       throw e;
@@ -81,7 +94,7 @@ final class DeviceGather implements TableGather {
     final CopyBatch copy = by.newBatch();
     final SpliceBatch splice = by.newSplice();
     plan.fill(sources, destination, copy, splice);
-    underWay = true;
+    enqueueWaits(by);
     by.submit(copy);
     by.submit(splice);
     seeToWaits();
@@ -96,7 +109,7 @@ final class DeviceGather implements TableGather {
       runs.add(piece.source(), to.getAddress() + piece.offset(), piece.bytes());
     }
     runs.end();
-    underWay = true;
+    enqueueWaits(by);
     by.submit(batch);
     seeToWaits();
   }

@@ -100,15 +100,20 @@ public final class Catalog {
     final OwnShuffle shuffle = shuffleWithRoom(shuffleId, entryBytes);
     shuffle.chunks.forEach(ShuffleChunk::restoreHeader);
     final ShuffleChunk chunk = shuffle.last();
+    final int signal = chunk.nextSignal();
     final int offset = chunk.append(mapId, partitions, batches);
     if (ready) {
-      chunk.signal(device, offset).raise(ShuffleChunk.READY_EPOCH);
+      chunk.signal(device, signal).raise(ShuffleChunk.READY_EPOCH);
     }
     remove(shuffleId, mapId);
     final List<Region> regions = batches.stream().map(BatchImage::region).toList();
     final OwnOutput output =
         new OwnOutput(
-            shuffleId, mapId, partitions, regions, chunk, offset, Math.toIntExact(entryBytes));
+            shuffleId,
+            mapId,
+            partitions,
+            regions,
+            new OwnOutput.Entry(chunk, offset, Math.toIntExact(entryBytes), signal));
     shuffle.outputs.put(mapId, output);
     chunk.publish(mapId, offset);
     return output;
@@ -135,17 +140,16 @@ public final class Catalog {
     }
     final OwnShuffle shuffle = shuffleWithRoom(output.shuffleId(), output.entryBytes());
     final ShuffleChunk chunk = shuffle.last();
+    final int signal = chunk.nextSignal();
     final int offset = chunk.append(output, regions);
-    chunk.signal(device, offset).raise(ShuffleChunk.READY_EPOCH);
+    chunk.signal(device, signal).raise(ShuffleChunk.READY_EPOCH);
     final OwnOutput moved =
         new OwnOutput(
             output.shuffleId(),
             output.mapId(),
             output.partitions(),
             regions,
-            chunk,
-            offset,
-            output.entryBytes());
+            new OwnOutput.Entry(chunk, offset, output.entryBytes(), signal));
     shuffle.outputs.put(output.mapId(), moved);
     chunk.publish(output.mapId(), offset);
     if (chunk != before) {

@@ -19,27 +19,22 @@ public final class OwnOutput {
   private final long mapId;
   private final int partitions;
   private final List<Region> regions;
-  private final ShuffleChunk chunk;
-  private final int entryOffset;
+  private final Entry entry;
 
-  /** As it was written: what the entry says of itself may be damaged. */
-  private final int entryBytes;
+  /** Where its entry is, as it was written: what that says of itself may be damaged. */
+  record Entry(ShuffleChunk chunk, int offset, int bytes, int signal) {}
 
   OwnOutput(
       final int shuffleId,
       final long mapId,
       final int partitions,
       final List<Region> regions,
-      final ShuffleChunk chunk,
-      final int entryOffset,
-      final int entryBytes) {
+      final Entry entry) {
     this.shuffleId = shuffleId;
     this.mapId = mapId;
     this.partitions = partitions;
     this.regions = List.copyOf(regions);
-    this.chunk = chunk;
-    this.entryOffset = entryOffset;
-    this.entryBytes = entryBytes;
+    this.entry = entry;
   }
 
   public int shuffleId() {
@@ -63,7 +58,7 @@ public final class OwnOutput {
   /** Gives the extents of a block, in order. Callers hold the output, see {@link #retain}. */
   public void forEachExtent(final int partition, final ExtentVisitor visitor) {
     final EntryCursor cursor = new EntryCursor();
-    chunk.open(entryOffset, entryBytes, cursor);
+    entry.chunk.open(entry.offset, entry.bytes, cursor);
     for (int batch = 0; batch < regions.size(); batch++) {
       if (cursor.extent(batch, partition)) {
         visitor.extent(cursor, regions.get(batch).memory());
@@ -73,9 +68,9 @@ public final class OwnOutput {
 
   /** What is damaged if its entry is; null if that is well. Callers hold the output. */
   public String entryDamage() {
-    return chunk.isIntact(entryOffset, entryBytes)
+    return entry.chunk.isIntact(entry.offset, entry.bytes)
         ? null
-        : "its entry in segment " + chunk.region().memory().id();
+        : "its entry in segment " + entry.chunk.region().memory().id();
   }
 
   /**
@@ -97,7 +92,7 @@ public final class OwnOutput {
       return ofEntry;
     }
     final EntryCursor cursor = new EntryCursor();
-    chunk.open(entryOffset, entryBytes, cursor);
+    entry.chunk.open(entry.offset, entry.bytes, cursor);
     for (int batch = 0; batch < regions.size(); batch++) {
       final SegmentMemory memory = regions.get(batch).memory();
       for (int partition = from; partition < to; partition++) {
@@ -117,13 +112,13 @@ public final class OwnOutput {
    * @return false, with nothing taken, if the output was freed already
    */
   public boolean retain() {
-    if (!chunk.region().retain()) {
+    if (!entry.chunk.region().retain()) {
       return false;
     }
     for (int i = 0; i < regions.size(); i++) {
       if (!regions.get(i).retain()) {
         regions.subList(0, i).forEach(Region::release);
-        chunk.region().release();
+        entry.chunk.region().release();
         return false;
       }
     }
@@ -133,19 +128,19 @@ public final class OwnOutput {
   /** Drops what {@link #retain} took. */
   public void release() {
     regions.forEach(Region::release);
-    chunk.region().release();
+    entry.chunk.region().release();
   }
 
   /**
-   * The word that says when its bytes are there, at {@link #READY_EPOCH}.
+   * The word that says when its bytes are there, at {@link #READY_EPOCH}. Callers hold the output.
    *
    * @param host the device of host memory, where it lies
    */
   public Signal ready(final Device host) {
-    return chunk.signal(host, entryOffset);
+    return entry.chunk.signal(host, entry.signal);
   }
 
-  /** Whether its bytes are there (acquire). */
+  /** Whether its bytes are there (acquire). Callers hold the output. */
   public boolean isReady(final Device host) {
     return ready(host).reached(READY_EPOCH);
   }
@@ -156,8 +151,10 @@ public final class OwnOutput {
    * @throws ZerohopException (FATAL) if the GPU cannot be used any more
    */
   public Signal ready(final Device host, final Device gpu) {
-    final SegmentMemory memory = chunk.region().memory();
-    return memory.pin(gpu) ? gpu.pinnedSignal(ready(host), chunk.signalAddress(entryOffset)) : null;
+    final SegmentMemory memory = entry.chunk.region().memory();
+    return memory.pin(gpu)
+        ? gpu.pinnedSignal(ready(host), entry.chunk.signalAddress(entry.signal))
+        : null;
   }
 
   /** Where its batches lie, in order. */
@@ -166,14 +163,14 @@ public final class OwnOutput {
   }
 
   ShuffleChunk chunk() {
-    return chunk;
+    return entry.chunk;
   }
 
   int entryOffset() {
-    return entryOffset;
+    return entry.offset;
   }
 
   int entryBytes() {
-    return entryBytes;
+    return entry.bytes;
   }
 }

@@ -134,19 +134,23 @@ final class ShuffleChunk {
     cursor.wrap(null, buffer, entryOffset, entryBytes);
   }
 
-  /** The signal of the entry at this offset. */
-  Signal signal(final Device device, final int entryOffset) {
-    return device.signal(region.memory().segment(), region.offset() + signalOffset(entryOffset));
+  /** The signal that the entry has that is appended next. */
+  int nextSignal() {
+    return usedSignals;
+  }
+
+  /** A signal of an entry; its number is not read from memory that peers may write to. */
+  Signal signal(final Device device, final int signal) {
+    return device.signal(region.memory().segment(), region.offset() + signalOffset(signal));
   }
 
   /** Where that lies in this process. */
-  long signalAddress(final int entryOffset) {
-    return region.address() + signalOffset(entryOffset);
+  long signalAddress(final int signal) {
+    return region.address() + signalOffset(signal);
   }
 
-  private int signalOffset(final int entryOffset) {
-    return signalsOffset
-        + buffer.getInt(entryOffset + EntryLayout.READY_SIGNAL_OFFSET) * Signal.BYTES;
+  private int signalOffset(final int signal) {
+    return signalsOffset + signal * Signal.BYTES;
   }
 
   /** Makes the entry findable (release). */

@@ -41,7 +41,11 @@ final class ToHost {
    * @throws ZerohopException if it cannot be copied; it stays where it is
    */
   boolean move(final OwnOutput output) {
-    if (!output.isReady(devices.host()) || !output.retain()) {
+    if (!output.retain()) {
+      return false;
+    }
+    if (!output.isReady(devices.host())) {
+      output.release();
       return false;
     }
     final List<Region> fresh = new ArrayList<>();
