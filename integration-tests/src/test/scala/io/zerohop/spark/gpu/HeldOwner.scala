@@ -24,7 +24,7 @@ object HeldOwner {
         .appId("app-held")
         .executorId(executorId)
         .socketBase(base)
-        .secret("held".getBytes)
+        .secret("a secret of this test alone".getBytes)
         .poolBytes(16L << 20)
         .segmentBytes(4L << 20)
         .devicePoolBytes(64L << 20)
