@@ -540,6 +540,23 @@ def exchanges(run, folder):
     return markdown(["query", "rows", "partitions", "GPUs", "pool", *cases, *ratios], body)
 
 
+def tax(run, folder):
+    """What an exchange costs, and what its tasks spend their time with."""
+    body = []
+    for line in sorted(run["summary"], key=lambda each: (each["maps"], each["partitions"], each["case"] != "zerohop")):
+        spent = line["task_ms"]
+
+        def ms(*names):
+            return sum(spent.get(name, 0) for name in names)
+
+        read, wait = ms("RAPIDS shuffle shuffle read time"), ms("fetch wait")
+        parts = [ms("RAPIDS shuffle partition time"), ms("shuffle write"), wait, read - wait, ms("aggregation time")]
+        body.append([f"{line['maps']} x {line['partitions']:,}", line["case"], *(f"{line[name]:.3f} s" for name in ("seconds", "unmoved_seconds", "tax_seconds")),
+                     *(f"{part:,.0f}" for part in parts), f"{ms('run') - sum(parts):,.0f}", f"{ms('task') - ms('run'):,.0f}"])
+    return markdown(["shape", "shuffle", "whole", "unmoved", "exchange", "partition, split", "pack, publish", "plan, look-up, wait",
+                     "gather, assemble", "RAPIDS' aggregation", "rest of the tasks", "Spark"], body)
+
+
 def exchange_cell(rows):
     write, read, whole = (median(row[field] for row in rows) for field in ("write_ms", "read_ms", "seconds"))
     return f"{write:.0f} + {read:.0f} ± {50 * spread([r['exchange_ms'] for r in rows]):.0f} %, {whole:.2f} s"
@@ -582,7 +599,7 @@ def main():
         ("spill", spill),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
         ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),
-        ("gpu_blocks", exchanges),
+        ("gpu_blocks", exchanges), ("gpu_tax", tax),
         ("host_tpcds", query_tables.host), ("gpu_tpcds", query_tables.gpu), ("gpu_tpcds_check", query_tables.gpu_check),
         ("gpu_tpch", queries), ("gpu_memory", gpu_memory), ("host_link", host_link),
     ):
