@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.WaitException;
-import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
@@ -39,9 +38,6 @@ class AsyncCommitTest {
   private final FarBlocks made = new FarBlocks(taskMemory);
   private final FarBlocks landing = new FarBlocks(readersDevice);
 
-  /** Whether the owner's memory is lost on purpose. */
-  private boolean abandoned;
-
   private ShuffleNode node(final String executorId, final FarDevice device) {
     final ShuffleNode node =
         ShuffleNode.start(
@@ -61,9 +57,6 @@ class AsyncCommitTest {
       node.unregisterShuffle(1);
       TestNodes.assertNothingHeld(node);
       node.close();
-    }
-    if (abandoned) {
-      return;
     }
     for (final FarDevice device : List.of(ownersDevice, readersDevice, taskMemory)) {
       if (!device.isClosed()) {
@@ -223,31 +216,22 @@ class AsyncCommitTest {
     }
   }
 
-  /** Nothing of it is given to others then, so this node is left as it is. */
+  /** Nothing of its memory is given to others then, so this takes a process of its own. */
   @Test
   void copiesThatFailEndTheExecutorAndItsReadersAreTold() throws Exception {
-    final ShuffleNode owner = node("owner", ownersDevice);
-    nodes.remove(owner);
-    abandoned = true;
-    final CompletableFuture<Throwable> end = new CompletableFuture<>();
-    final Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
-    Thread.setDefaultUncaughtExceptionHandler((thread, error) -> end.complete(error));
-    try {
-      ownersDevice.fail("zerohop-copy-completions", FarDevice.Failure.TIMED_OUT);
-      final BlockSource source = pending(owner);
-      assertThat(end.get(LIMIT_SECONDS, TimeUnit.SECONDS))
-          .isInstanceOf(InternalError.class)
-          .hasMessageContaining("map output 0 of shuffle 1");
-      assertThat(owner.stats().mapOutputs()).isZero();
-      assertThat(owner.stats().device().usedBytes()).isPositive();
-      final ShuffleNode reader = node("reader", readersDevice);
-      assertThatThrownBy(() -> readFirst(reader, source, ReadSide.DEVICE)).isNotNull();
-      assertThatThrownBy(() -> made.write(owner, "owner", 1, 1))
-          .isInstanceOfSatisfying(
-              ZerohopException.class,
-              e -> assertThat(e.category()).isEqualTo(ZerohopException.Category.FATAL));
-    } finally {
-      Thread.setDefaultUncaughtExceptionHandler(before);
+    final ShuffleNode reader = node("reader", readersDevice);
+    try (NodeProcess owner = new NodeProcess(base.resolve("s"), NodeProcess.WITH_DEVICE)) {
+      assertThat(owner.ask("fail"))
+          .startsWith("java.lang.InternalError")
+          .contains("map output 0 of shuffle 1");
+      final long used = Long.parseLong(owner.ask("used"));
+      assertThat(used).isPositive();
+      final BlockSource source =
+          new BlockSource("far", owner.location(), "far", List.of(new Block(1, 0, 0, 0, 100)));
+      assertThatThrownBy(() -> readFirst(reader, source, ReadSide.DEVICE))
+          .hasMessageContaining("staged: [");
+      assertThat(owner.ask("pend", 1)).contains("earlier copies of this executor failed");
+      owner.kill();
     }
   }
 

@@ -15,6 +15,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -33,6 +34,7 @@ import java.util.concurrent.TimeUnit;
  *  another                       starts one more node, and ends it
  *  pend MAPS                     publishes map outputs of shuffle 1 whose copies its device holds
  *  letGo                         has the device do them
+ *  fail                          the same as pend, of copies that fail; what ends the process then
  * </pre>
  */
 final class NodeProcess implements AutoCloseable {
@@ -214,6 +216,8 @@ final class NodeProcess implements AutoCloseable {
           device.hold();
           new FarBlocks(device).write(node, "far", Integer.parseInt(words[1]), 1);
           return Integer.toString(node.stats().pendingCommits());
+        case "fail":
+          return fail();
         case "letGo":
           device.letGo();
           return "ok";
@@ -222,6 +226,15 @@ final class NodeProcess implements AutoCloseable {
         default:
           return "failed: what is " + words[0];
       }
+    }
+
+    private String fail() {
+      final CompletableFuture<Throwable> end = new CompletableFuture<>();
+      Thread.setDefaultUncaughtExceptionHandler((thread, error) -> end.complete(error));
+      device.fail("zerohop-copy-completions", FarDevice.Failure.TIMED_OUT);
+      device.hold();
+      new FarBlocks(device).write(node, "far", 1, 1);
+      return end.join().toString();
     }
 
     /** Stages as executors do, by threads that ask. */

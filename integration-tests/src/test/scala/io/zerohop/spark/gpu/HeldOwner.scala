@@ -3,7 +3,6 @@ package io.zerohop.spark.gpu
 import java.nio.file.Path
 import java.time.Duration
 
-import io.zerohop.device.{CopyStream, Signal}
 import io.zerohop.device.cuda.CudaDevice
 import io.zerohop.shuffle.{ExtentConsumer, NodeConfig, PackSource, ShuffleNode}
 import io.zerohop.shuffle.pool.Tier
@@ -42,7 +41,12 @@ object HeldOwner {
     val memory = device.allocate(2L * Bytes)
     val owner = node(Path.of(arguments(0)), "held", device)
     val brake = device.signal(memory, 0)
-    write(owner, memory.address + Bytes, brake)
+    fill(owner, memory.address + Bytes)
+    // The first output of all pins memory, for which the driver might wait for the GPU.
+    write(owner, 1, memory.address + Bytes)
+    while (owner.stats.pendingCommits > 0) Thread.sleep(1)
+    owner.gpuStream().await(brake, 1, Limit)
+    write(owner, 0, memory.address + Bytes)
     println(s"${owner.location.encode} ${owner.stats.pendingCommits}")
     if (Console.in.readLine() != null) {
       brake.raise(1)
@@ -52,12 +56,9 @@ object HeldOwner {
     sys.exit(0)
   }
 
-  /** The thread's stream waits before it copies, as where others keep the GPU busy. */
-  private def write(owner: ShuffleNode, at: Long, brake: Signal): Unit = {
-    val stream = owner.gpuStream()
-    fill(owner, stream, at)
-    stream.await(brake, 1, Limit)
-    val writer = owner.newMapOutput(1, 0, 1, Tier.DEVICE)
+  /** In the order of the thread's stream, which may wait, as where others keep the GPU busy. */
+  private def write(owner: ShuffleNode, mapId: Long, at: Long): Unit = {
+    val writer = owner.newMapOutput(1, mapId, 1, Tier.DEVICE)
     try {
       writer.append(new PackSource {
         override def partitions: Int = 1
@@ -70,14 +71,18 @@ object HeldOwner {
     } finally writer.close()
   }
 
-  private def fill(owner: ShuffleNode, stream: CopyStream, to: Long): Unit = {
+  private def fill(owner: ShuffleNode, to: Long): Unit = {
     val from = owner.gpuHostBuffer(Bytes.toLong)
+    val stream = owner.gpuStream()
     try {
       for (i <- 0 until Bytes) Platform.putByte(null, from.address + i, expected(i))
       val batch = stream.newBatch()
       batch.add(from.address, to, Bytes.toLong)
       stream.submit(batch)
       stream.synchronize(Limit)
-    } finally from.close()
+    } finally {
+      stream.close()
+      from.close()
+    }
   }
 }
