@@ -69,9 +69,6 @@ class SpeculationSuite extends ClusterSuite {
 private object SpeculationSuite {
   private val LagMillis = 8000
 
-  /** Until the speculative attempt runs; a busy machine takes more than some seconds. */
-  private val CopyMillis = 60000
-
   /** Slows the first attempt of a task down; the speculative one is the second. */
   def lag(): Unit = if (isFirst) Thread.sleep(LagMillis)
 
@@ -80,7 +77,7 @@ private object SpeculationSuite {
     if (!isFirst) {
       if (ofCopy) fault.killSelf() else fault.killOthers()
     } else {
-      val end = System.currentTimeMillis + CopyMillis
+      val end = System.currentTimeMillis + LagMillis
       while (fault.killed == 0 && System.currentTimeMillis < end) Thread.sleep(20)
     }
 
