@@ -44,7 +44,7 @@ tax() {
   cores="${CORES:-16}"
   rm -f "$out/tax.jsonl"
   for contender in ${CONTENDERS:-zerohop multithreaded}; do
-    submit "$contender" "$contender" "$whole_exchanges --conf spark.rapids.sql.metrics.level=DEBUG" io.zerohop.gpu.GpuTaxApp "$contender" "$out/tax.jsonl" \
+    submit "$contender" "$contender" "$wrapping_sums --conf spark.rapids.sql.metrics.level=DEBUG" io.zerohop.gpu.GpuTaxApp "$contender" "$out/tax.jsonl" \
       "${MILLIONS:-80}" "${ROUNDS:-5}" "${SHAPES:-64x64 200x64 200x2000}" || status=1
   done
   python3 "$dir/rapids/results.py" tax "$dir/commit" "$out/gpu_tax.json" "$out/tax.jsonl" || status=1

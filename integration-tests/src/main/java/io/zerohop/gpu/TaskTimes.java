@@ -1,6 +1,7 @@
 package io.zerohop.gpu;
 
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.AccumulableInfo;
@@ -15,6 +16,7 @@ import scala.collection.Iterator;
  */
 final class TaskTimes extends SparkListener {
   private static final double NANOS_PER_MS = 1e6;
+  private static final Set<String> OF_SPARK = Set.of("fetch wait time", "shuffle write time");
 
   private final Map<String, Double> millis = new TreeMap<>();
   private int tasks;
@@ -43,10 +45,10 @@ final class TaskTimes extends SparkListener {
     }
   }
 
-  /** Of RAPIDS' operators: all of their times are in nanoseconds. */
+  /** Of RAPIDS' operators, which have nanoseconds; an exchange has Spark's once more, in others. */
   private static boolean isTime(final AccumulableInfo metric) {
     final String name = metric.name().get();
-    return name.endsWith("time") && !name.startsWith("internal.");
+    return name.endsWith("time") && !name.startsWith("internal.") && !OF_SPARK.contains(name);
   }
 
   private void add(final String name, final double ms) {

@@ -167,7 +167,7 @@ public final class ZerohopConf {
           "false",
           "Whether a map output in GPU memory is published when the GPU has accepted its copies, and"
               + " the GPU says when they have ended: a reader that comes before that waits on its own"
-              + " GPU. A task waits some microseconds for its copies otherwise.",
+              + " GPU.",
           ZerohopConf::bool);
 
   public static final ConfEntry<Integer> WINDOW_BLOCKS =

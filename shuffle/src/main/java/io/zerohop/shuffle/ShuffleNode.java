@@ -330,14 +330,7 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   private MapOutputLease leaseToSpill(final OwnOutput output) {
-    if (!output.retain()) {
-      return null;
-    }
-    if (!output.isReady(devices.host())) {
-      output.release();
-      return null;
-    }
-    return leaseOf(output);
+    return output.retainReady(devices.host()) ? leaseOf(output) : null;
   }
 
   private MapOutputLease leaseOf(final OwnOutput retained) {

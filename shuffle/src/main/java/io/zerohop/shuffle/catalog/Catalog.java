@@ -122,16 +122,15 @@ public final class Catalog {
   /**
    * Says that batches of a map output lie elsewhere from now on, by one store: readers find either
    * the old place or the new one, and the old one stays as it is until its last reader has passed.
-   * Takes over the new regions.
+   * Takes over the new regions. The output was ready before it was copied.
    *
    * @param regions of all its batches, in order; those that did not move are the old ones
-   * @return false, with nothing taken over, if the catalog does not hold this output any more, or
-   *     it is not ready
+   * @return false, with nothing taken over, if the catalog does not hold this output any more
    * @throws PoolFullException if the new entry finds no room; nothing was taken over
    * @throws CatalogException if the old entry is damaged; nothing was taken over
    */
   public synchronized boolean move(final OwnOutput output, final List<Region> regions) {
-    if (find(output.shuffleId(), output.mapId()) != output || !output.isReady(device)) {
+    if (find(output.shuffleId(), output.mapId()) != output) {
       return false;
     }
     final ShuffleChunk before = output.chunk();

@@ -147,9 +147,7 @@ final class ChunkView {
 
   /** The same for streams of a GPU; null if that cannot reach it. */
   Signal signal(final Device device, final Device gpu, final EntryCursor cursor) {
-    return memory.pin(gpu)
-        ? gpu.pinnedSignal(signal(device, cursor), memory.address() + offset + signalOffset(cursor))
-        : null;
+    return memory.signal(device, gpu, offset + signalOffset(cursor));
   }
 
   private int signalOffset(final EntryCursor cursor) {

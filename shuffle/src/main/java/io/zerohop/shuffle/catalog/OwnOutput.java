@@ -125,6 +125,22 @@ public final class OwnOutput {
     return true;
   }
 
+  /**
+   * The same for who reads it at once.
+   *
+   * @return false, with nothing taken, also if its bytes are not there yet
+   */
+  public boolean retainReady(final Device host) {
+    if (!retain()) {
+      return false;
+    }
+    if (isReady(host)) {
+      return true;
+    }
+    release();
+    return false;
+  }
+
   /** Drops what {@link #retain} took. */
   public void release() {
     regions.forEach(Region::release);
@@ -151,10 +167,7 @@ public final class OwnOutput {
    * @throws ZerohopException (FATAL) if the GPU cannot be used any more
    */
   public Signal ready(final Device host, final Device gpu) {
-    final SegmentMemory memory = entry.chunk.region().memory();
-    return memory.pin(gpu)
-        ? gpu.pinnedSignal(ready(host), entry.chunk.signalAddress(entry.signal))
-        : null;
+    return entry.chunk.signal(host, gpu, entry.signal);
   }
 
   /** Where its batches lie, in order. */

@@ -144,9 +144,9 @@ final class ShuffleChunk {
     return device.signal(region.memory().segment(), region.offset() + signalOffset(signal));
   }
 
-  /** Where that lies in this process. */
-  long signalAddress(final int signal) {
-    return region.address() + signalOffset(signal);
+  /** The same for streams of a GPU, too; null if that cannot reach it. */
+  Signal signal(final Device device, final Device gpu, final int signal) {
+    return region.memory().signal(device, gpu, region.offset() + signalOffset(signal));
   }
 
   private int signalOffset(final int signal) {

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.pool;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
+import io.zerohop.device.Signal;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.util.HashMap;
@@ -90,6 +91,16 @@ public final class SegmentMemory implements AutoCloseable {
       }
     }
     return pinned != null;
+  }
+
+  /**
+   * A signal word of host memory for streams of a GPU, too, which this brings within its reach as
+   * {@link #pin} does; null if that cannot be.
+   *
+   * @param host the device of this memory
+   */
+  public Signal signal(final Device host, final Device gpu, final long offset) {
+    return pin(gpu) ? gpu.pinnedSignal(host.signal(segment, offset), address() + offset) : null;
   }
 
   /**

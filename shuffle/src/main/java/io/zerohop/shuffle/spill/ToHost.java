@@ -41,11 +41,7 @@ final class ToHost {
    * @throws ZerohopException if it cannot be copied; it stays where it is
    */
   boolean move(final OwnOutput output) {
-    if (!output.retain()) {
-      return false;
-    }
-    if (!output.isReady(devices.host())) {
-      output.release();
+    if (!output.retainReady(devices.host())) {
       return false;
     }
     final List<Region> fresh = new ArrayList<>();
