@@ -70,7 +70,7 @@
 #   QUERIES      some of q1 to q22
 #   QUERY_LIMIT  how many seconds a query may take (60)
 #   PARTITIONS   64
-# For tpcds the same, but for PARTITIONS, which is left to Spark, and
+# For tpcds the same, but for PARTITIONS, which is left to Spark (or several, each timed), and
 #   MODE         check (rows, and plans beside those of the other contenders; the CPU is asked for its
 #                rows meanwhile if DIR/answers/tpcds-SCALE is not there), time, tables, answers (the
 #                CPU's alone), or report (what OUT has, once more)

@@ -61,11 +61,13 @@ tpcds_check() {
 }
 
 tpcds_run() { # contenders, rounds after the first
-  local status=0 contender turn=0 more=""
-  [ -z "${PARTITIONS:-}" ] || more="--conf spark.sql.shuffle.partitions=$PARTITIONS"
-  for contender in $1; do
-    turn=$((turn + 1))
-    ask "tpcds-$turn-$contender" "$contender" "$more" tpcds time "$runs" "$contender" "$2" "$answers/$contender" || status=1
+  local status=0 contender turn=0 partitions
+  for partitions in ${PARTITIONS:-default}; do
+    for contender in $1; do
+      turn=$((turn + 1))
+      ask "tpcds-$turn-$contender" "$contender" "$([ "$partitions" = default ] || echo "--conf spark.sql.shuffle.partitions=$partitions")" \
+        tpcds time "$runs" "$contender" "$2" "$answers/$contender" || status=1
+    done
   done
   return "$status"
 }
