@@ -599,8 +599,9 @@ def main():
         ("spill", spill),
         ("gather", gather), ("alltoall", alltoall), ("signal", signal),
         ("gpu_exchange", exchanges), ("gpu_exchange_one", exchanges), ("gpu_exchange_scale", exchanges),
-        ("gpu_blocks", exchanges), ("gpu_tax", tax),
-        ("host_tpcds", query_tables.host), ("gpu_tpcds", query_tables.gpu), ("gpu_tpcds_check", query_tables.gpu_check),
+        ("gpu_blocks", exchanges), ("gpu_blocks_one", exchanges), ("gpu_tax", tax),
+        ("host_tpcds", query_tables.host), ("gpu_tpcds", query_tables.gpu),
+        ("gpu_tpcds_partitions", query_tables.gpu), ("gpu_tpcds_check", query_tables.gpu_check),
         ("gpu_tpch", queries), ("gpu_memory", gpu_memory), ("host_link", host_link),
     ):
         source = folder / f"{bench}.json"
