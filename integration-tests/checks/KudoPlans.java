@@ -35,14 +35,14 @@ public final class KudoPlans {
         .set("spark.ui.enabled", "false")
         .set("spark.shuffle.manager", "io.zerohop.spark.ZerohopShuffleManager")
         .set("spark.plugins", "com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin");
-    Class.forName("io.zerohop.spark.rapids.RapidsMode").getMethod("prepare", SparkConf.class).invoke(null, conf);
+    Class.forName("io.zerohop.spark.rapids.setup.RapidsMode").getMethod("prepare", SparkConf.class).invoke(null, conf);
     conf.set("spark.plugins", "") // They would start RAPIDS' executor, which wants a GPU.
         .set("spark.sql.extensions", conf.get("spark.sql.extensions") + ",com.nvidia.spark.rapids.SQLExecPlugin")
         .set("spark.rapids.sql.explain", "NONE")
         .set("spark.sql.autoBroadcastJoinThreshold", "-1")
         .set("spark.sql.adaptive.enabled", "false");
     final SparkSession spark = SparkSession.builder().sparkContext(new SparkContext(conf)).getOrCreate();
-    Class.forName("io.zerohop.spark.rapids.RapidsLatch").getMethod("close", SparkEnv.class).invoke(null, SparkEnv.get());
+    Class.forName("io.zerohop.spark.rapids.setup.RapidsLatch").getMethod("close", SparkEnv.class).invoke(null, SparkEnv.get());
 
     final Dataset<Row> rows = spark.range(0, 1000, 1, 4)
         .select(col("id"), col("id").mod(97).as("k"), concat(lit("x-"), col("id")).as("s"));

@@ -1,7 +1,7 @@
 package io.zerohop.spark;
 
-import io.zerohop.spark.rapids.RapidsLatch;
-import io.zerohop.spark.rapids.RapidsMode;
+import io.zerohop.spark.rapids.setup.RapidsLatch;
+import io.zerohop.spark.rapids.setup.RapidsMode;
 import java.util.Map;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;

@@ -1,6 +1,14 @@
 package io.zerohop.spark;
 
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.spark.conf.Activation;
+import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.driver.AppSecret;
+import io.zerohop.spark.driver.LiveShuffles;
+import io.zerohop.spark.executor.ExecutorShuffle;
+import io.zerohop.spark.executor.Startup;
+import io.zerohop.spark.metrics.PathAccumulators;
+import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.rapids.RapidsReader;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.RapidsWriter;

@@ -2,14 +2,19 @@ package io.zerohop.spark.house
 
 import java.util.jar.JarFile
 
-import com.tngtech.archunit.core.domain.JavaClasses
+import com.tngtech.archunit.core.domain.{JavaClass, JavaClasses}
 import com.tngtech.archunit.core.importer.ClassFileImporter
 import com.tngtech.archunit.lang.ArchRule
 import com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses
+import com.tngtech.archunit.library.dependencies.{SliceAssignment, SliceIdentifier}
+import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices
 import io.zerohop.spark.versions.SparkHomes
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The arrows between the rooms point one way: plugin -> shuffle -> native. */
+/**
+ * The arrows between the rooms point one way: plugin -> shuffle -> native, and so do those between
+ * the packages of each.
+ */
 class ArchitectureSuite extends AnyFunSuite {
   private lazy val classes: JavaClasses =
     new ClassFileImporter().importJar(new JarFile(SparkHomes.zerohopJar.toFile))
@@ -31,6 +36,28 @@ class ArchitectureSuite extends AnyFunSuite {
   test("the rule fails where an arrow is turned around") {
     val found = intercept[AssertionError](check(Plugin, Seq(Shuffle)))
     assert(found.getMessage.contains("io.zerohop.shuffle"))
+  }
+
+  for ((module, room) <- Seq("native" -> Native, "plugin" -> Plugin))
+    test(s"no package of $module depends on itself by way of others") {
+      slices().assignedFrom(packages(room, _.getPackageName)).should().beFreeOfCycles().check(classes)
+    }
+
+  test("the rule fails where packages form a cycle") {
+    val halves = packages(Plugin, one => if (one.getSimpleName.hashCode % 2 == 0) "even" else "odd")
+    val found = intercept[AssertionError](
+      slices().assignedFrom(halves).should().beFreeOfCycles().check(classes)
+    )
+    assert(found.getMessage.contains("Cycle detected"))
+  }
+
+  /** The classes of a room by packages, or by what stands for them. */
+  private def packages(room: String, of: JavaClass => String) = new SliceAssignment {
+    override def getIdentifierOf(one: JavaClass): SliceIdentifier =
+      if (one.getPackageName.startsWith(room.stripSuffix(".."))) SliceIdentifier.of(of(one))
+      else SliceIdentifier.ignore()
+
+    override def getDescription: String = s"the packages of $room"
   }
 
   private def check(room: String, forbidden: Seq[String]): Unit = {

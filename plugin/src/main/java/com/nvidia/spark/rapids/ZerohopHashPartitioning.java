@@ -1,8 +1,8 @@
 package com.nvidia.spark.rapids;
 
 import com.nvidia.spark.rapids.shims.GpuHashPartitioning;
-import io.zerohop.spark.rapids.KudoPartitioning;
-import io.zerohop.spark.rapids.KudoSplit;
+import io.zerohop.spark.rapids.setup.KudoPartitioning;
+import io.zerohop.spark.rapids.write.KudoSplit;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.vectorized.ColumnarBatch;

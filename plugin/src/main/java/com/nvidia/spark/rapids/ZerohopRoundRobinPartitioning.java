@@ -1,7 +1,7 @@
 package com.nvidia.spark.rapids;
 
-import io.zerohop.spark.rapids.KudoPartitioning;
-import io.zerohop.spark.rapids.KudoSplit;
+import io.zerohop.spark.rapids.setup.KudoPartitioning;
+import io.zerohop.spark.rapids.write.KudoSplit;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Tuple2;

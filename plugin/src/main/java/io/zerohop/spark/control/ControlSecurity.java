@@ -1,6 +1,6 @@
 package io.zerohop.spark.control;
 
-import io.zerohop.spark.SparkLinks;
+import io.zerohop.spark.compat.SparkLinks;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.util.HexFormat;

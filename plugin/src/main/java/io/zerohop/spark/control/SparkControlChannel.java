@@ -3,7 +3,7 @@ package io.zerohop.spark.control;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ControlService;
-import io.zerohop.spark.ZerohopConf;
+import io.zerohop.spark.conf.ZerohopConf;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;

@@ -2,8 +2,15 @@ package io.zerohop.spark.rapids;
 
 import ai.rapids.cudf.ContiguousTable;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.spark.FailureOutcome;
-import io.zerohop.spark.SparkLinks;
+import io.zerohop.spark.compat.SparkLinks;
+import io.zerohop.spark.rapids.api.ExchangeMetrics;
+import io.zerohop.spark.rapids.api.RapidsClasses;
+import io.zerohop.spark.rapids.format.TableSizes;
+import io.zerohop.spark.rapids.write.KudoBatch;
+import io.zerohop.spark.rapids.write.KudoSlice;
+import io.zerohop.spark.rapids.write.TableBatch;
+import io.zerohop.spark.rapids.write.TableSink;
+import io.zerohop.spark.task.FailureOutcome;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;

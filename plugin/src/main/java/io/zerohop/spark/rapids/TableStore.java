@@ -4,6 +4,8 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.spark.rapids.read.TableGather;
+import io.zerohop.spark.rapids.write.TableSink;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 

@@ -1,2 +1,2 @@
-/** RAPIDS' columnar batches as blocks: packed tables that stay in GPU memory. */
+/** RAPIDS' columnar batches as blocks: the ends that Spark's shuffle manager asks for. */
 package io.zerohop.spark.rapids;

@@ -5,7 +5,7 @@ import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.BlockSource;
-import io.zerohop.spark.FailureOutcome;
+import io.zerohop.spark.task.FailureOutcome;
 import java.util.List;
 import java.util.NoSuchElementException;
 import org.apache.spark.TaskContext;

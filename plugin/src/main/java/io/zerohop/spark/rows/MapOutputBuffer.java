@@ -2,8 +2,8 @@ package io.zerohop.spark.rows;
 
 import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.pool.PoolFullException;
-import io.zerohop.spark.NativeBytes;
 import io.zerohop.spark.staged.MapOutputFiles;
+import io.zerohop.spark.staged.NativeBytes;
 import io.zerohop.spark.staged.SpilledBatch;
 import java.io.IOException;
 import java.io.OutputStream;

@@ -2,9 +2,9 @@ package io.zerohop.spark.rows;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.MapOutputWriter;
-import io.zerohop.spark.FailureOutcome;
-import io.zerohop.spark.SparkLinks;
+import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.staged.MapOutputFiles;
+import io.zerohop.spark.task.FailureOutcome;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.function.Supplier;

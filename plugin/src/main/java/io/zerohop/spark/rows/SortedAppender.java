@@ -1,6 +1,6 @@
 package io.zerohop.spark.rows;
 
-import io.zerohop.spark.SparkLinks;
+import io.zerohop.spark.compat.SparkLinks;
 import java.io.IOException;
 import org.apache.spark.Aggregator;
 import org.apache.spark.Partitioner;

@@ -2,7 +2,6 @@ package io.zerohop.spark.staged;
 
 import io.zerohop.shuffle.MapOutputLease;
 import io.zerohop.shuffle.spill.ColdStorage;
-import io.zerohop.spark.NativeBytes;
 import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;

@@ -3,6 +3,8 @@ package io.zerohop.spark.rapids;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.nvidia.spark.SQLPlugin;
+import io.zerohop.spark.rapids.setup.Preflight;
+import io.zerohop.spark.rapids.setup.RapidsMode;
 import java.util.Map;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;

@@ -1,0 +1,137 @@
+package io.zerohop.spark.conf;
+
+import java.io.File;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.SparkConf;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Whether this application's shuffles go through Zerohop, decided once when the manager is made.
+ * Bad values stop the application there; what Zerohop cannot work with makes it step aside with one
+ * sentence.
+ */
+public final class Activation {
+  private static final Logger LOG = LoggerFactory.getLogger(Activation.class);
+
+  private static final String IO_PLUGIN = "spark.shuffle.sort.io.plugin.class";
+  private static final String FALLBACK = "spark.storage.decommission.fallbackStorage.path";
+  private static final String LOCAL_FILES =
+      "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO";
+
+  private Activation() {}
+
+  /**
+   * Checks the configuration.
+   *
+   * @throws IllegalArgumentException for a value that is not valid
+   * @throws IllegalStateException if executors could not load this class
+   */
+  public static boolean check(final SparkConf conf, final boolean isDriver) {
+    final List<String> unknown = ZerohopConf.validate(conf);
+    if (!ZerohopConf.ENABLED.get(conf)) {
+      return false;
+    }
+    final String obstacle = obstacle(conf);
+    if (isDriver) {
+      if (!unknown.isEmpty()) {
+        LOG.warn("Zerohop does not know the keys {}; see docs/configuration.md", unknown);
+      }
+      if (obstacle != null) {
+        LOG.warn("Zerohop steps aside and leaves shuffles to Spark's sort shuffle: {}", obstacle);
+      } else {
+        refuseLateJar(conf);
+        keepToTheBlockTransferService(conf);
+        doWithoutFallbackStorage(conf);
+        askForNoDiagnosis(conf);
+      }
+    }
+    return obstacle == null;
+  }
+
+  /** What Zerohop cannot work with, and the way out of it; null if there is nothing. */
+  public static String obstacle(final SparkConf conf) {
+    if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
+      return "blocks in executors' memory cannot be served by the external shuffle service; set"
+          + " spark.shuffle.service.enabled=false to use Zerohop";
+    }
+    final String files = conf.get(IO_PLUGIN, LOCAL_FILES);
+    if (!files.equals(LOCAL_FILES)) {
+      return IO_PLUGIN
+          + " wants map outputs to be stored by "
+          + files
+          + ", and Zerohop keeps them in executors' memory; unset it to use Zerohop";
+    }
+    return null;
+  }
+
+  /**
+   * Spark 3.5 makes an executor's shuffle manager before it fetches the application's jars, so a
+   * jar given by {@code --jars} is not there in time. The driver, which has it, can say so in time.
+   */
+  private static void refuseLateJar(final SparkConf conf) {
+    final String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
+    final boolean local = conf.get("spark.master", "").matches("local(\\[.*\\])?");
+    if (!version.startsWith("3.") || local) {
+      return;
+    }
+    final boolean inJars = names(conf.get("spark.jars", "")).anyMatch(Activation::isOurs);
+    final boolean onClassPath =
+        Arrays.stream(conf.get("spark.executor.extraClassPath", "").split(File.pathSeparator))
+            .map(path -> path.substring(path.lastIndexOf('/') + 1))
+            .anyMatch(name -> isOurs(name) || name.equals("*"));
+    if (inJars && !onClassPath) {
+      throw new IllegalStateException(
+          "On Spark "
+              + version
+              + " executors create the shuffle manager before they fetch --jars (spark.jars)."
+              + " Put the zerohop-spark jar into $SPARK_HOME/jars on every node, or name it in"
+              + " spark.executor.extraClassPath and spark.driver.extraClassPath");
+    }
+  }
+
+  /**
+   * Spark may read another executor's files on the same host directly. An output in memory has no
+   * file, and only its owner can make one.
+   */
+  private static void keepToTheBlockTransferService(final SparkConf conf) {
+    conf.setIfMissing("spark.shuffle.readHostLocalDisk", "false");
+  }
+
+  /**
+   * Spark copies files into its fallback storage from a resolver of its own class only; ours cannot
+   * be one, since the constructors of that class differ between the versions. With any other it
+   * copies nothing, and counts the map output as saved all the same. Without the key it goes on
+   * looking for an executor that takes it, and says so if there is none.
+   */
+  private static void doWithoutFallbackStorage(final SparkConf conf) {
+    if (conf.contains(FALLBACK)) {
+      LOG.warn(
+          "Zerohop turns {} off, since Spark saves nothing of Zerohop's there. Executors that are"
+              + " decommissioned hand map outputs to others"
+              + " (spark.storage.decommission.shuffleBlocks.enabled), and what none of them takes"
+              + " is computed again. Set {}=false if it has to be saved",
+          FALLBACK,
+          ZerohopConf.ENABLED.key());
+      conf.remove(FALLBACK);
+    }
+  }
+
+  /**
+   * A reader of Spark's asks the owner of a damaged block what is wrong with it, and the owner
+   * expects a resolver of Spark's own class. Ours verifies each block of a file before it is sent,
+   * so an owner says by itself which one is damaged on its disk.
+   */
+  private static void askForNoDiagnosis(final SparkConf conf) {
+    conf.setIfMissing("spark.shuffle.checksum.enabled", "false");
+  }
+
+  private static java.util.stream.Stream<String> names(final String list) {
+    return Arrays.stream(list.split(",")).map(path -> path.substring(path.lastIndexOf('/') + 1));
+  }
+
+  private static boolean isOurs(final String fileName) {
+    return fileName.startsWith("zerohop-spark");
+  }
+}

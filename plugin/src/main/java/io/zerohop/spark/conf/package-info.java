@@ -1,0 +1,2 @@
+/** Zerohop's keys, and what an application's configuration as a whole decides. */
+package io.zerohop.spark.conf;

@@ -1,0 +1,249 @@
+package io.zerohop.spark.executor;
+
+import io.zerohop.shuffle.MapOutputWriter;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.SharedTransfers;
+import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.driver.LiveShuffles;
+import io.zerohop.spark.metrics.ExecutorMetrics;
+import io.zerohop.spark.rapids.DeviceTableStore;
+import io.zerohop.spark.rapids.HostTableStore;
+import io.zerohop.spark.rapids.RapidsShuffle;
+import io.zerohop.spark.rapids.TableStore;
+import io.zerohop.spark.rapids.setup.RapidsLatch;
+import io.zerohop.spark.rapids.setup.RapidsMode;
+import io.zerohop.spark.rows.PagePool;
+import io.zerohop.spark.staged.BlockTransferTransport;
+import io.zerohop.spark.staged.MapOutputFiles;
+import io.zerohop.spark.staged.ZerohopBlockResolver;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.IntConsumer;
+import org.apache.spark.MapOutputTrackerMaster;
+import org.apache.spark.ShuffleDependency;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.storage.BlockManagerId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Option;
+
+/**
+ * Zerohop in one executor (or in a driver that runs tasks): its blocks in memory, its files and its
+ * metrics. Started by the first task that has a handle, since the handle carries the secret.
+ *
+ * <p>An executor whose blocks cannot be in memory (no native library for its system, no usable
+ * socket folder) says so once and keeps its map outputs in files; one that has a GPU and cannot
+ * have them there keeps them in host memory. The job goes on. Thread safe.
+ */
+public final class ExecutorShuffle implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorShuffle.class);
+
+  /** Threads that may wait for connections at the same time, where there are few cores. */
+  private static final int MIN_ASKING = 8;
+
+  private final SparkEnv env;
+  private final SparkConf conf;
+  private final ShuffleNode node;
+  private final TableStore tables;
+  private final PagePool pages;
+  private final Runnable unshareMemory;
+
+  /** Null in the driver, which drops its shuffles itself. */
+  private final OrphanedShuffles orphans;
+
+  private final ExecutorMetrics metrics = new ExecutorMetrics();
+  private final BlockManagerId location;
+  private final SharedTransfers transport;
+  private final Thread atExit = new Thread(this::closeAtExit, "zerohop-exit");
+
+  private ExecutorShuffle(
+      final SparkEnv env,
+      final SparkConf conf,
+      final ShuffleNode node,
+      final StagedReads staged,
+      final ZerohopBlockResolver resolver,
+      final MapOutputFiles files,
+      final IntConsumer drop) {
+    this.env = env;
+    this.conf = conf;
+    this.node = node;
+    this.tables =
+        node != null && node.hasGpu()
+            ? new DeviceTableStore(node, files, deviceLimit())
+            : new HostTableStore(node, files, staged);
+    this.pages = new PagePool(writeBufferBytes() * Runtime.getRuntime().availableProcessors());
+    this.location = locationOf(env.blockManager().blockManagerId(), node);
+    this.transport = newTransport(env, conf, resolver);
+    if (node != null) {
+      metrics.watch(node);
+    }
+    metrics.watch(transport);
+    this.unshareMemory =
+        node != null && node.hasGpu() && RapidsMode.isActive(conf)
+            ? RapidsShuffle.shareMemory(conf, node)
+            : () -> {};
+    metrics.watch(files);
+    env.metricsSystem().registerSource(metrics);
+    this.orphans = askForOrphans(env, conf, node, files, drop);
+    Runtime.getRuntime().addShutdownHook(atExit);
+  }
+
+  private static OrphanedShuffles askForOrphans(
+      final SparkEnv env,
+      final SparkConf conf,
+      final ShuffleNode node,
+      final MapOutputFiles files,
+      final IntConsumer drop) {
+    if (env.mapOutputTracker() instanceof MapOutputTrackerMaster) {
+      return null;
+    }
+    return new OrphanedShuffles(
+        () -> {
+          final Set<Integer> held = new HashSet<>(files.shuffles());
+          if (node != null) {
+            held.addAll(node.shuffles());
+          }
+          return held;
+        },
+        shuffles -> LiveShuffles.ask(env, conf, shuffles),
+        drop,
+        Duration.ofMillis(ZerohopConf.ORPHANS_INTERVAL.get(conf)));
+  }
+
+  private static SharedTransfers newTransport(
+      final SparkEnv env, final SparkConf conf, final ZerohopBlockResolver resolver) {
+    final BlockTransferTransport blocks =
+        new BlockTransferTransport(
+            env,
+            resolver,
+            conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m"));
+    final int threads = Math.max(MIN_ASKING, Runtime.getRuntime().availableProcessors());
+    return new SharedTransfers(
+        blocks, source -> !blocks.isOwn(source), threads, NodeStart.stagedLimit(conf).dividedBy(2));
+  }
+
+  /**
+   * Starts Zerohop in this process.
+   *
+   * @param secret the application's secret
+   * @param resolver serves this executor's own files
+   * @param files writes them
+   * @param drop forgets a shuffle that the driver has dropped
+   */
+  public static ExecutorShuffle start(
+      final SparkEnv env,
+      final SparkConf conf,
+      final byte[] secret,
+      final ZerohopBlockResolver resolver,
+      final MapOutputFiles files,
+      final IntConsumer drop) {
+    final NodeStart starter = new NodeStart(env, conf, secret, files);
+    final ShuffleNode node = starter.start();
+    return new ExecutorShuffle(env, conf, node, starter.stagedReads(), resolver, files, drop);
+  }
+
+  private static BlockManagerId locationOf(final BlockManagerId own, final ShuffleNode node) {
+    return node == null
+        ? own
+        : BlockManagerId.apply(
+            own.executorId(), own.host(), own.port(), Option.apply(node.location().encode()));
+  }
+
+  /** Begins a map output of rows, in host memory but for tests; null if there is none. */
+  public MapOutputWriter newRowsOutput(
+      final ShuffleDependency<?, ?, ?> dependency, final long mapId) {
+    if (node == null) {
+      return null;
+    }
+    final Tier tier =
+        node.hasGpu() && ZerohopConf.TEST_DEVICE.get(conf).equals("cuda") ? Tier.DEVICE : Tier.HOST;
+    return node.newMapOutput(
+        dependency.shuffleId(), mapId, dependency.partitioner().numPartitions(), tier);
+  }
+
+  /** This executor's blocks in memory, or null if it has none. */
+  public ShuffleNode node() {
+    return node;
+  }
+
+  /**
+   * What shuffles RAPIDS' batches here.
+   *
+   * @throws IllegalStateException if RAPIDS itself does not take part in this executor
+   */
+  public TableStore tables() {
+    RapidsLatch.check();
+    return tables;
+  }
+
+  /** Longest time for copies on the GPU. */
+  private Duration deviceLimit() {
+    return Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
+  }
+
+  /** What goes into map statuses: this executor's block manager and how to reach its memory. */
+  public BlockManagerId location() {
+    return location;
+  }
+
+  public PagePool pages() {
+    return pages;
+  }
+
+  public ExecutorMetrics metrics() {
+    return metrics;
+  }
+
+  public StagedTransport transport() {
+    return transport;
+  }
+
+  public long writeBufferBytes() {
+    return ZerohopConf.WRITE_BUFFER.get(conf);
+  }
+
+  /**
+   * Ends Zerohop in this executor. What tasks still use is freed when they end, see {@link
+   * LateClose}.
+   */
+  @Override
+  public void close() {
+    try {
+      Runtime.getRuntime().removeShutdownHook(atExit);
+    } catch (final IllegalStateException alreadyExiting) {
+      LOG.debug("Closing while the process exits");
+    }
+    env.metricsSystem().removeSource(metrics);
+    close(() -> LateClose.of("the shared memory of executor " + env.executorId(), node));
+  }
+
+  /** No task ends any more, and the memory goes with the process. */
+  private void closeAtExit() {
+    close(() -> node.close());
+  }
+
+  /**
+   * @param memory closes the node, if there is one
+   */
+  private void close(final Runnable memory) {
+    try {
+      if (orphans != null) {
+        orphans.close();
+      }
+      transport.close();
+      unshareMemory.run();
+      if (node != null) {
+        memory.run();
+      }
+    } catch (final RuntimeException e) {
+      LOG.warn("Zerohop could not close cleanly in executor {}", env.executorId(), e);
+    } finally {
+      pages.close();
+    }
+  }
+}

@@ -1,0 +1,95 @@
+package io.zerohop.spark.executor;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Threads;
+import java.time.Duration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Closes what tasks may still use. A SparkContext that stops does not wait for its tasks, and in a
+ * notebook the process goes on and starts the next one: so what cannot be freed now is tried again,
+ * by a daemon thread, until the last task has let go of it. Thread safe.
+ */
+final class LateClose {
+  private static final Logger LOG = LoggerFactory.getLogger(LateClose.class);
+  private static final Duration PAUSE = Duration.ofMillis(200);
+  private static final Duration LIMIT = Duration.ofHours(1);
+
+  private final String what;
+  private final AutoCloseable resource;
+  private final Duration limit;
+
+  private LateClose(final String what, final AutoCloseable resource, final Duration limit) {
+    this.what = what;
+    this.resource = resource;
+    this.limit = limit;
+  }
+
+  /**
+   * Closes a resource now, or once nobody uses it any more, but for an hour at most. Returns at
+   * once.
+   *
+   * @param what the resource is, for messages and the thread's name
+   * @param resource throws IllegalStateException as long as it is in use, and may be closed again
+   */
+  static void of(final String what, final AutoCloseable resource) {
+    of(what, resource, LIMIT);
+  }
+
+  /**
+   * The same with another limit.
+   *
+   * @param limit from now on; what is in use then stays until the process ends
+   */
+  static void of(final String what, final AutoCloseable resource, final Duration limit) {
+    final LateClose late = new LateClose(what, resource, limit);
+    final IllegalStateException use = late.tryOnce();
+    if (use == null) {
+      return;
+    }
+    LOG.info("Zerohop: {} is freed when its last task ends: {}", what, use.getMessage());
+    final Thread thread = Threads.daemon(late::untilFree, "zerohop-late-close");
+    // It may outlive the application whose class loader this thread has.
+    thread.setContextClassLoader(LateClose.class.getClassLoader());
+    try {
+      thread.start();
+    } catch (final ZerohopException e) {
+      LOG.warn("Zerohop: {} stays until this process ends", what, e);
+    }
+  }
+
+  /** Null if it needs no further try. */
+  private IllegalStateException tryOnce() {
+    try {
+      resource.close();
+      return null;
+    } catch (final IllegalStateException inUse) {
+      return inUse;
+    } catch (final Exception e) {
+      LOG.warn("Zerohop could not free {}; it stays until this process ends", what, e);
+      return null;
+    }
+  }
+
+  private void untilFree() {
+    final long start = System.nanoTime();
+    IllegalStateException use = tryOnce();
+    while (use != null && System.nanoTime() - start < limit.toNanos()) {
+      try {
+        Thread.sleep(PAUSE.toMillis());
+      } catch (final InterruptedException e) {
+        LOG.debug("{} is tried again before its time", what, e); // Nobody knows this thread.
+      }
+      use = tryOnce();
+    }
+    if (use != null) {
+      LOG.warn(
+          "Zerohop: {} is still in use {} s after its SparkContext stopped, and stays until this"
+              + " process ends. Restart it to get the memory back",
+          what,
+          limit.toSeconds(),
+          use);
+    }
+  }
+}

@@ -1,0 +1,166 @@
+package io.zerohop.spark.executor;
+
+import io.zerohop.device.Topology;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.cuda.CudaDevice;
+import io.zerohop.device.cuda.CudaDriver;
+import io.zerohop.device.cuda.TopologyReader;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.StagedReads;
+import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.memory.PoolSizing;
+import io.zerohop.spark.rapids.RapidsShuffle;
+import io.zerohop.spark.rapids.setup.RapidsMode;
+import io.zerohop.spark.staged.MapOutputFiles;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Starts what holds an executor's blocks in memory, as well as it can be had there: on the GPU if
+ * blocks are to lie there, else in host memory, else not at all. What cannot be had is said once,
+ * with the reason, and the job goes on without it.
+ */
+final class NodeStart {
+  private static final Logger LOG = LoggerFactory.getLogger(NodeStart.class);
+
+  private final SparkEnv env;
+  private final SparkConf conf;
+  private final byte[] secret;
+  private final MapOutputFiles files;
+
+  /**
+   * @param secret the application's secret
+   * @param files take what has to leave memory
+   */
+  NodeStart(
+      final SparkEnv env, final SparkConf conf, final byte[] secret, final MapOutputFiles files) {
+    this.env = env;
+    this.conf = conf;
+    this.secret = secret;
+    this.files = files;
+  }
+
+  /** Starts it; null if this executor cannot hold blocks in memory. */
+  ShuffleNode start() {
+    if (wantsGpu()) {
+      try {
+        return startOnGpu();
+      } catch (final ZerohopException e) {
+        LOG.warn(
+            "Zerohop: executor {} holds no shuffle blocks in GPU memory, and shuffles RAPIDS'"
+                + " tables through the host: {}",
+            env.executorId(),
+            e.getMessage(),
+            e);
+      }
+    }
+    try {
+      final NodeConfig.Builder config = config();
+      OtherNodes.configure(config, env, conf, secret);
+      return start(config.build(), null);
+    } catch (final ZerohopException e) {
+      LOG.warn(
+          "Zerohop: executor {} keeps shuffle blocks in files, not in memory: {}",
+          env.executorId(),
+          e.getMessage(),
+          e);
+      return null;
+    }
+  }
+
+  /** For an executor for which {@link #start} gave none. */
+  StagedReads stagedReads() {
+    return new StagedReads(config().build());
+  }
+
+  private boolean wantsGpu() {
+    return RapidsMode.isActive(conf) || ZerohopConf.TEST_DEVICE.get(conf).equals("cuda");
+  }
+
+  private ShuffleNode startOnGpu() {
+    final NodeConfig.Builder config = config();
+    final CudaDevice device = new CudaDevice(gpu(), ZerohopConf.CUDA_MULTIPROCESSORS.get(conf));
+    boolean handedOver = false;
+    try {
+      LOG.info(
+          "Zerohop: executor {} holds shuffle blocks on {}", env.executorId(), device.describe());
+      final long pool = PoolSizing.devicePoolBytes(conf);
+      config.devicePoolBytes(pool);
+      config.deviceSegmentBytes(Math.min(ZerohopConf.DEVICE_SEGMENT_SIZE.get(conf), pool));
+      final String seen = TopologyReader.read().fingerprint();
+      config.view(new Topology.View(env.executorId(), device.uuid(), seen));
+      OtherNodes.configure(config, env, conf, secret);
+      final NodeConfig known = config.build();
+      handedOver = true;
+      return start(known, device);
+    } finally {
+      if (!handedOver) {
+        device.close();
+      }
+    }
+  }
+
+  private ShuffleNode start(final NodeConfig config, final CudaDevice device) {
+    final ShuffleNode node = ShuffleNode.start(config, device);
+    LOG.info(
+        "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",
+        env.executorId(),
+        PoolSizing.poolBytes(conf) >> 20);
+    return node;
+  }
+
+  /** The GPU that RAPIDS uses here, or one for tests, by its number. */
+  private int gpu() {
+    if (RapidsMode.isActive(conf)) {
+      return RapidsShuffle.deviceId();
+    }
+    // Executors of one node take turns at its GPUs.
+    final String digits = env.executorId().replaceAll("\\D", "");
+    final int turn = digits.isEmpty() ? 0 : Integer.parseInt(digits);
+    return turn % Math.max(1, CudaDriver.devices());
+  }
+
+  private NodeConfig.Builder config() {
+    final String socketDir = ZerohopConf.SOCKET_DIR.get(conf);
+    final long poolBytes = PoolSizing.poolBytes(conf);
+    return NodeConfig.builder()
+        .appId(conf.getAppId())
+        .executorId(env.executorId())
+        .socketBase(ZerohopConf.AUTO.equals(socketDir) ? null : Path.of(socketDir))
+        .secret(secret)
+        .poolBytes(poolBytes)
+        .deviceWindowBytes(ZerohopConf.DEVICE_WINDOW_SIZE.get(conf))
+        .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
+        .keepEmpty(Duration.ofMillis(ZerohopConf.SEGMENT_IDLE.get(conf)))
+        .checksum(ZerohopConf.CHECKSUM.get(conf))
+        .paths(ZerohopConf.PATHS.get(conf))
+        .connectLimit(Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)))
+        .requestLimit(Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf)))
+        .stagedLimit(stagedLimit(conf))
+        .deviceLimit(Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)))
+        .asyncCommit(ZerohopConf.ASYNC_COMMIT.get(conf))
+        .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
+        .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
+        .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
+        .spillStart(ZerohopConf.SPILL_START.get(conf))
+        .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
+        .coldStorage(files)
+        .nodeId(ZerohopConf.NODE_ID.get(conf).trim())
+        .ucxMode(ZerohopConf.UCX_MODE.get(conf));
+  }
+
+  /**
+   * Longer than Spark's own client takes to give a block up: all its tries and the waits between.
+   */
+  static Duration stagedLimit(final SparkConf conf) {
+    final long network = conf.getTimeAsSeconds("spark.network.timeout", "120s");
+    final long pause = conf.getTimeAsSeconds("spark.shuffle.io.retryWait", "5s");
+    final int tries = 1 + conf.getInt("spark.shuffle.io.maxRetries", 3);
+    return Duration.ofSeconds(tries * (network + pause));
+  }
+}

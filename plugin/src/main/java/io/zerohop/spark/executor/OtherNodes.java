@@ -1,0 +1,99 @@
+package io.zerohop.spark.executor;
+
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.ucx.NetworkDevices;
+import io.zerohop.shuffle.transport.ucx.UcxLoader;
+import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.control.ControlSecurity;
+import io.zerohop.spark.control.SparkControlChannel;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.function.Function;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Whether executors of other nodes are read by UCX, and how. UCX's protocol asks nobody for a proof
+ * and encrypts nothing, so nothing is opened unless the user has said that the network is trusted.
+ */
+final class OtherNodes {
+  private static final Logger LOG = LoggerFactory.getLogger(OtherNodes.class);
+
+  private OtherNodes() {}
+
+  /** Gives a node what it needs for that; says once why it gets nothing. */
+  static void configure(
+      final NodeConfig.Builder config,
+      final SparkEnv env,
+      final SparkConf conf,
+      final byte[] secret) {
+    if (!ZerohopConf.PATHS.get(conf).contains(Path.UCX)) {
+      return;
+    }
+    final String obstacle = obstacle(conf);
+    if (obstacle != null) {
+      LOG.info(
+          "Zerohop: blocks of other nodes go by Spark's block transfer (path 'staged'): {}",
+          obstacle);
+      return;
+    }
+    final String host = env.blockManager().blockManagerId().host();
+    final java.nio.file.Path jar = jucx(conf);
+    final String devices = NetworkDevices.of(host).orElse(null);
+    if (devices == null && !NetworkDevices.areChosen()) {
+      LOG.warn(
+          "Zerohop: UCX listens on all interfaces of this host, since {} is the address of none;"
+              + " spark.executorEnv.UCX_NET_DEVICES names those that it shall use",
+          host);
+    }
+    config
+        .ucx((oneSided, onStart) -> UcxLoader.start(jar, devices, oneSided, onStart))
+        .controlChannels(controlChannels(env, conf, secret, host));
+  }
+
+  /** Why no port is opened for other nodes; null if one may be. */
+  static String obstacle(final SparkConf conf) {
+    if (!ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)) {
+      return "where only trusted programs reach the network, "
+          + ZerohopConf.UCX_TRUSTED_NETWORK.key()
+          + "=true lets executors read each other's memory by UCX instead, over RDMA where there"
+          + " are adapters";
+    }
+    final Optional<String> demandedBy = ControlSecurity.encryptionDemandedBy(conf);
+    return demandedBy
+        .map(key -> key + " demands encryption, and what goes by UCX is not encrypted")
+        .orElse(null);
+  }
+
+  private static java.nio.file.Path jucx(final SparkConf conf) {
+    final String jar = ZerohopConf.UCX_JUCX.get(conf).trim();
+    return jar.isEmpty() ? null : java.nio.file.Path.of(jar);
+  }
+
+  private static Function<ControlService, ControlChannel> controlChannels(
+      final SparkEnv env, final SparkConf conf, final byte[] secret, final String host) {
+    // Copies on the owner's GPU may be among what an answer waits for.
+    final Duration limit = Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
+    final String address = ownAddress(host);
+    return service ->
+        new SparkControlChannel(conf, env.securityManager(), address, secret, service, limit);
+  }
+
+  /** The host that map statuses carry, if it is this one's own address; else null, for all. */
+  private static String ownAddress(final String host) {
+    try {
+      final InetAddress address = InetAddress.getByName(host);
+      return NetworkInterface.getByInetAddress(address) == null ? null : host;
+    } catch (final IOException e) {
+      return null; // Behind an address translation, or known by that name elsewhere only.
+    }
+  }
+}

@@ -1,0 +1,139 @@
+package io.zerohop.spark.executor;
+
+import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Threads;
+import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/**
+ * What a process has one of, made when a task first asks for it. It is made by a thread of its own:
+ * a task that is cancelled is interrupted, and what the interrupt would break here is the whole
+ * executor's, not the task's. A failure is that of those who wait for it; who asks later has it
+ * tried again. Thread safe.
+ */
+public final class Startup<T> {
+  private final String thread;
+  private final Duration limit;
+  private final Consumer<T> closer;
+  private FutureTask<T> start;
+  private volatile T made;
+  private boolean stopped;
+
+  /**
+   * @param thread name of the thread that makes it
+   * @param limit how long a task waits for it
+   * @param closer ends what nobody will take any more
+   */
+  public Startup(final String thread, final Duration limit, final Consumer<T> closer) {
+    this.thread = thread;
+    this.limit = limit;
+    this.closer = closer;
+  }
+
+  /** What was made; null if it is not there, or not yet. */
+  public T made() {
+    return made;
+  }
+
+  /**
+   * Has it made if it is not there, and waits for it.
+   *
+   * @throws IllegalStateException if {@link #stop} was called
+   * @throws WaitException if the caller is interrupted, or the limit has passed; it is still being
+   *     made then
+   * @throws RuntimeException what making it has thrown
+   */
+  public T get(final Supplier<T> maker) {
+    final T known = made;
+    return known != null ? known : await(begin(maker));
+  }
+
+  private FutureTask<T> begin(final Supplier<T> maker) {
+    final FutureTask<T> next;
+    synchronized (this) {
+      if (stopped) {
+        throw gone();
+      }
+      if (start != null && (!start.isDone() || made != null)) {
+        return start;
+      }
+      next = new FutureTask<>(() -> keep(maker.get()));
+      start = next;
+    }
+    run(next); // Without the monitor: where there is no thread, this takes as long as making it.
+    return next;
+  }
+
+  private void run(final FutureTask<T> next) {
+    final Thread starter = Threads.daemon(next, thread);
+    starter.setContextClassLoader(Thread.currentThread().getContextClassLoader());
+    try {
+      starter.start();
+    } catch (final ZerohopException e) {
+      final boolean interrupted = Thread.interrupted();
+      try {
+        next.run();
+      } finally {
+        if (interrupted) {
+          Thread.currentThread().interrupt();
+        }
+      }
+    }
+  }
+
+  private T keep(final T value) {
+    synchronized (this) {
+      if (!stopped) {
+        made = value;
+        return value;
+      }
+    }
+    closer.accept(value);
+    throw gone();
+  }
+
+  private T await(final FutureTask<T> running) {
+    try {
+      return running.get(limit.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new WaitException(
+          WaitException.Reason.CANCELLED, "interrupted while Zerohop starts in this executor", e);
+    } catch (final TimeoutException e) {
+      throw new WaitException(
+          WaitException.Reason.TIMEOUT,
+          "Zerohop has not started in this executor within " + limit.toSeconds() + " s",
+          e);
+    } catch (final ExecutionException e) {
+      if (e.getCause() instanceof Error error) {
+        throw error;
+      }
+      throw (RuntimeException) e.getCause(); // A supplier throws nothing else.
+    }
+  }
+
+  private static IllegalStateException gone() {
+    return new IllegalStateException("The shuffle manager of this executor has been stopped");
+  }
+
+  /** Nothing is made any more; ends what was. Idempotent. */
+  public void stop() {
+    final T last;
+    synchronized (this) {
+      if (stopped) {
+        return;
+      }
+      stopped = true;
+      last = made;
+    }
+    if (last != null) {
+      closer.accept(last);
+    }
+  }
+}

@@ -1,0 +1,177 @@
+package io.zerohop.spark.memory;
+
+import io.zerohop.device.cuda.CudaDriver;
+import io.zerohop.spark.conf.ZerohopConf;
+import org.apache.spark.SparkConf;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * How much memory shuffle blocks may take in an executor when the user did not say; docs/memory.md
+ * has the table ("How large the pools are"). On the host it is what the bound that applies to this
+ * executor leaves after all that is promised to others. Segments are allocated only when blocks
+ * need them, so this is a bound and not a reservation.
+ */
+public final class PoolSizing {
+  private static final Logger LOG = LoggerFactory.getLogger(PoolSizing.class);
+
+  private static final long MIB = 1L << 20;
+
+  /** Below this a start-up warning tells the user how to get more. */
+  static final long SMALL_BYTES = 512 * MIB;
+
+  /**
+   * The pool is never smaller than this, so that there is room for catalogs at least. Where no room
+   * is left at all, it comes out of what is set aside for the JVM, which is six times as much.
+   */
+  static final long LEAST_BYTES = 64 * MIB;
+
+  /** What is left to the system of a machine without a limit, as Spark's own workers do. */
+  static final long SYSTEM_BYTES = 1024 * MIB;
+
+  private static final int SHARE_OF_FREE = 4;
+  private static final int GPU_SHARE = 5;
+  private static final long UNKNOWN_GPU_POOL_BYTES = 4096 * MIB;
+
+  private final SparkConf conf;
+  private final HostMemory host;
+  private final ExecutorPlacement placement;
+  private final MemoryPromises promises;
+  private final long boundBytes;
+  private final long roomBytes;
+
+  /** The default of an executor with this configuration on this machine. */
+  PoolSizing(final SparkConf conf, final HostMemory host) {
+    this.conf = conf;
+    this.host = host;
+    this.placement = ExecutorPlacement.of(conf, host);
+    this.promises = MemoryPromises.of(conf, host.heapBytes(), placement.tasks(conf));
+    this.boundBytes = bound();
+    this.roomBytes = room();
+  }
+
+  /** The size in force: what the user set, or the default of this machine; logs a small default. */
+  public static long poolBytes(final SparkConf conf) {
+    final long set = ZerohopConf.POOL_SIZE.get(conf);
+    if (set > 0) {
+      return set;
+    }
+    final PoolSizing sizing = new PoolSizing(conf, HostMemory.here());
+    final String advice = sizing.advice();
+    if (advice != null) {
+      LOG.warn("{}", advice);
+    }
+    return sizing.bytes();
+  }
+
+  /** Most shared memory that this executor may hold, in bytes. */
+  long bytes() {
+    return Math.max(LEAST_BYTES, roomBytes);
+  }
+
+  /** What one executor may hold in all: its container, or its part of what executors share. */
+  private long bound() {
+    final long container = MemoryPromises.containerBytes(conf, host.heapBytes());
+    return switch (placement.manager()) {
+      case YARN -> Math.min(container, host.boundBytes());
+      case KUBERNETES -> host.isLimited() ? host.limitBytes() : container;
+      case LOCAL, STANDALONE ->
+          (host.isLimited() ? host.limitBytes() : host.totalBytes() - SYSTEM_BYTES)
+              / placement.executors();
+    };
+  }
+
+  /** What is left of it for the pool, in bytes; negative where more is promised than there is. */
+  private long room() {
+    final long left = boundBytes - promises.total();
+    return switch (placement.manager()) {
+      case KUBERNETES -> left;
+      // Executors read each other's pools in place, and YARN counts that for each of them.
+      case YARN -> Math.floorDiv(left, placement.executors());
+      case LOCAL, STANDALONE -> host.isLimited() ? left : Math.min(left, shareOfFree());
+    };
+  }
+
+  /** Others want memory of the machine too: the page cache, other programs, other executors. */
+  private long shareOfFree() {
+    return host.availableBytes() / Math.max(SHARE_OF_FREE, placement.executors());
+  }
+
+  /** Why the pool is small and what makes it larger, in a sentence or two; null if it is not. */
+  String advice() {
+    if (bytes() >= SMALL_BYTES) {
+      return null;
+    }
+    final String bound =
+        switch (placement.manager()) {
+          case YARN, KUBERNETES -> "the container has";
+          case LOCAL -> "this process may hold";
+          case STANDALONE -> "each of up to " + placement.executors() + " executors may hold";
+        };
+    return "Zerohop has only "
+        + bytes() / MIB
+        + " MiB of shared memory for shuffle blocks, what does not fit goes to files: "
+        + bound
+        + " "
+        + boundBytes / MIB
+        + " MiB here, of which are promised, in MiB: "
+        + promises.inWords()
+        + "; "
+        + host.availableBytes() / MIB
+        + " MiB are free now. For a pool of "
+        + SMALL_BYTES / MIB
+        + " MiB "
+        + remedy()
+        + "; or set "
+        + ZerohopConf.POOL_SIZE.key()
+        + "="
+        + SMALL_BYTES / MIB
+        + "m if it is there in spite of that.";
+  }
+
+  private String remedy() {
+    final long missing = SMALL_BYTES - roomBytes;
+    final long overhead = MemoryPromises.overheadBytes(conf, host.heapBytes());
+    return switch (placement.manager()) {
+      case YARN ->
+          "set spark.executor.memoryOverhead="
+              + roundUp(overhead + missing * placement.executors())
+              + "m (executors of a node read each other's pools, which YARN counts for each of up to "
+              + placement.executors()
+              + ")";
+      case KUBERNETES -> "set spark.executor.memoryOverhead=" + roundUp(overhead + missing) + "m";
+      case LOCAL, STANDALONE ->
+          host.isLimited()
+              ? "raise the limit of its control group to "
+                  + roundUp(host.limitBytes() + missing * placement.executors())
+                  + " MiB"
+              : "lower spark."
+                  + (placement.manager() == ExecutorPlacement.Manager.LOCAL ? "driver" : "executor")
+                  + ".memory, or end what else takes memory of the machine";
+    };
+  }
+
+  private static long roundUp(final long bytes) {
+    return (bytes + MIB - 1) / MIB;
+  }
+
+  /** Whether somebody has decided on the size of the pool in GPU memory. */
+  public static boolean isDevicePoolSet(final SparkConf conf) {
+    return ZerohopConf.DEVICE_POOL_SIZE.get(conf) > 0;
+  }
+
+  /** Most bytes of GPU memory: what was decided, or the default of this machine. */
+  public static long devicePoolBytes(final SparkConf conf) {
+    final long set = ZerohopConf.DEVICE_POOL_SIZE.get(conf);
+    return set > 0 ? set : devicePoolBytes(CudaDriver.leastMemory());
+  }
+
+  /**
+   * The default for a GPU.
+   *
+   * @param gpuBytes memory of the smallest GPU that a process may use; 0 if it sees none
+   */
+  public static long devicePoolBytes(final long gpuBytes) {
+    return gpuBytes == 0 ? UNKNOWN_GPU_POOL_BYTES : gpuBytes / GPU_SHARE / MIB * MIB;
+  }
+}

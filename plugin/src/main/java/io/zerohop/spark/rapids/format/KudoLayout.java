@@ -1,0 +1,98 @@
+package io.zerohop.spark.rapids.format;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Where the blocks of a batch lie in the buffer that RAPIDS' serializer has filled. A partition
+ * without rows has no block, whatever the serializer has for it. Immutable.
+ *
+ * @param firstRows first row of each partition, and how many rows there are
+ * @param starts where each partition begins, and where the last one ends
+ */
+public record KudoLayout(int[] firstRows, int[] starts) {
+
+  /** How many partitions there are. */
+  public int partitions() {
+    return starts.length - 1;
+  }
+
+  /** Rows of all of them. */
+  public int rows() {
+    return firstRows[partitions()];
+  }
+
+  /** Rows of a partition. */
+  public int rows(final int partition) {
+    return firstRows[partition + 1] - firstRows[partition];
+  }
+
+  /** Bytes of a partition's block; 0 if it has none. */
+  public int bytes(final int partition) {
+    return rows(partition) == 0 ? 0 : starts[partition + 1] - starts[partition];
+  }
+
+  /** Bytes of the blocks of some partitions, one after the other. */
+  public long bytes(final int first, final int end) {
+    long bytes = 0;
+    for (int partition = first; partition < end; partition++) {
+      bytes += bytes(partition);
+    }
+    return bytes;
+  }
+
+  /**
+   * Divides the partitions into ranges, each with up to so many bytes of blocks, or with one block
+   * if that has more; none without any.
+   */
+  public List<int[]> ranges(final long most) {
+    final List<int[]> ranges = new ArrayList<>();
+    int first = 0;
+    long bytes = 0;
+    for (int partition = 0; partition < partitions(); partition++) {
+      if (bytes > 0 && bytes + bytes(partition) > most) {
+        ranges.add(new int[] {first, partition});
+        first = partition;
+        bytes = 0;
+      }
+      bytes += bytes(partition);
+    }
+    if (bytes > 0) {
+      ranges.add(new int[] {first, partitions()});
+    }
+    return ranges;
+  }
+
+  /** Is given blocks that lie without gaps, by their offset, and their place without any gaps. */
+  @FunctionalInterface
+  public interface Run {
+    void run(int offset, long place, long bytes);
+  }
+
+  /**
+   * Lays the blocks of some partitions out without gaps.
+   *
+   * @param first of the partitions
+   * @param end behind the last one
+   * @param address where the first block is to be
+   * @return where each partition of all is to begin, and where the last one ends
+   */
+  public long[] layOut(final int first, final int end, final long address, final Run consumer) {
+    final long[] places = new long[partitions() + 1];
+    Arrays.fill(places, 0, first + 1, address);
+    int from = first;
+    for (int partition = first; partition < end; partition++) {
+      places[partition + 1] = places[partition] + bytes(partition);
+      final boolean ends = partition + 1 == end || bytes(partition + 1) == 0;
+      if (ends || bytes(partition) == 0) {
+        if (places[partition + 1] > places[from]) {
+          consumer.run(starts[from], places[from], places[partition + 1] - places[from]);
+        }
+        from = partition + 1;
+      }
+    }
+    Arrays.fill(places, end, places.length, places[end]);
+    return places;
+  }
+}

@@ -1,0 +1,240 @@
+package io.zerohop.spark.rapids.format;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Where the columns of a packed table lie, as cudf's metadata says it (pack.cpp of cudf 26.08), in
+ * the machine's byte order: a header, then an entry for each column in depth-first order.
+ *
+ * <pre>
+ *  0         4         8        12      16
+ *  | version | columns | rows   | pad   |  header; it counts columns at the top only
+ *  | type    | scale   | rows   | nulls | offset of data | offset of mask | children | pad |
+ *  0         4         8        12      16               24               32         36    40
+ * </pre>
+ *
+ * <p>An offset of -1 means that there is none. Immutable.
+ */
+public final class PackedColumns {
+  private static final Logger LOG = LoggerFactory.getLogger(PackedColumns.class);
+  private static final AtomicBoolean SAID_UNKNOWN = new AtomicBoolean();
+  private static final int SHOWN_BYTES = 64;
+  static final int HEADER_BYTES = 16;
+  static final int ENTRY_BYTES = 40;
+  private static final int MOST_DEPTH = 200;
+  static final int INT32 = 3;
+  public static final int STRING = 23;
+  public static final int LIST = 24;
+  public static final int STRUCT = 28;
+
+  /** Bytes of a value by type; 0 where a column is more than values of a fixed width. */
+  private static final int[] WIDTHS = {
+    0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 1, 4, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0, 0, 0, 4, 8, 16, 0
+  };
+
+  private final int version;
+  private final int columns;
+  private final ByteBuffer entries;
+  private final int[] ends;
+  private final int[] boundIndexes;
+  private final List<Integer> bounded = new ArrayList<>();
+
+  private PackedColumns(
+      final int version, final int columns, final ByteBuffer entries, final int count) {
+    this.version = version;
+    this.columns = columns;
+    this.entries = entries;
+    this.ends = new int[count];
+    this.boundIndexes = new int[count];
+  }
+
+  /**
+   * Reads cudf's metadata; null if the table has no columns, for which there is none, and null, and
+   * said once, if it is not what this class knows.
+   */
+  public static PackedColumns parse(final byte[] metadata) {
+    final PackedColumns columns = read(metadata);
+    if (columns == null && metadata.length > 0 && !SAID_UNKNOWN.getAndSet(true)) {
+      // Rows are right either way, but someone who wonders about the speed should find this.
+      LOG.warn(
+          "this version of cudf describes packed tables in a way that Zerohop does not know, so"
+              + " small tables are concatenated, which is slower; see docs/rapids.md (metadata of"
+              + " {} bytes: {})",
+          metadata.length,
+          HexFormat.of().formatHex(metadata, 0, Math.min(SHOWN_BYTES, metadata.length)));
+    }
+    return columns;
+  }
+
+  private static PackedColumns read(final byte[] metadata) {
+    final int count = (metadata.length - HEADER_BYTES) / ENTRY_BYTES;
+    if (count < 1 || metadata.length != bytes(count)) {
+      return null;
+    }
+    final ByteBuffer all = ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder());
+    final ByteBuffer entries =
+        all.slice(HEADER_BYTES, count * ENTRY_BYTES).order(ByteOrder.nativeOrder());
+    final PackedColumns columns = new PackedColumns(all.getInt(0), all.getInt(4), entries, count);
+    int next = 0;
+    for (int column = 0; column < columns.columns && next >= 0; column++) {
+      next = columns.visit(next, 0);
+    }
+    return next == count && columns.rows(0) == all.getInt(8) ? columns : null;
+  }
+
+  /** Bytes of metadata with so many entries. */
+  public static int bytes(final int entries) {
+    return HEADER_BYTES + entries * ENTRY_BYTES;
+  }
+
+  /** Notes an entry and all below it; the index behind them, or -1 if they do not fit. */
+  private int visit(final int entry, final int depth) {
+    if (entry >= ends.length || rows(entry) < 0 || children(entry) < 0 || depth > MOST_DEPTH) {
+      return -1;
+    }
+    boundIndexes[entry] = bounded.size();
+    if (hasOffsets(entry)) {
+      bounded.add(entry);
+    }
+    int next = entry + 1;
+    for (int child = 0; child < children(entry) && next >= 0; child++) {
+      next = visit(next, depth + 1);
+    }
+    ends[entry] = next;
+    return next;
+  }
+
+  /** Whether an entry has rows, and in its first child 32-bit offsets for them. */
+  private boolean hasOffsets(final int entry) {
+    final boolean kind =
+        type(entry) == STRING && children(entry) == 1
+            || type(entry) == LIST && children(entry) == 2;
+    final int offsets = entry + 1;
+    return kind
+        && rows(entry) > 0
+        && offsets < ends.length
+        && type(offsets) == INT32
+        && rows(offsets) == rows(entry) + 1
+        && data(offsets) >= 0;
+  }
+
+  /**
+   * Whether everything that the entries name lies within a table.
+   *
+   * @param bytes of the table
+   * @param bounds of {@link #bounded}; empty if they are not known
+   */
+  public boolean fits(final long bytes, final int[] bounds) {
+    for (int entry = 0; entry < ends.length; entry++) {
+      final long rows = rows(entry);
+      final int type = type(entry);
+      final int bound = bounds.length == 2 * bounded.size() ? boundIndex(entry) : -1;
+      final long length =
+          type == STRING ? bound < 0 ? 0 : bounds[2 * bound + 1] : rows * width(type);
+      if (!within(data(entry), length, bytes)
+          || !within(mask(entry), (rows + 31) / 32 * 4, bytes)) {
+        return false;
+      }
+      if (bound >= 0 && (bounds[2 * bound] < 0 || bounds[2 * bound] > bounds[2 * bound + 1])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether a range lies within so many bytes; an offset of -1 is none. */
+  private static boolean within(final long offset, final long length, final long bytes) {
+    return offset == -1 || offset >= 0 && length >= 0 && offset <= bytes - length;
+  }
+
+  /** Entries with offsets, in order. */
+  public List<Integer> bounded() {
+    return bounded;
+  }
+
+  /** Which of {@link #bounded} an entry is; -1 if it is none. */
+  public int boundIndex(final int entry) {
+    final int index = boundIndexes[entry];
+    return index < bounded.size() && bounded.get(index) == entry ? index : -1;
+  }
+
+  /** Columns at the top. */
+  public int columns() {
+    return columns;
+  }
+
+  /** How many entries there are. */
+  public int entries() {
+    return ends.length;
+  }
+
+  /** cudf's version of this layout. */
+  int version() {
+    return version;
+  }
+
+  public int type(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES);
+  }
+
+  int scale(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 4);
+  }
+
+  public int rows(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 8);
+  }
+
+  /** Nulls of a column; negative if nobody has counted them. */
+  public int nulls(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 12);
+  }
+
+  public long data(final int entry) {
+    return entries.getLong(entry * ENTRY_BYTES + 16);
+  }
+
+  public long mask(final int entry) {
+    return entries.getLong(entry * ENTRY_BYTES + 24);
+  }
+
+  public int children(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 32);
+  }
+
+  /** Index behind an entry and all below it. */
+  public int end(final int entry) {
+    return ends[entry];
+  }
+
+  /** Bytes of a value of a type; 0 if it has no fixed width or is not known. */
+  public static int width(final int type) {
+    return type < 0 || type >= WIDTHS.length ? 0 : WIDTHS[type];
+  }
+
+  /** Writes the header at the buffer's position. */
+  static void putHeader(final ByteBuffer to, final int version, final int columns, final int rows) {
+    to.putInt(version).putInt(columns).putInt(rows).putInt(0);
+  }
+
+  /** Writes an entry at the buffer's position. */
+  static void put(
+      final ByteBuffer to,
+      final int type,
+      final int scale,
+      final int rows,
+      final int nulls,
+      final long data,
+      final long mask,
+      final int children) {
+    to.putInt(type).putInt(scale).putInt(rows).putInt(nulls).putLong(data).putLong(mask);
+    to.putInt(children).putInt(0);
+  }
+}

@@ -1,0 +1,196 @@
+package io.zerohop.spark.rapids.pressure;
+
+import ai.rapids.cudf.Cuda;
+import ai.rapids.cudf.Rmm;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.spill.PoolShrinker;
+import io.zerohop.shuffle.spill.Reach;
+import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.rapids.api.SpillStore;
+import io.zerohop.spark.rapids.setup.PoolAdvice;
+import io.zerohop.spark.rapids.setup.RapidsMode;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongSupplier;
+import org.apache.spark.SparkConf;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Lets RAPIDS ask our pool for GPU memory before its tasks fail for want of it. It is asked twice:
+ * ahead of what RAPIDS would spill for what nobody uses, and behind that for what is in use, too.
+ * Where the pool cannot help, because RAPIDS has reached a limit of its own, it is not asked.
+ * Thread safe; the owner closes it before the node.
+ */
+public final class DevicePressure implements AutoCloseable {
+  /** Not for users: tests turn it off to see what happens without. */
+  static final String ENABLED = "spark.zerohop.internal.shrink";
+
+  private static final Logger LOG = LoggerFactory.getLogger(DevicePressure.class);
+
+  /** RAPIDS' pools that take more of the driver as they need it; others have all at the start. */
+  private static final Set<String> GROWING = Set.of("ASYNC", "NONE");
+
+  /** RAPIDS does not say how much it wants. Its batches have up to 1 GiB, and it asks again. */
+  private static final long ASK_BYTES = 1L << 30;
+
+  /**
+   * RAPIDS' thread stands still meanwhile. As many bytes take a tenth of a second over PCIe, and
+   * their host segments as long to be pinned; the rest is for readers to let go.
+   */
+  private static final Duration LIMIT = Duration.ofSeconds(2);
+
+  private final Pool pool;
+  private final LongSupplier owed;
+  private final AtomicBoolean said = new AtomicBoolean();
+  private final List<Object> handles = new ArrayList<>();
+  private SpillStore store;
+
+  /** What a node does for us, under its names. */
+  interface Pool {
+    long shrinkableDeviceBytes(Reach reach);
+
+    long shrinkDevicePool(long bytes, Reach reach, Duration limit);
+  }
+
+  /**
+   * @param owed bytes that RAPIDS may still take, but the driver does not have
+   */
+  DevicePressure(final Pool pool, final LongSupplier owed) {
+    this.pool = pool;
+    this.owed = owed;
+  }
+
+  /** Begins; where that cannot be, it says so, and RAPIDS does without. */
+  public static DevicePressure answer(final SparkConf conf, final ShuffleNode node) {
+    final DevicePressure pressure = new DevicePressure(of(node), DevicePressure::owed);
+    if (applies(conf)) {
+      pressure.register();
+    }
+    return pressure;
+  }
+
+  private static Pool of(final ShuffleNode node) {
+    return new Pool() {
+      @Override
+      public long shrinkableDeviceBytes(final Reach reach) {
+        return node.shrinkableDeviceBytes(reach);
+      }
+
+      @Override
+      public long shrinkDevicePool(final long bytes, final Reach reach, final Duration limit) {
+        return node.shrinkDevicePool(bytes, reach, limit);
+      }
+    };
+  }
+
+  /** Whether RAPIDS' pool could use what ours gives back. */
+  static boolean applies(final SparkConf conf) {
+    final String pool = conf.get(PoolAdvice.POOL, "").trim().toUpperCase(Locale.ROOT);
+    return (pool.isEmpty() || GROWING.contains(pool)) && conf.getBoolean(ENABLED, true);
+  }
+
+  private void register() {
+    try {
+      store = SpillStore.find();
+      handles.add(store.add(Long.MIN_VALUE, place(Reach.COLD)));
+      handles.add(store.add(Long.MAX_VALUE, place(Reach.ALL)));
+      LOG.debug("RAPIDS asks Zerohop's pool in GPU memory when it runs out of memory");
+    } catch (final Throwable e) {
+      LOG.warn(
+          "Zerohop: RAPIDS cannot ask the pool in GPU memory for memory, since it is not a version"
+              + " that is known ({}); leave enough free for the pool by {}",
+          e.toString(),
+          RapidsMode.RESERVE);
+    }
+  }
+
+  private static long owed() {
+    final long limit = Rmm.isPoolingEnabled() ? Rmm.getPoolSize() : Long.MAX_VALUE;
+    return owed(limit, Rmm.getTotalBytesAllocated(), Cuda.memGetInfo().free);
+  }
+
+  /**
+   * Bytes that RAPIDS may still take, but the driver does not have.
+   *
+   * @param limit of RAPIDS' pool
+   * @param allocated of it
+   * @param free by the driver
+   */
+  static long owed(final long limit, final long allocated, final long free) {
+    return Math.max(0, limit - allocated - free);
+  }
+
+  /** What RAPIDS asks for bytes. */
+  SpillStore.Place place(final Reach reach) {
+    return new PoolPlace(reach);
+  }
+
+  private final class PoolPlace implements SpillStore.Place {
+    private final Reach reach;
+    private volatile boolean quiet;
+    private volatile long quietUntil;
+
+    PoolPlace(final Reach reach) {
+      this.reach = reach;
+    }
+
+    /** As much as there is, or RAPIDS would not look for more behind it. */
+    @Override
+    public long bytes() {
+      if (quiet && System.nanoTime() - quietUntil < 0) {
+        return 0;
+      }
+      try {
+        final long spare = pool.shrinkableDeviceBytes(reach);
+        return spare == 0 ? 0 : Math.min(spare, wanted());
+      } catch (final RuntimeException e) {
+        LOG.warn("cannot tell how much GPU memory the pool could give back", e);
+        return 0;
+      }
+    }
+
+    private long wanted() {
+      return Math.min(ASK_BYTES, owed.getAsLong());
+    }
+
+    @Override
+    public long giveBack() {
+      long given = 0;
+      try {
+        given = pool.shrinkDevicePool(wanted(), reach, LIMIT);
+      } catch (final RuntimeException e) {
+        LOG.warn("the pool could not give GPU memory back to RAPIDS", e);
+      }
+      // Without this RAPIDS would not get to what it could spill itself.
+      quietUntil = System.nanoTime() + PoolShrinker.PAUSE.toNanos();
+      quiet = given == 0;
+      if (given > 0 && said.compareAndSet(false, true)) {
+        LOG.warn(
+            "RAPIDS ran out of GPU memory, and Zerohop's pool gave {} MiB of it back; blocks that"
+                + " were there lie in host memory now. Lower {}, or leave as much free by {}",
+            given >> 20,
+            ZerohopConf.DEVICE_POOL_SIZE.key(),
+            RapidsMode.RESERVE);
+      }
+      return given;
+    }
+  }
+
+  /** Ends; idempotent. */
+  @Override
+  public void close() {
+    try {
+      for (final Object handle : handles) {
+        store.remove(handle);
+      }
+    } catch (final Throwable e) {
+      LOG.debug("RAPIDS has ended before", e);
+    }
+    handles.clear();
+  }
+}

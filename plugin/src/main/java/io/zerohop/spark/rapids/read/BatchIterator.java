@@ -1,0 +1,284 @@
+package io.zerohop.spark.rapids.read;
+
+import ai.rapids.cudf.Table;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.spark.rapids.api.ExchangeMetrics;
+import io.zerohop.spark.rapids.api.RapidsClasses;
+import io.zerohop.spark.task.FailureOutcome;
+import io.zerohop.spark.task.TrackedBlocks;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.concurrent.locks.ReentrantLock;
+import org.apache.spark.TaskContext;
+import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.Product2;
+import scala.Tuple2;
+import scala.collection.AbstractIterator;
+
+/**
+ * The batches of one reduce task: blocks of as many windows as make up a batch are gathered at
+ * once, into one table. What cannot be put together so is concatenated by cudf. Whoever takes a
+ * batch closes it.
+ */
+public final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBatch>>
+    implements AutoCloseable {
+  private static final long LEAST_BATCH_BYTES = 4L << 20;
+
+  /** Each holds a lease. */
+  private static final int MOST_WINDOWS = 32;
+
+  /** Of host memory in which tables wait that came through the host. */
+  private static final long MOST_STAGED_BYTES = 64L << 20;
+
+  private final RapidsClasses rapids;
+  private final BlockFetcher fetcher;
+  private final List<BlockSource> sources;
+  private final TableLanding landing;
+  private final DataType[] types;
+  private final TaskContext context;
+  private final ShuffleReadMetricsReporter metrics;
+  private final ExchangeMetrics exchange;
+  private final List<Table> gathered = new ArrayList<>();
+  private long mostBytes;
+  private long rowsWithoutColumns;
+  private int partition;
+  private boolean finished;
+  private boolean oneByOne;
+
+  /** Held by whoever works on tables. */
+  private final ReentrantLock lock = new ReentrantLock();
+
+  private volatile boolean closed;
+  private ColumnarBatch next;
+
+  public BatchIterator(
+      final RapidsClasses rapids,
+      final BlockFetcher fetcher,
+      final List<BlockSource> sources,
+      final TableLanding landing,
+      final DataType[] types,
+      final long batchBytes,
+      final TaskContext context,
+      final ShuffleReadMetricsReporter metrics,
+      final ExchangeMetrics exchange) {
+    this.rapids = rapids;
+    this.fetcher = fetcher;
+    this.sources = sources;
+    this.landing = landing;
+    this.types = types;
+    this.mostBytes = batchBytes;
+    this.context = context;
+    this.metrics = metrics;
+    this.exchange = exchange;
+  }
+
+  @Override
+  public boolean hasNext() {
+    if (next == null) {
+      lock.lock();
+      try {
+        if (closed) {
+          throw new IllegalStateException("the reader's task has ended");
+        }
+        next = load();
+      } catch (final ZerohopException e) {
+        throw FailureOutcome.raise(e);
+      } finally {
+        lock.unlock();
+        if (closed) {
+          releaseIfIdle(); // Who closed it could not wait.
+        }
+      }
+    }
+    return next != null;
+  }
+
+  @Override
+  public Product2<Integer, ColumnarBatch> next() {
+    if (!hasNext()) {
+      throw new NoSuchElementException();
+    }
+    final ColumnarBatch batch = next;
+    next = null;
+    metrics.incRecordsRead(batch.numRows());
+    return new Tuple2<>(partition, batch);
+  }
+
+  /** The next batch; null at the end. */
+  private ColumnarBatch load() {
+    while (gathered.isEmpty()) {
+      if (landing.isEmpty()) {
+        timed(this::fetchBatch);
+        if (landing.isEmpty()) {
+          if (finished || rowsWithoutColumns > 0) {
+            break;
+          }
+          continue;
+        }
+      }
+      rapids.acquireSemaphore(context);
+      try {
+        timed(() -> landing.gather(mostBytes, gathered));
+      } catch (final RuntimeException e) {
+        shrink(e);
+      }
+    }
+    if (!gathered.isEmpty()) {
+      return concatenated();
+    }
+    if (rowsWithoutColumns > 0) {
+      final int rows = (int) Math.min(Integer.MAX_VALUE, rowsWithoutColumns);
+      rowsWithoutColumns -= rows;
+      rapids.acquireSemaphore(context);
+      return new ColumnarBatch(new ColumnVector[0], rows);
+    }
+    context.taskMetrics().mergeShuffleReadMetrics();
+    return null;
+  }
+
+  /** RAPIDS could not make enough room: smaller batches from now on, down to a few megabytes. */
+  private void shrink(final RuntimeException failure) {
+    if (!isSplit(failure) || mostBytes <= LEAST_BATCH_BYTES) {
+      throw failure;
+    }
+    mostBytes /= 2;
+  }
+
+  private static boolean isSplit(final RuntimeException failure) {
+    return failure.getClass().getSimpleName().equals("GpuSplitAndRetryOOM");
+  }
+
+  /** Ends the leases on what was gathered, when nothing of it is read any more. */
+  private void letGo() {
+    landing.finish();
+    fetcher.releaseWindows();
+  }
+
+  /** What a task waits for until it has blocks, apart from its turn at the GPU. */
+  private void timed(final Runnable step) {
+    final long begin = System.nanoTime();
+    try {
+      step.run();
+    } finally {
+      exchange.readTime(System.nanoTime() - begin);
+    }
+  }
+
+  /** Fetches windows until they make up a batch, or hold many leases or much pinned memory. */
+  private void fetchBatch() {
+    letGo();
+    for (int windows = 0; windows < MOST_WINDOWS && !finished; windows++) {
+      if (landing.bytes() >= mostBytes || landing.stagedBytes() >= MOST_STAGED_BYTES) {
+        return;
+      }
+      fetchWindow();
+    }
+  }
+
+  private void fetchWindow() {
+    do {
+      if (!fetcher.next()) {
+        finished = true;
+        return;
+      }
+      final Block block = fetcher.block().block();
+      partition = block.partition();
+      try {
+        rowsWithoutColumns += landing.add(fetcher.block());
+      } catch (final IOException e) {
+        throw damaged(block, e);
+      }
+    } while (!fetcher.endsWindow());
+  }
+
+  private BlockFetchException damaged(final Block block, final IOException cause) {
+    BlockSource owner = null;
+    for (final BlockSource source : sources) {
+      if (owner == null || source.blocks().contains(block)) {
+        owner = source;
+      }
+    }
+    return new BlockFetchException(
+        block,
+        owner,
+        block + " of executor " + owner.executorId() + ": " + cause.getMessage(),
+        cause);
+  }
+
+  private ColumnarBatch concatenated() {
+    if (gathered.size() > 1 && !oneByOne) {
+      final Table[] tables = gathered.toArray(new Table[0]);
+      try (Table whole = rapids.withRetry(() -> Table.concatenate(tables))) {
+        final ColumnarBatch batch = rapids.toBatch(whole, types);
+        closeGathered();
+        return batch;
+      } catch (final RuntimeException e) {
+        if (!isSplit(e)) {
+          throw e;
+        }
+        oneByOne = true; // There is no room for all of them twice.
+      }
+    }
+    try (Table first = gathered.remove(0)) {
+      return rapids.toBatch(first, types);
+    }
+  }
+
+  private void closeGathered() {
+    while (!gathered.isEmpty()) {
+      gathered.remove(gathered.size() - 1).close();
+    }
+  }
+
+  /**
+   * Ends the fetch and frees what was not handed out; called at the task's end, which does not wait
+   * for other threads that the task has started. If one of them is at work here it does both when
+   * it is done: until then the GPU may read what its leases keep.
+   */
+  @Override
+  public void close() {
+    closed = true;
+    if (!releaseIfIdle()) {
+      TrackedBlocks.check(fetcher, context);
+    }
+  }
+
+  /** Whoever is at work looks whether this is closed after it has let go of the lock. */
+  private boolean releaseIfIdle() {
+    if (!lock.tryLock()) {
+      return false;
+    }
+    try {
+      release();
+    } finally {
+      lock.unlock();
+    }
+    return true;
+  }
+
+  private void release() {
+    finished = true;
+    try {
+      closeGathered();
+    } finally {
+      try {
+        landing.close();
+        TrackedBlocks.finish(fetcher, context); // Not if the GPU does not come to an end.
+      } finally {
+        if (next != null) {
+          next.close();
+          next = null;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,131 @@
+package io.zerohop.spark.rapids.read;
+
+import ai.rapids.cudf.DeviceMemoryBuffer;
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyRuns;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.SpliceBatch;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.spark.rapids.api.TaskStream;
+import io.zerohop.spark.rapids.format.TableAssembly;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Gathers by launches of our kernels, out of all memory that the GPU reaches. */
+public final class DeviceGather implements TableGather {
+  private final ShuffleNode node;
+  private final Duration limit;
+  private final TaskStream stream;
+
+  /** What the stream is to wait for, and a block of each. */
+  private final Map<SignalEpoch, FetchedBlock> awaited = new LinkedHashMap<>();
+
+  private boolean underWay;
+
+  /**
+   * @param limit of one gather
+   */
+  public DeviceGather(final ShuffleNode node, final Duration limit) {
+    this.node = node;
+    this.limit = limit;
+    this.stream = new TaskStream(node::gpuStream);
+  }
+
+  @Override
+  public void await(final FetchedBlock block) {
+    final SignalEpoch ready = block.ready();
+    if (ready != null) {
+      awaited.putIfAbsent(ready, block);
+    }
+  }
+
+  /** The stream waits on the GPU, right before it gathers. */
+  private void enqueueWaits(final CopyStream by) {
+    underWay = true;
+    awaited.keySet().forEach(ready -> by.await(ready.signal(), ready.epoch(), limit));
+  }
+
+  /**
+   * Ends these waits with what they wait for, or with that of its owner, and makes sure that what
+   * is behind them was done: a wait that failed is passed over without a word, and what it waited
+   * for may come after that.
+   */
+  private void seeToWaits() {
+    if (awaited.isEmpty()) {
+      return;
+    }
+    try {
+      awaited.values().forEach(FetchedBlock::awaitReady);
+      stream.get().synchronize(limit);
+    } catch (final RuntimeException e) {
+      stream.close(); // What is behind the wait does not happen.
+      throw e;
+    } finally {
+      awaited.clear();
+    }
+  }
+
+  @Override
+  public HostBuffer hostBuffer(final long bytes) {
+    return node.gpuHostBuffer(bytes);
+  }
+
+  @Override
+  public boolean isOnDevice(final FetchedBlock block, final int extent) {
+    return block.extentOnDevice(extent);
+  }
+
+  @Override
+  public boolean reaches(final FetchedBlock block, final int extent) {
+    return block.extentReachable(extent);
+  }
+
+  @Override
+  public boolean canAssemble() {
+    return true;
+  }
+
+  @Override
+  public void assemble(final TableAssembly plan, final long[] sources, final long destination) {
+    final CopyStream by = stream.get();
+    final CopyBatch copy = by.newBatch();
+    final SpliceBatch splice = by.newSplice();
+    plan.fill(sources, destination, copy, splice);
+    enqueueWaits(by);
+    by.submit(copy);
+    by.submit(splice);
+    seeToWaits();
+  }
+
+  @Override
+  public void copy(final List<Piece> pieces, final DeviceMemoryBuffer to) {
+    final CopyStream by = stream.get();
+    final CopyBatch batch = by.newBatch();
+    final CopyRuns runs = new CopyRuns(batch);
+    for (final Piece piece : pieces) {
+      runs.add(piece.source(), to.getAddress() + piece.offset(), piece.bytes());
+    }
+    runs.end();
+    enqueueWaits(by);
+    by.submit(batch);
+    seeToWaits();
+  }
+
+  @Override
+  public void finish() {
+    if (underWay) {
+      stream.get().synchronize(limit);
+      underWay = false;
+    }
+  }
+
+  @Override
+  public void close() {
+    stream.close();
+  }
+}

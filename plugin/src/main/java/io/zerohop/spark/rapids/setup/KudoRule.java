@@ -1,0 +1,127 @@
+package io.zerohop.spark.rapids.setup;
+
+import io.zerohop.spark.conf.ZerohopConf;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.AtomicType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Gives RAPIDS' exchanges a partitioning that hands whole batches to the shuffle ({@link
+ * KudoPartitioning}), where ours takes them. Hash and round robin partitionings are those that a
+ * plan has; range partitionings are made when an exchange runs, and keep RAPIDS' way. For the
+ * driver. Thread safe.
+ */
+final class KudoRule extends Rule<SparkPlan> {
+  private static final Logger LOG = LoggerFactory.getLogger(KudoRule.class);
+  private static final String EXCHANGE = "org.apache.spark.rapids.shims.GpuShuffleExchangeExec";
+  private static final Set<String> SAID = ConcurrentHashMap.newKeySet();
+
+  @Override
+  public SparkPlan apply(final SparkPlan plan) {
+    final SparkEnv env = SparkEnv.get();
+    if (env == null || !RapidsMode.isActive(env.conf())) {
+      return plan; // Spark has its own sentence about a context that was stopped.
+    }
+    final boolean on = isOn(env.conf());
+    return plan.transformUp(
+        new AbstractPartialFunction<SparkPlan, SparkPlan>() {
+          @Override
+          public boolean isDefinedAt(final SparkPlan node) {
+            return node.getClass().getName().equals(EXCHANGE);
+          }
+
+          @Override
+          public SparkPlan apply(final SparkPlan node) {
+            return convert(node, on);
+          }
+        });
+  }
+
+  /** A session may set it, too. */
+  private boolean isOn(final SparkConf conf) {
+    final String set = conf().getConfString(ZerohopConf.RAPIDS_KUDO.key(), null);
+    return set == null
+        ? ZerohopConf.RAPIDS_KUDO.get(conf)
+        : ZerohopConf.RAPIDS_KUDO.get(new SparkConf(false).set(ZerohopConf.RAPIDS_KUDO.key(), set));
+  }
+
+  /** The exchange with a partitioning in the other form; itself if it is left alone. */
+  private static SparkPlan convert(final SparkPlan exchange, final boolean on) {
+    final KudoPartitioning kudo = KudoPartitioning.get();
+    final Object[] arguments = new Object[exchange.productArity()];
+    for (int i = 0; i < arguments.length; i++) {
+      arguments[i] = exchange.productElement(i);
+      if (kudo != null && kudo.isConverted(arguments[i])) {
+        return exchange; // Rules may see a plan again.
+      }
+    }
+    for (int i = 0; on && kudo != null && i < arguments.length; i++) {
+      if (kudo.applies(arguments[i]) && canCarry(kudo, arguments[i], exchange)) {
+        arguments[i] = kudo.convert(arguments[i]);
+        return exchange.makeCopy(arguments);
+      }
+    }
+    PoolAdvice.give(SparkEnv.get().conf(), exchange.outputPartitioning().numPartitions());
+    return exchange;
+  }
+
+  private static boolean canCarry(
+      final KudoPartitioning kudo, final Object partitioning, final SparkPlan exchange) {
+    if (!kudo.feedsGpuShuffle(partitioning) || exchange.outputPartitioning().numPartitions() < 2) {
+      return false;
+    }
+    if (RetryChecksums.areWanted()) {
+      say("row checksums are asked for, which need RAPIDS' split");
+      return false;
+    }
+    final StructField[] columns = exchange.schema().fields();
+    for (final StructField column : columns) {
+      if (!isKnown(column.dataType())) {
+        say("a column is of type " + column.dataType().simpleString());
+        return false;
+      }
+    }
+    return columns.length > 0;
+  }
+
+  /** Whether RAPIDS' serializer is known to be right about a type; structs need members. */
+  static boolean isKnown(final DataType type) {
+    if (type instanceof ArrayType array) {
+      return isKnown(array.elementType());
+    }
+    if (type instanceof MapType map) {
+      return isKnown(map.keyType()) && isKnown(map.valueType());
+    }
+    if (type instanceof StructType struct) {
+      for (final StructField field : struct.fields()) {
+        if (!isKnown(field.dataType())) {
+          return false;
+        }
+      }
+      return struct.fields().length > 0;
+    }
+    return type instanceof AtomicType;
+  }
+
+  /** Once; every exchange of the kind would say the same. */
+  private static void say(final String why) {
+    if (SAID.add(why)) {
+      LOG.warn(
+          "Zerohop: RAPIDS splits batches of some exchanges by itself, one allocation a partition:"
+              + " {}",
+          why);
+    }
+  }
+}

@@ -1,0 +1,39 @@
+package io.zerohop.spark.rapids.setup;
+
+import java.util.Locale;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.SparkConf;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A word about RAPIDS' memory pool to those who shuffle to many partitions by exchanges that RAPIDS
+ * splits itself ({@link KudoRule}): for each partition cudf allocates memory, and in the driver's
+ * own pool tasks take turns at that (docs/rapids.md, "Many partitions"). The pool is the user's
+ * choice, so it is left as it is. For the driver; thread safe.
+ */
+public final class PoolAdvice {
+  public static final String POOL = "spark.rapids.memory.gpu.pool";
+  static final int MANY_PARTITIONS = 1000;
+  private static final Logger LOG = LoggerFactory.getLogger(PoolAdvice.class);
+  private static final AtomicBoolean SAID = new AtomicBoolean();
+
+  private PoolAdvice() {}
+
+  /** Whether another pool would help a shuffle of so many partitions. */
+  static boolean applies(final SparkConf conf, final int partitions) {
+    final String pool = conf.get(POOL, "ASYNC").trim().toUpperCase(Locale.ROOT);
+    return partitions >= MANY_PARTITIONS && (pool.isEmpty() || pool.equals("ASYNC"));
+  }
+
+  /** Says it once in an application. */
+  static void give(final SparkConf conf, final int partitions) {
+    if (applies(conf, partitions) && !SAID.getAndSet(true)) {
+      LOG.warn(
+          "a shuffle of RAPIDS has {} partitions, and RAPIDS splits its batches itself: with {}=ARENA"
+              + " its map tasks would spend far less time on allocations; see docs/rapids.md",
+          partitions,
+          POOL);
+    }
+  }
+}

@@ -1,0 +1,54 @@
+package io.zerohop.spark.rapids.setup;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.cuda.CudaDevice;
+import io.zerohop.device.posix.NativeLibrary;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Properties;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the driver can find out, before anything is planned, of what executors need to shuffle in
+ * GPU memory. The jars are the same everywhere; the driver's machine may differ from theirs, so
+ * what only it lacks forbids nothing.
+ *
+ * @param rapids version of the RAPIDS jar on the class path; null if there is none
+ * @param kernels why our jar cannot use a GPU; null if it can
+ * @param library why this machine cannot load our native library; null if it can
+ */
+public record Preflight(String rapids, String kernels, String library) {
+  private static final Logger LOG = LoggerFactory.getLogger(Preflight.class);
+  private static final String VERSION_FILE = "rapids4spark-version-info.properties";
+
+  /** Looks. */
+  static Preflight look() {
+    return new Preflight(rapidsVersion(), CudaDevice.missingKernels(), libraryFailure());
+  }
+
+  private static String libraryFailure() {
+    try {
+      NativeLibrary.require();
+      return null;
+    } catch (final ZerohopException e) {
+      return e.getMessage();
+    }
+  }
+
+  private static String rapidsVersion() {
+    final ClassLoader context = Thread.currentThread().getContextClassLoader();
+    final ClassLoader loader = context == null ? Preflight.class.getClassLoader() : context;
+    try (InputStream in = loader.getResourceAsStream(VERSION_FILE)) {
+      if (in == null) {
+        return null;
+      }
+      final Properties properties = new Properties();
+      properties.load(in);
+      return properties.getProperty("version");
+    } catch (final IOException e) {
+      LOG.debug("cannot read {}", VERSION_FILE, e);
+      return null;
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package io.zerohop.spark.rapids.setup;
+
+import com.nvidia.spark.rapids.ShimLoader;
+import io.zerohop.spark.rapids.api.RapidsClasses;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes RAPIDS take Zerohop for a manager that it may hand GPU batches to. It knows only its own,
+ * by the name that is set when its shuffle environment is made; so the environment is made once
+ * more while that name is set. To be called after RAPIDS' own plugin has started, in the driver,
+ * which plans, and in executors, where single partitions are asked about again.
+ */
+public final class RapidsLatch {
+  private static final Logger LOG = LoggerFactory.getLogger(RapidsLatch.class);
+  private static final String MANAGER = "spark.shuffle.manager";
+
+  /** Why it could not be closed in this process; null if it could, or was not tried. */
+  private static volatile RuntimeException failure;
+
+  private RapidsLatch() {}
+
+  /** Does so in an executor, where Spark only logs what plugins throw. */
+  public static void closeInExecutor(final SparkEnv env) {
+    try {
+      close(env);
+    } catch (final RuntimeException e) {
+      failure = e;
+      LOG.error("Zerohop: GPU shuffles will fail in this executor", e);
+    }
+  }
+
+  /**
+   * Makes sure that an executor may shuffle RAPIDS' batches.
+   *
+   * @throws IllegalStateException if the latch could not be closed in it
+   */
+  public static void check() {
+    final RuntimeException cause = failure;
+    if (cause != null) {
+      throw new IllegalStateException(cause.getMessage(), cause);
+    }
+  }
+
+  /**
+   * Does so.
+   *
+   * @throws IllegalStateException if RAPIDS would not use GPU shuffles even so: its plans would not
+   *     fit what is shuffled
+   */
+  public static void close(final SparkEnv env) {
+    final SparkConf conf = env.conf();
+    final boolean usesGpu;
+    synchronized (RapidsLatch.class) {
+      final String ours = conf.get(MANAGER);
+      conf.set(MANAGER, ShimLoader.getRapidsShuffleManagerClass());
+      try {
+        usesGpu = RapidsClasses.get().initShuffleEnv(conf);
+      } finally {
+        conf.set(MANAGER, ours);
+      }
+    }
+    if (!usesGpu) {
+      throw new IllegalStateException(
+          "RAPIDS does not use GPU shuffles although "
+              + RapidsMode.MODE
+              + "="
+              + conf.get(RapidsMode.MODE, "")
+              + "; is spark.rapids.sql.enabled or spark.rapids.shuffle.enabled set to false? Set"
+              + " spark.zerohop.rapids.enabled=false to go on without");
+    }
+    LOG.info("Zerohop: RAPIDS hands its batches over in GPU memory");
+  }
+}

@@ -1,0 +1,194 @@
+package io.zerohop.spark.rapids.setup;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.cuda.CudaDriver;
+import io.zerohop.spark.conf.Activation;
+import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.memory.PoolSizing;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.util.JavaUtils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Whether RAPIDS may hand its batches to Zerohop in GPU memory. Decided once, on the driver, before
+ * RAPIDS reads its configuration: afterwards it is too late, since its planning follows the mode
+ * that is set then. How much of it is each executor's own decision, by its own GPU, before RAPIDS
+ * starts there and sizes its memory pool; the driver may have another GPU, or none.
+ */
+public final class RapidsMode {
+  private static final Logger LOG = LoggerFactory.getLogger(RapidsMode.class);
+
+  /** Set by the driver for the executors; not for users. */
+  private static final String ACTIVE = "spark.zerohop.internal.rapids";
+
+  /** Set by the driver where the reserve follows our pool, since the user has not set it. */
+  private static final String RESERVE_FOLLOWS = "spark.zerohop.internal.rapids.reserve";
+
+  static final String MODE = "spark.rapids.shuffle.mode";
+  public static final String RESERVE = "spark.rapids.memory.gpu.reserve";
+  private static final String RESERVE_DEFAULT = "640m";
+  private static final String CODEC = "spark.rapids.shuffle.compression.codec";
+  static final String EXTENSIONS = "spark.sql.extensions";
+  private static final String CACHE_ONLY = "CACHE_ONLY";
+  private static final String PLUGIN = "com.nvidia.spark.SQLPlugin";
+
+  /**
+   * What Spark puts before the settings that a plugin's driver part hands to its executor part.
+   * RAPIDS' executors size their pool by these and not by the executor's configuration.
+   */
+  private static final String HANDED_OVER = "spark.plugins.internal.conf." + PLUGIN + ".";
+
+  /** Releases whose classes are known, as the first parts of their version. */
+  private static final List<String> VERSIONS = List.of("26.08");
+
+  private static final long MIB = 1L << 20;
+
+  private RapidsMode() {}
+
+  /** Whether the driver decided for it. */
+  public static boolean isActive(final SparkConf conf) {
+    return conf.getBoolean(ACTIVE, false);
+  }
+
+  /**
+   * Decides, and sets what RAPIDS has to find.
+   *
+   * @throws IllegalStateException if the user forces a GPU mode that cannot work
+   */
+  public static void prepare(final SparkConf conf) {
+    if (concerns(conf)) {
+      prepare(conf, Preflight.look());
+    }
+  }
+
+  /** The same by what the driver has seen. */
+  public static void prepare(final SparkConf conf, final Preflight seen) {
+    if (!concerns(conf)) {
+      return;
+    }
+    final String mode = conf.get(MODE, "").toUpperCase(Locale.ROOT);
+    final String obstacle = obstacle(conf, mode, seen);
+    if (obstacle == null) {
+      final long pool = PoolSizing.devicePoolBytes(conf);
+      conf.set(MODE, CACHE_ONLY);
+      conf.set(ACTIVE, "true");
+      addExtension(conf);
+      if (!conf.contains(RESERVE)) {
+        conf.set(RESERVE, reserveFor(pool)); // Of use where tasks run in the driver.
+        conf.set(RESERVE_FOLLOWS, "true");
+      }
+      LOG.info(
+          "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} of it per executor",
+          PoolSizing.isDevicePoolSet(conf) ? pool / MIB + " MiB" : "a fifth");
+      if (seen.library() != null) {
+        LOG.warn(
+            "Zerohop: executors on a machine like the driver's will shuffle RAPIDS' tables through"
+                + " files: {}",
+            seen.library());
+      }
+    } else if (mode.equals(CACHE_ONLY) || mode.equals("UCX")) {
+      throw new IllegalStateException(
+          MODE + "=" + mode + " cannot work with Zerohop: " + obstacle + ". Or remove " + MODE);
+    } else {
+      LOG.warn(
+          "Zerohop carries RAPIDS' shuffles through host memory, not from GPU to GPU: {}",
+          obstacle);
+    }
+  }
+
+  /** Sessions are made after this, and RAPIDS adds its own likewise. */
+  private static void addExtension(final SparkConf conf) {
+    final String set = conf.get(EXTENSIONS, "").trim();
+    final String ours = KudoExtension.class.getName();
+    if (!Arrays.asList(set.split("\\s*,\\s*")).contains(ours)) {
+      conf.set(EXTENSIONS, set.isEmpty() ? ours : set + "," + ours);
+    }
+  }
+
+  private static String reserveFor(final long pool) {
+    return Long.toString(JavaUtils.byteStringAsBytes(RESERVE_DEFAULT) + pool);
+  }
+
+  /**
+   * Sizes the pool of an executor, and what RAPIDS leaves free for it, by the executor's own GPU.
+   * To be called before RAPIDS' plugin starts in it.
+   *
+   * @param conf the executor's live configuration
+   */
+  public static void prepareExecutor(final SparkConf conf) {
+    if (isActive(conf) && !PoolSizing.isDevicePoolSet(conf)) {
+      prepareExecutor(conf, gpuBytes());
+    }
+  }
+
+  /** Memory of the smallest GPU of this process; 0 if there is none, or it cannot be asked. */
+  private static long gpuBytes() {
+    try {
+      return CudaDriver.leastMemory();
+    } catch (final ZerohopException e) {
+      LOG.warn("Zerohop: the size of this executor's GPU is not known: {}", e.getMessage(), e);
+      return 0;
+    }
+  }
+
+  /**
+   * The same for a GPU.
+   *
+   * @param gpuBytes memory of the smallest GPU that this executor may use; 0 if it is not known
+   */
+  public static void prepareExecutor(final SparkConf conf, final long gpuBytes) {
+    final long pool = PoolSizing.devicePoolBytes(gpuBytes);
+    conf.set(ZerohopConf.DEVICE_POOL_SIZE.key(), Long.toString(pool));
+    if (conf.getBoolean(RESERVE_FOLLOWS, false)) {
+      conf.set(RESERVE, reserveFor(pool));
+      conf.set(HANDED_OVER + RESERVE, reserveFor(pool));
+    }
+    LOG.info("Zerohop: GPU memory for shuffles in this executor: up to {} MiB", pool / MIB);
+  }
+
+  private static boolean concerns(final SparkConf conf) {
+    return Arrays.stream(conf.get("spark.plugins", "").split(","))
+            .map(String::trim)
+            .anyMatch(PLUGIN::equals)
+        && conf.get("spark.shuffle.manager", "").equals(ZerohopConf.SHUFFLE_MANAGER)
+        && ZerohopConf.ENABLED.get(conf);
+  }
+
+  /** What stands in the way and what mends it; null if nothing does. */
+  static String obstacle(final SparkConf conf, final String mode, final Preflight seen) {
+    if (!ZerohopConf.RAPIDS_ENABLED.get(conf)) {
+      return "set " + ZerohopConf.RAPIDS_ENABLED.key() + "=true to allow it";
+    }
+    // The manager steps aside for the same, and sort shuffle cannot take batches on the GPU.
+    final String inactive = Activation.obstacle(conf);
+    if (inactive != null) {
+      return inactive;
+    }
+    if (conf.getBoolean("spark.authenticate", false)) {
+      // No remedy is named: without it Spark's own ports are open, and our secret travels by them.
+      return "RAPIDS hands out no GPU batches while spark.authenticate is on";
+    }
+    if (!conf.get(CODEC, "none").equalsIgnoreCase("none")) {
+      return "compressed GPU batches are not supported; set " + CODEC + "=none";
+    }
+    if (!mode.isEmpty() && !mode.equals(CACHE_ONLY)) {
+      return MODE + "=" + mode + " asks for another shuffle manager; remove that setting";
+    }
+    if (seen.kernels() != null) {
+      return seen.kernels();
+    }
+    final String version = seen.rapids();
+    if (version == null) {
+      return "the RAPIDS Accelerator's version could not be found; put its jar on the driver's class"
+          + " path";
+    }
+    if (VERSIONS.stream().noneMatch(known -> version.startsWith(known + "."))) {
+      return "RAPIDS Accelerator " + version + " is not one of " + VERSIONS + "; use one of these";
+    }
+    return null;
+  }
+}

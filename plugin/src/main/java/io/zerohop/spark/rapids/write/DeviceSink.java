@@ -1,0 +1,124 @@
+package io.zerohop.spark.rapids.write;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.spark.rapids.api.TaskStream;
+import java.io.IOException;
+import java.time.Duration;
+
+/**
+ * Packs tables into GPU memory of this executor. The copies are in the order of the task's own
+ * stream, as is the freeing of what they read.
+ */
+public final class DeviceSink implements TableSink {
+  private final ShuffleNode node;
+  private final Duration limit;
+  private final TableOutput output;
+  private final TaskStream stream;
+  private final OffsetBounds bounds;
+
+  /** Null if the map output reports no row checksum. */
+  private final RowHash hash;
+
+  /**
+   * A new output.
+   *
+   * @param rowChecksum whether {@link #checksum} will be asked for
+   * @param attempt a number that no other attempt at this map task has
+   * @param limit of the copies of one batch
+   */
+  public DeviceSink(
+      final ShuffleNode node,
+      final TableOutput output,
+      final int partitions,
+      final boolean rowChecksum,
+      final long attempt,
+      final Duration limit) {
+    this.node = node;
+    this.limit = limit;
+    this.output = output;
+    this.stream = new TaskStream(node::gpuStream);
+    this.bounds = new OffsetBounds(node, stream, limit);
+    this.hash =
+        rowChecksum ? new RowHash(partitions, stream, node::gpuHostBuffer, limit, attempt) : null;
+  }
+
+  @Override
+  public void append(final OutputBatch batch) throws IOException {
+    if (batch instanceof TableBatch tables) {
+      look(tables);
+    } else if (hash != null) {
+      hash.giveUp(); // Its rows are in a form that only RAPIDS' kernels read.
+    }
+    output.append(batch, batch.payload(), () -> toHost(batch));
+  }
+
+  /** Reads of the tables what their headers say, and their rows' hashes. */
+  private void look(final TableBatch tables) {
+    bounds.read(tables);
+    if (hash != null) {
+      tables.forEach(
+          (table, partition) ->
+              hash.add(partition, table.rows(), table.metadata(), table.address()));
+      hash.launch(); // Behind the wait of the line above: nobody waits for it before the end.
+    } else {
+      stream.close(); // Idle since that wait; others can use it meanwhile.
+    }
+  }
+
+  private HostTables toHost(final OutputBatch batch) {
+    final HostBuffer landed = node.gpuHostBuffer(Math.max(1, batch.bytes()));
+    boolean done = false;
+    try (CopyStream copying = node.gpuStream()) {
+      final CopyBatch copies = copying.newBatch();
+      final long[] starts =
+          batch.layOut(
+              landed.address(),
+              (from, offset, at, bytes) -> copies.add(from.getAddress() + offset, at, bytes));
+      copying.submit(copies);
+      copying.synchronize(limit);
+      done = true;
+      return new HostTables(starts, landed::close);
+    } finally {
+      if (!done) {
+        landed.close();
+      }
+    }
+  }
+
+  @Override
+  public long checksum() {
+    return hash == null ? 0 : hash.value();
+  }
+
+  @Override
+  public long[] commit() throws IOException {
+    return output.commit();
+  }
+
+  @Override
+  public long deflectedBytes() {
+    return output.deflectedBytes();
+  }
+
+  @Override
+  public long spilledBytes() {
+    return output.spilledBytes();
+  }
+
+  @Override
+  public void close() throws IOException {
+    try {
+      output.close(); // First: copies out of the batch may be under way.
+    } finally {
+      // What is under way on the stream ends before the memory that it uses is freed.
+      stream.close();
+      bounds.close();
+      if (hash != null) {
+        hash.close();
+      }
+    }
+  }
+}

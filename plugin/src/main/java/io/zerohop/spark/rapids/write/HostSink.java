@@ -1,0 +1,83 @@
+package io.zerohop.spark.rapids.write;
+
+import ai.rapids.cudf.DeviceMemoryBuffer;
+import ai.rapids.cudf.HostMemoryBuffer;
+import io.zerohop.spark.rapids.api.RapidsClasses;
+import java.io.IOException;
+
+/**
+ * Brings tables to the host by cudf's own copies, for an executor that cannot hold blocks in GPU
+ * memory: nothing of ours runs on its GPU.
+ */
+public final class HostSink implements TableSink {
+  private final RapidsClasses rapids = RapidsClasses.get();
+  private final TableOutput output;
+  private final long checksum;
+
+  /**
+   * A new output.
+   *
+   * @param checksum what {@link #checksum} is to say
+   */
+  public HostSink(final TableOutput output, final long checksum) {
+    this.output = output;
+    this.checksum = checksum;
+  }
+
+  @Override
+  public void append(final OutputBatch batch) throws IOException {
+    try (HostTables tables = toHost(batch)) {
+      output.append(batch, tables.payload(), () -> tables);
+    }
+  }
+
+  /** Waits for each copy, so the tables may be freed when this returns. */
+  private HostTables toHost(final OutputBatch batch) {
+    final long bytes = Math.max(1, batch.bytes());
+    final HostMemoryBuffer memory = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes));
+    boolean done = false;
+    try {
+      final long first = memory.getAddress();
+      final long[] starts =
+          batch.layOut(
+              first,
+              (from, offset, at, length) -> {
+                try (HostMemoryBuffer part = memory.slice(at - first, length);
+                    DeviceMemoryBuffer piece = from.slice(offset, length)) {
+                  part.copyFromDeviceBuffer(piece);
+                }
+              });
+      done = true;
+      return new HostTables(starts, memory::close);
+    } finally {
+      if (!done) {
+        memory.close();
+      }
+    }
+  }
+
+  @Override
+  public long checksum() {
+    return checksum;
+  }
+
+  @Override
+  public long[] commit() throws IOException {
+    return output.commit();
+  }
+
+  @Override
+  public long deflectedBytes() {
+    return output.deflectedBytes();
+  }
+
+  @Override
+  public long spilledBytes() {
+    return output.spilledBytes();
+  }
+
+  @Override
+  public void close() throws IOException {
+    output.close();
+  }
+}

@@ -1,0 +1,63 @@
+package io.zerohop.spark.rapids.write;
+
+import io.zerohop.shuffle.ExtentConsumer;
+import io.zerohop.shuffle.PackSource;
+
+/**
+ * The tables of a batch in memory of this process, partition by partition and without gaps. For one
+ * thread; owns the memory.
+ */
+final class HostTables implements AutoCloseable {
+  /** What one extent can say of its length. */
+  private static final int MOST_CHUNK_BYTES = 1 << 30;
+
+  private final long[] starts;
+  private final Runnable free;
+  private boolean closed;
+
+  /**
+   * @param starts where each partition begins, and where the last one ends
+   * @param free gives the memory back
+   */
+  HostTables(final long[] starts, final Runnable free) {
+    this.starts = starts;
+    this.free = free;
+  }
+
+  /** Address of a partition's first byte. */
+  long address(final int partition) {
+    return starts[partition];
+  }
+
+  /** Bytes of a partition. */
+  long bytes(final int partition) {
+    return starts[partition + 1] - starts[partition];
+  }
+
+  /** The tables for who packs them; of use until this is closed. */
+  PackSource payload() {
+    return new PackSource() {
+      @Override
+      public int partitions() {
+        return starts.length - 1;
+      }
+
+      @Override
+      public void forEachChunk(final int partition, final ExtentConsumer consumer) {
+        final long end = starts[partition + 1];
+        for (long at = starts[partition]; at < end; at += MOST_CHUNK_BYTES) {
+          consumer.extent(at, (int) Math.min(MOST_CHUNK_BYTES, end - at));
+        }
+      }
+    };
+  }
+
+  /** Idempotent. */
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      free.run();
+    }
+  }
+}

@@ -1,0 +1,37 @@
+package io.zerohop.spark.rapids.write;
+
+import ai.rapids.cudf.DeviceMemoryBuffer;
+import io.zerohop.shuffle.PackSource;
+
+/** Blocks that a map task has on the GPU, partition by partition. For its thread. */
+interface OutputBatch {
+
+  /** Whether there is none. */
+  boolean isEmpty();
+
+  /** Bytes of the blocks on the GPU, without what the host has to say of them. */
+  long bytes();
+
+  /** What the host has to say of each block; null if the blocks describe themselves. */
+  PackSource headers();
+
+  /** The same of one partition; empty if there is nothing. */
+  byte[] header(int partition);
+
+  /** The blocks, where they lie on the GPU. */
+  PackSource payload();
+
+  /** Is given bytes of blocks, by memory on the GPU and their offset in it, and their place. */
+  @FunctionalInterface
+  interface Placing {
+    void place(DeviceMemoryBuffer from, long offset, long address, long bytes);
+  }
+
+  /**
+   * Lays the bytes out, partition by partition and without gaps.
+   *
+   * @param first where the first one is to be
+   * @return where each partition begins, and where the last one ends
+   */
+  long[] layOut(long first, Placing placing);
+}

@@ -1,0 +1,250 @@
+package io.zerohop.spark.rapids.write;
+
+import ai.rapids.cudf.DeviceMemoryBuffer;
+import io.zerohop.shuffle.ExtentConsumer;
+import io.zerohop.shuffle.PackSource;
+import io.zerohop.spark.rapids.format.TableHeader;
+import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.ObjIntConsumer;
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * Tables of one map task that wait to be packed together, partition by partition. Holds a reference
+ * on each table's memory until {@link #clear}. Belongs to one task's thread.
+ */
+public final class TableBatch implements OutputBatch, AutoCloseable {
+  /** What one extent can say of its length. */
+  private static final int MOST_CHUNK_BYTES = 1 << 30;
+
+  private static final long BYTES_PER_TABLE = 1024;
+
+  private final int partitions;
+  private final List<List<Pending>> tables;
+  private final List<Integer> used = new ArrayList<>();
+  private long bytes;
+  private long tableCount;
+  private long headers;
+
+  /** A table whose header is not complete before its offsets were read. */
+  static final class Pending {
+    private final int rows;
+    private final byte[] metadata;
+    private final DeviceMemoryBuffer buffer;
+    private int[] bounds = {};
+
+    private Pending(final int rows, final byte[] metadata, final DeviceMemoryBuffer buffer) {
+      this.rows = rows;
+      this.metadata = metadata;
+      this.buffer = buffer;
+    }
+
+    int rows() {
+      return rows;
+    }
+
+    byte[] metadata() {
+      return metadata;
+    }
+
+    /** Where its bytes lie on the GPU; 0 if it has none. */
+    long address() {
+      return buffer == null ? 0 : buffer.getAddress();
+    }
+
+    long bytes() {
+      return buffer == null ? 0 : buffer.getLength();
+    }
+
+    /** The first and last offset of each column that has some. */
+    void bounds(final int[] read) {
+      bounds = read;
+    }
+
+    private PackedTable table() {
+      return new PackedTable(rows, metadata, bytes(), bounds);
+    }
+  }
+
+  public TableBatch(final int partitions) {
+    this.partitions = partitions;
+    tables = new ArrayList<>(partitions);
+    for (int i = 0; i < partitions; i++) {
+      tables.add(null);
+    }
+  }
+
+  @Override
+  public long bytes() {
+    return bytes;
+  }
+
+  /** What the tables cost in memory, of the GPU and the heap together; small ones cost more. */
+  public long weight() {
+    return bytes + tableCount * BYTES_PER_TABLE;
+  }
+
+  @Override
+  public boolean isEmpty() {
+    return used.isEmpty();
+  }
+
+  /**
+   * Adds a table.
+   *
+   * @param buffer a reference is taken; null if the table has no bytes
+   */
+  public void add(
+      final int partition, final int rows, final byte[] metadata, final DeviceMemoryBuffer buffer) {
+    if (tables.get(partition) == null) {
+      tables.set(partition, new ArrayList<>(1));
+      used.add(partition);
+    }
+    final boolean hasBytes = buffer != null && buffer.getLength() > 0;
+    if (hasBytes) {
+      buffer.incRefCount();
+      bytes += buffer.getLength();
+    }
+    tableCount++;
+    tables.get(partition).add(new Pending(rows, metadata, hasBytes ? buffer : null));
+  }
+
+  /** Gives every table, with its partition. */
+  void forEach(final ObjIntConsumer<Pending> consumer) {
+    for (final int partition : used) {
+      tables.get(partition).forEach(table -> consumer.accept(table, partition));
+    }
+  }
+
+  @Override
+  public long[] layOut(final long first, final Placing placing) {
+    final long[] starts = new long[partitions + 1];
+    long at = first;
+    for (int partition = 0; partition < partitions; partition++) {
+      starts[partition] = at;
+      if (tables.get(partition) != null) {
+        for (final Pending table : tables.get(partition)) {
+          if (table.bytes() > 0) {
+            placing.place(table.buffer, 0, at, table.bytes());
+            at += table.bytes();
+          }
+        }
+      }
+    }
+    starts[partitions] = at;
+    return starts;
+  }
+
+  /** The header of a partition's tables, in a fresh array. */
+  @Override
+  public byte[] header(final int partition) {
+    if (tables.get(partition) == null) {
+      return new byte[0];
+    }
+    final List<PackedTable> of = tables.get(partition).stream().map(Pending::table).toList();
+    final byte[] header = new byte[TableHeader.bytes(of)];
+    TableHeader.write(of, ByteBuffer.wrap(header));
+    return header;
+  }
+
+  /** The headers of all partitions, in memory that is freed by {@link #clear}. */
+  @Override
+  public PackSource headers() {
+    freeHeaders();
+    final byte[][] encoded = new byte[partitions][];
+    long total = 0;
+    for (int partition = 0; partition < partitions; partition++) {
+      encoded[partition] = header(partition);
+      total += encoded[partition].length;
+    }
+    headers = Platform.allocateMemory(Math.max(1, total));
+    final long[] starts = new long[partitions];
+    final int[] lengths = new int[partitions];
+    long at = headers;
+    for (int partition = 0; partition < partitions; partition++) {
+      final byte[] header = encoded[partition];
+      Platform.copyMemory(header, Platform.BYTE_ARRAY_OFFSET, null, at, header.length);
+      starts[partition] = at;
+      lengths[partition] = header.length;
+      at += header.length;
+    }
+    return new Source(false) {
+      @Override
+      public void forEachChunk(final int partition, final ExtentConsumer consumer) {
+        if (lengths[partition] > 0) {
+          consumer.extent(starts[partition], lengths[partition]);
+        }
+      }
+    };
+  }
+
+  @Override
+  public PackSource payload() {
+    return new Source(true) {
+      @Override
+      public void forEachChunk(final int partition, final ExtentConsumer consumer) {
+        if (tables.get(partition) != null) {
+          for (final Pending table : tables.get(partition)) {
+            if (table.buffer != null) {
+              chunks(table.buffer, consumer);
+            }
+          }
+        }
+      }
+    };
+  }
+
+  private static void chunks(final DeviceMemoryBuffer buffer, final ExtentConsumer consumer) {
+    final long length = buffer.getLength();
+    for (long at = 0; at < length; at += MOST_CHUNK_BYTES) {
+      consumer.extent(buffer.getAddress() + at, (int) Math.min(MOST_CHUNK_BYTES, length - at));
+    }
+  }
+
+  private void freeHeaders() {
+    if (headers != 0) {
+      Platform.freeMemory(headers);
+      headers = 0;
+    }
+  }
+
+  /** Forgets all tables and gives their memory back, in the order of this thread's stream. */
+  public void clear() {
+    freeHeaders();
+    for (final int partition : used) {
+      for (final Pending table : tables.set(partition, null)) {
+        if (table.buffer != null) {
+          table.buffer.close();
+        }
+      }
+    }
+    used.clear();
+    bytes = 0;
+    tableCount = 0;
+  }
+
+  @Override
+  public void close() {
+    clear();
+  }
+
+  private abstract class Source implements PackSource {
+    private final boolean onDevice;
+
+    Source(final boolean onDevice) {
+      this.onDevice = onDevice;
+    }
+
+    @Override
+    public int partitions() {
+      return partitions;
+    }
+
+    @Override
+    public boolean onDevice() {
+      return onDevice;
+    }
+  }
+}

@@ -1,0 +1,102 @@
+package io.zerohop.spark.task;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.Location;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.fetch.OwnerOrder;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.TaskContext;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.storage.ShuffleBlockId;
+import scala.Option;
+import scala.Tuple2;
+import scala.Tuple3;
+import scala.collection.Iterator;
+import scala.collection.Seq;
+
+/** What all readers make of the blocks that Spark's tracker lists for a reduce task. */
+public final class TrackedBlocks {
+  private TrackedBlocks() {}
+
+  /**
+   * The blocks owner by owner, in an order of this task's own, see {@link OwnerOrder}.
+   *
+   * @param attempt the task attempt that reads, as {@code TaskContext.taskAttemptId} numbers it
+   */
+  public static List<BlockSource> sources(
+      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
+      final long attempt) {
+    return sources(blocks, attempt, 0);
+  }
+
+  /**
+   * The same for blocks that are longer than their map statuses say.
+   *
+   * @param attempt as above
+   * @param unsaid by how many bytes each is about longer
+   */
+  public static List<BlockSource> sources(
+      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
+      final long attempt,
+      final long unsaid) {
+    final List<BlockSource> sources = new ArrayList<>();
+    while (blocks.hasNext()) {
+      final Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>> owner = blocks.next();
+      final BlockManagerId address = owner._1();
+      final Option<String> topology = address.topologyInfo();
+      final Location location = topology.isDefined() ? Location.parse(topology.get()) : null;
+      sources.add(
+          new BlockSource(
+              address.executorId(),
+              location,
+              address.host(),
+              address,
+              blocksOf(owner._2(), unsaid)));
+    }
+    return OwnerOrder.of(sources, attempt);
+  }
+
+  private static List<Block> blocksOf(
+      final Seq<Tuple3<BlockId, Object, Object>> listed, final long unsaid) {
+    final List<Block> blocks = new ArrayList<>(listed.length());
+    final Iterator<Tuple3<BlockId, Object, Object>> iterator = listed.iterator();
+    while (iterator.hasNext()) {
+      final Tuple3<BlockId, Object, Object> block = iterator.next();
+      final ShuffleBlockId id = (ShuffleBlockId) block._1();
+      blocks.add(
+          new Block(
+              id.shuffleId(),
+              id.mapId(),
+              (Integer) block._3(),
+              id.reduceId(),
+              unsaid + (Long) block._2()));
+    }
+    return blocks;
+  }
+
+  /**
+   * Ends a fetch with its task; a task that stopped early must not succeed on memory that was lost.
+   */
+  public static void finish(final BlockFetcher fetcher, final TaskContext context) {
+    try {
+      check(fetcher, context);
+    } finally {
+      fetcher.close();
+    }
+  }
+
+  /** The same check, for a fetch that somebody else will end. */
+  public static void check(final BlockFetcher fetcher, final TaskContext context) {
+    try {
+      if (!fetcher.isClosed() && !context.isFailed() && !context.isInterrupted()) {
+        fetcher.checkIntact();
+      }
+    } catch (final ZerohopException e) {
+      throw FailureOutcome.raise(e);
+    }
+  }
+}

@@ -1,0 +1,61 @@
+package io.zerohop.spark.conf;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.shuffle.Path;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.List;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+
+class ZerohopConfTest {
+
+  /** Regenerate with {@code -Dzerohop.docs.write=true}. */
+  @Test
+  void theDocumentationIsWhatTheKeysSay() throws IOException {
+    final java.nio.file.Path page = java.nio.file.Path.of("../docs/configuration.md");
+    if (Boolean.getBoolean("zerohop.docs.write")) {
+      Files.writeString(page, ZerohopConf.markdown());
+    }
+    assertThat(Files.readString(page))
+        .as("docs/configuration.md is stale; run mvn -pl plugin -am test -Dzerohop.docs.write=true")
+        .isEqualTo(ZerohopConf.markdown());
+  }
+
+  @Test
+  void everyDefaultIsValid() {
+    assertThat(ZerohopConf.validate(new SparkConf(false))).isEmpty();
+  }
+
+  @Test
+  void aBadValueNamesItsKeyAndWhatIsExpected() {
+    final SparkConf conf = new SparkConf(false).set("spark.zerohop.segment.size", "12parsecs");
+    assertThatThrownBy(() -> ZerohopConf.validate(conf))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("spark.zerohop.segment.size=12parsecs")
+        .hasMessageContaining("128m");
+  }
+
+  @Test
+  void aMisspeltKeyIsReported() {
+    final SparkConf conf = new SparkConf(false).set("spark.zerohop.pool.sise", "1g");
+    assertThat(ZerohopConf.validate(conf)).containsExactly("spark.zerohop.pool.sise");
+  }
+
+  @Test
+  void valuesAreParsed() {
+    final SparkConf conf =
+        new SparkConf(false)
+            .set("spark.zerohop.paths", "peer, STAGED")
+            .set("spark.zerohop.pool.size", "3g")
+            .set("spark.zerohop.request.timeout", "250ms")
+            .set("spark.zerohop.checksum.enabled", "false");
+    assertThat(ZerohopConf.PATHS.get(conf))
+        .containsExactlyElementsOf(List.of(Path.PEER, Path.STAGED));
+    assertThat(ZerohopConf.POOL_SIZE.get(conf)).isEqualTo(3L << 30);
+    assertThat(ZerohopConf.REQUEST_TIMEOUT.get(conf)).isEqualTo(250);
+    assertThat(ZerohopConf.CHECKSUM.get(conf)).isFalse();
+  }
+}

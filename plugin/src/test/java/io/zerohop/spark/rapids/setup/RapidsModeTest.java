@@ -1,0 +1,148 @@
+package io.zerohop.spark.rapids.setup;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.cuda.CudaDevice;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+
+/** What is decided before RAPIDS starts. There is no RAPIDS here, so its version is made up. */
+class RapidsModeTest {
+  private static final Preflight KNOWN = seen("26.08.1");
+
+  private static Preflight seen(final String rapids) {
+    return new Preflight(rapids, null, null);
+  }
+
+  private static SparkConf conf() {
+    return new SparkConf(false)
+        .set("spark.plugins", "com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin")
+        .set("spark.shuffle.manager", "io.zerohop.spark.ZerohopShuffleManager");
+  }
+
+  @Test
+  void nothingStandsInTheWayOfTheTwoSettings() {
+    final SparkConf conf = conf();
+    RapidsMode.prepare(conf, KNOWN);
+    assertThat(RapidsMode.isActive(conf)).isTrue();
+    assertThat(conf.get(RapidsMode.MODE)).isEqualTo("CACHE_ONLY");
+    // As much as executors have where no GPU is seen; a GPU of the driver is not theirs.
+    assertThat(conf.contains("spark.zerohop.device.pool.size")).isFalse();
+    assertThat(Long.parseLong(conf.get(RapidsMode.RESERVE)))
+        .isGreaterThan((640L << 20) + (1L << 30));
+  }
+
+  @Test
+  void theReserveFollowsThePool() {
+    final SparkConf conf = conf().set("spark.zerohop.device.pool.size", "8g");
+    RapidsMode.prepare(conf, KNOWN);
+    assertThat(conf.get(RapidsMode.RESERVE)).isEqualTo(Long.toString((640L << 20) + (8L << 30)));
+  }
+
+  @Test
+  void whatTheUserReservedStays() {
+    final SparkConf conf = conf().set(RapidsMode.RESERVE, "3g");
+    RapidsMode.prepare(conf, KNOWN);
+    assertThat(conf.get(RapidsMode.RESERVE)).isEqualTo("3g");
+  }
+
+  @Test
+  void ourRuleComesBesideTheUsersExtensionsOnce() {
+    final String ours = KudoExtension.class.getName();
+    final SparkConf conf = conf();
+    RapidsMode.prepare(conf, KNOWN);
+    assertThat(conf.get(RapidsMode.EXTENSIONS)).isEqualTo(ours);
+    final SparkConf set = conf().set(RapidsMode.EXTENSIONS, "org.example.Theirs");
+    RapidsMode.prepare(set, KNOWN);
+    assertThat(set.get(RapidsMode.EXTENSIONS)).isEqualTo("org.example.Theirs," + ours);
+    final SparkConf named = conf().set(RapidsMode.EXTENSIONS, ours + " , org.example.Theirs");
+    RapidsMode.prepare(named, KNOWN);
+    assertThat(named.get(RapidsMode.EXTENSIONS)).isEqualTo(ours + " , org.example.Theirs");
+  }
+
+  @Test
+  void obstaclesLeaveTheModeAloneAndNameTheRemedy() {
+    final String[][] obstacles = {
+      {"spark.shuffle.service.enabled", "true", "spark.shuffle.service.enabled=false"},
+      {"spark.shuffle.sort.io.plugin.class", "org.example.Remote", "org.example.Remote"},
+      {"spark.authenticate", "true", "while spark.authenticate is on"},
+      {"spark.rapids.shuffle.compression.codec", "lz4", "codec=none"},
+      {"spark.rapids.shuffle.mode", "MULTITHREADED", "remove that setting"},
+      {"spark.zerohop.rapids.enabled", "false", "spark.zerohop.rapids.enabled=true"},
+    };
+    for (final String[] obstacle : obstacles) {
+      final SparkConf conf = conf().set(obstacle[0], obstacle[1]);
+      final String before = conf.get(RapidsMode.MODE, "unset");
+      assertThat(RapidsMode.obstacle(conf, conf.get(RapidsMode.MODE, ""), KNOWN))
+          .contains(obstacle[2]);
+      RapidsMode.prepare(conf, KNOWN);
+      assertThat(RapidsMode.isActive(conf)).isFalse();
+      assertThat(conf.get(RapidsMode.MODE, "unset")).isEqualTo(before);
+      assertThat(conf.contains(RapidsMode.RESERVE)).isFalse();
+    }
+  }
+
+  @Test
+  void nobodyIsToldToTurnAuthenticationOff() {
+    final SparkConf conf = conf().set("spark.authenticate", "true");
+    assertThat(RapidsMode.obstacle(conf, "", KNOWN)).doesNotContain("spark.authenticate=false");
+  }
+
+  @Test
+  void anotherRapidsIsNotTrusted() {
+    for (final String version : new String[] {null, "26.10.0", "26.080.1"}) {
+      final SparkConf conf = conf();
+      RapidsMode.prepare(conf, seen(version));
+      assertThat(RapidsMode.isActive(conf)).as("%s", version).isFalse();
+    }
+  }
+
+  @Test
+  void aJarWithoutKernelsIsNoticedBeforeAnythingIsPlanned() {
+    final SparkConf conf = conf();
+    final Preflight seen = new Preflight("26.08.1", "this jar was built without nvcc", null);
+    assertThat(RapidsMode.obstacle(conf, "", seen)).contains("built without nvcc");
+    RapidsMode.prepare(conf, seen);
+    assertThat(RapidsMode.isActive(conf)).isFalse();
+  }
+
+  @Test
+  void whatOnlyTheDriversMachineLacksForbidsNothing() {
+    final SparkConf conf = conf();
+    RapidsMode.prepare(conf, new Preflight("26.08.1", null, "no native library for this system"));
+    assertThat(RapidsMode.isActive(conf)).isTrue();
+  }
+
+  @Test
+  void thePreflightSeesWhatIsHere() {
+    final Preflight seen = Preflight.look();
+    assertThat(seen.rapids()).isNull();
+    assertThat(seen.library()).isNull();
+    assertThat(seen.kernels()).isEqualTo(CudaDevice.missingKernels());
+  }
+
+  @Test
+  void aModeThatCannotWorkStopsTheApplication() {
+    for (final String mode : new String[] {"UCX", "CACHE_ONLY"}) {
+      final SparkConf conf =
+          conf().set(RapidsMode.MODE, mode).set("spark.rapids.shuffle.compression.codec", "lz4");
+      assertThatThrownBy(() -> RapidsMode.prepare(conf, KNOWN))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(mode)
+          .hasMessageContaining("none");
+    }
+  }
+
+  @Test
+  void withoutRapidsOrOurManagerNothingIsTouched() {
+    final SparkConf alone = conf().set("spark.plugins", "io.zerohop.spark.ZerohopPlugin");
+    final SparkConf sorted = conf().set("spark.shuffle.manager", "sort");
+    final SparkConf disabled = conf().set("spark.zerohop.enabled", "false");
+    for (final SparkConf conf : new SparkConf[] {alone, sorted, disabled}) {
+      final int settings = conf.getAll().length;
+      RapidsMode.prepare(conf, KNOWN);
+      assertThat(conf.getAll()).hasSize(settings);
+    }
+  }
+}
