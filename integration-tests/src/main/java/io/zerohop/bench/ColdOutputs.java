@@ -1,11 +1,11 @@
 package io.zerohop.bench;
 
-import io.zerohop.shuffle.ExtentConsumer;
-import io.zerohop.shuffle.MapOutputLease;
-import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.PackSource;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.staged.MapOutputFiles;
 import java.io.IOException;
 import java.nio.file.Path;

@@ -1,11 +1,15 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.device.Topology;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.fetch.FetchSettings;
 import io.zerohop.shuffle.spill.ColdStorage;
+import io.zerohop.shuffle.spill.SpillSettings;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.ucx.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.UcxMode;
+import io.zerohop.shuffle.transport.ucx.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.UcxStarter;
 import java.time.Duration;
 import java.util.EnumSet;
@@ -106,24 +110,6 @@ public final class NodeConfig {
     return nodeId;
   }
 
-  /** How blocks come from other nodes. */
-  public UcxMode ucxMode() {
-    return ucxMode;
-  }
-
-  /** Starts UCX; the node owns what comes of it. */
-  public UcxStarter ucx() {
-    return ucx;
-  }
-
-  /**
-   * Makes the channel by which executors of other nodes ask this one, given what answers; the node
-   * owns it. Null if blocks of other nodes are staged.
-   */
-  public Function<ControlService, ControlChannel> controlChannels() {
-    return controlChannels;
-  }
-
   /** What peers are told of this executor's GPU; empty where it has none. */
   public Topology.View view() {
     return view;
@@ -174,32 +160,9 @@ public final class NodeConfig {
     return requestLimit;
   }
 
-  /**
-   * Longest time in which none of a reader's staged blocks arrives. Long, since the staged
-   * transport has limits and retries of its own; this one only ends what would hang for ever.
-   */
-  public Duration stagedLimit() {
-    return stagedLimit;
-  }
-
   /** Longest time for copies on the GPU, which queue behind what others do there. */
   public Duration deviceLimit() {
     return deviceLimit;
-  }
-
-  /** Most blocks of one fetch window. */
-  public int windowBlocks() {
-    return windowBlocks;
-  }
-
-  /** Most bytes that one fetcher's staged blocks may occupy at a time. */
-  public long windowBytes() {
-    return windowBytes;
-  }
-
-  /** Most bytes of one window of a fetcher for the GPU; a window's blocks have one owner. */
-  public long deviceWindowBytes() {
-    return deviceWindowBytes;
   }
 
   /** Bytes of an ordinary segment of GPU memory. */
@@ -225,14 +188,35 @@ public final class NodeConfig {
     return spillStart;
   }
 
-  /** How long a shuffle has to be unused before its map outputs leave memory. */
-  public Duration spillIdle() {
-    return spillIdle;
+  /** The limits of fetchers. */
+  public FetchSettings fetchSettings() {
+    return new FetchSettings(
+        checksum,
+        connectLimit,
+        requestLimit,
+        stagedLimit,
+        deviceLimit,
+        windowBlocks,
+        windowBytes,
+        deviceWindowBytes);
   }
 
-  /** Where map outputs go that leave host memory; null if they stay there. */
-  public ColdStorage coldStorage() {
-    return coldStorage;
+  /** When map outputs leave memory, and where to. */
+  public SpillSettings spillSettings() {
+    return new SpillSettings(spillStart, spillIdle, coldStorage, deviceLimit);
+  }
+
+  /** How blocks come from other nodes. */
+  public UcxSettings ucxSettings() {
+    return new UcxSettings(
+        executorId,
+        ucxMode,
+        ucx,
+        controlChannels,
+        landingBytes,
+        connectLimit,
+        requestLimit,
+        deviceLimit);
   }
 
   private static long positive(final long value, final String name) {

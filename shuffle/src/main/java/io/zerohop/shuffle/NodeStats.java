@@ -1,6 +1,9 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.fetch.MovedBlocks;
 import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.spill.SpilledOutputs;
 import java.util.function.ToLongFunction;
 
 /**
@@ -42,8 +45,8 @@ public record NodeStats(
     PoolStats device,
     long deflectedBytes,
     long shrunkBytes,
-    Spilled toHost,
-    Spilled toFiles,
+    SpilledOutputs toHost,
+    SpilledOutputs toFiles,
     int retiredRegions,
     int mapOutputs,
     int openWriters,
@@ -58,19 +61,10 @@ public record NodeStats(
     long asyncCommits,
     int pendingCommits,
     long unreadyOutputs,
-    Moved local,
-    Moved peer,
-    Moved ucx,
-    Moved staged) {
-
-  /** Blocks and bytes since the node's start. */
-  public record Moved(long blocks, long bytes) {}
-
-  /**
-   * Map outputs, their bytes and the time that moving them took, and how often one could not be
-   * moved, since the node's start.
-   */
-  public record Spilled(long outputs, long bytes, long nanos, long failures) {}
+    MovedBlocks local,
+    MovedBlocks peer,
+    MovedBlocks ucx,
+    MovedBlocks staged) {
 
   /** Most bytes that all pools may reserve. */
   public long poolLimitBytes() {
@@ -102,7 +96,7 @@ public record NodeStats(
   }
 
   /** What went one way. */
-  public Moved moved(final Path path) {
+  public MovedBlocks moved(final Path path) {
     return switch (path) {
       case LOCAL -> local;
       case PEER -> peer;

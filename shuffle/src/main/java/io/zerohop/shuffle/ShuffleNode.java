@@ -6,16 +6,22 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.Catalog;
+import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.LandingBudget;
-import io.zerohop.shuffle.fetch.ReadSide;
+import io.zerohop.shuffle.fetch.PathChooser;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
@@ -24,13 +30,13 @@ import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.spill.PoolShrinker;
 import io.zerohop.shuffle.spill.Reach;
 import io.zerohop.shuffle.spill.Spiller;
-import io.zerohop.shuffle.spill.Warmth;
-import io.zerohop.shuffle.transport.LocalMemory;
-import io.zerohop.shuffle.transport.PathChooser;
-import io.zerohop.shuffle.transport.PeerDirectory;
-import io.zerohop.shuffle.transport.SharedMemory;
 import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.mapped.LocalMemory;
+import io.zerohop.shuffle.transport.mapped.PeerDirectory;
+import io.zerohop.shuffle.transport.mapped.SharedMemory;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
+import io.zerohop.shuffle.write.CopyCompletions;
+import io.zerohop.shuffle.write.MapOutputWriter;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -122,8 +128,10 @@ public final class ShuffleNode implements AutoCloseable {
       if (completions != null) {
         begun.push(completions::close);
       }
-      writerParts = new MapOutputWriter.Parts(config, devices, tiers, catalog, completions);
-      ucx = UcxNode.start(config, incarnation, devices, tiers, this::retain);
+      writerParts =
+          new MapOutputWriter.Parts(
+              config.checksum(), config.deviceLimit(), devices, tiers, catalog, completions);
+      ucx = UcxNode.start(config.ucxSettings(), incarnation, devices, tiers, this::retain);
       if (ucx != null) {
         begun.push(ucx::close);
       }
@@ -135,11 +143,28 @@ public final class ShuffleNode implements AutoCloseable {
               ucx == null ? 0 : ucx.port(),
               name);
       local = new LocalMemory(root, tiers, config.executorId());
-      peers = new PeerDirectory(devices, folder, location, config.view(), config);
+      peers =
+          new PeerDirectory(
+              devices,
+              folder,
+              location,
+              config.view(),
+              config.secret(),
+              config.connectLimit(),
+              config.requestLimit());
       landing = new LandingBudget(config.landingBytes());
       final PathChooser paths = new PathChooser(location, config.paths(), local, peers, ucx);
-      fetchContext = new FetchContext(config, devices, paths, landing, counters, warmth, ucx);
-      spiller = new Spiller(config, devices, tiers, catalog, reclaimer, warmth, this::leaseToSpill);
+      fetchContext =
+          new FetchContext(config.fetchSettings(), devices, paths, landing, counters, warmth, ucx);
+      spiller =
+          new Spiller(
+              config.spillSettings(),
+              devices,
+              tiers,
+              catalog,
+              reclaimer,
+              warmth,
+              this::leaseToSpill);
       server =
           new SegmentServer(
               folder,

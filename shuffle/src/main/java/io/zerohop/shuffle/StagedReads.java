@@ -1,14 +1,14 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.LandingBudget;
-import io.zerohop.shuffle.fetch.ReadSide;
-import io.zerohop.shuffle.spill.Warmth;
-import io.zerohop.shuffle.transport.PathChooser;
+import io.zerohop.shuffle.fetch.PathChooser;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.util.List;
 import java.util.function.BooleanSupplier;
@@ -24,7 +24,7 @@ public final class StagedReads {
   public StagedReads(final NodeConfig config) {
     context =
         new FetchContext(
-            config,
+            config.fetchSettings(),
             null, // Nothing is mapped, nor asked for by UCX.
             PathChooser.stagedOnly(config.paths(), "this executor shares no memory (see its log)"),
             new LandingBudget(config.landingBytes()),

@@ -5,7 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.Topology;
-import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.util.List;
 import java.util.Map;

@@ -4,8 +4,10 @@ import static io.zerohop.shuffle.TestNodes.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.PoolShrinker;

@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ChildJvm;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.io.IOException;
 import java.io.InputStream;
@@ -44,7 +46,8 @@ class StagedReadsTest {
 
   @Test
   void aSettingThatForbidsStagingIsNamed() {
-    final NodeConfig peersOnly = config().paths(EnumSet.of(io.zerohop.shuffle.Path.PEER)).build();
+    final NodeConfig peersOnly =
+        config().paths(EnumSet.of(io.zerohop.shuffle.block.Path.PEER)).build();
     try (BlockFetcher fetcher = fetch(peersOnly, new FakeStaging(1, MOST))) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(ZerohopException.class)
@@ -71,7 +74,7 @@ class StagedReadsTest {
     try (BlockFetcher fetcher = fetch(config().build(), staging)) {
       while (fetcher.next()) {
         final Block block = fetcher.block().block();
-        assertThat(fetcher.block().path()).isEqualTo(io.zerohop.shuffle.Path.STAGED);
+        assertThat(fetcher.block().path()).isEqualTo(io.zerohop.shuffle.block.Path.STAGED);
         try (InputStream in = fetcher.block().stream()) {
           assertThat(in.readAllBytes())
               .isEqualTo(TestBlocks.block(1, block.mapId(), 1, block.partition(), MOST));

@@ -1,6 +1,9 @@
 package io.zerohop.shuffle;
 
-import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.StoredOutput;
+import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.spill.ColdStorage;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.io.ByteArrayInputStream;

@@ -3,6 +3,7 @@ package io.zerohop.shuffle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.util.EnumMap;
 import java.util.Map;

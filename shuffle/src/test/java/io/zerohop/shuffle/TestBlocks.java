@@ -1,7 +1,12 @@
 package io.zerohop.shuffle;
 
-import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.PackSource;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;

@@ -6,8 +6,12 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import io.zerohop.shuffle.{DamagedOutputException, ExtentConsumer, MapOutputLease, NodeConfig}
-import io.zerohop.shuffle.{PackSource, ShuffleNode}
+import io.zerohop.shuffle.NodeConfig
+import io.zerohop.shuffle.block.DamagedOutputException
+import io.zerohop.shuffle.extent.ExtentConsumer
+import io.zerohop.shuffle.catalog.MapOutputLease
+import io.zerohop.shuffle.ShuffleNode
+import io.zerohop.shuffle.write.PackSource
 import io.zerohop.spark.staged.MapOutputFiles
 import org.apache.commons.io.FileUtils
 import org.apache.spark.{SparkConf, SparkContext}

@@ -9,8 +9,10 @@ import scala.jdk.CollectionConverters._
 
 import io.zerohop.device.WaitException
 import io.zerohop.device.cuda.{CudaDevice, CudaDriver}
-import io.zerohop.shuffle.{Block, Location, Path, ShuffleNode}
-import io.zerohop.shuffle.fetch.{BlockFetchException, BlockFetcher, BlockSource, FetchListener, ReadSide}
+import io.zerohop.shuffle.ShuffleNode
+import io.zerohop.shuffle.block.{Block, Location, Path}
+import io.zerohop.shuffle.block.{BlockSource, ReadSide}
+import io.zerohop.shuffle.fetch.{BlockFetchException, BlockFetcher, FetchListener}
 import org.apache.spark.unsafe.Platform
 import org.scalatest.{Canceled, Outcome}
 import org.scalatest.funsuite.AnyFunSuite

@@ -4,7 +4,9 @@ import java.nio.file.Path
 import java.time.Duration
 
 import io.zerohop.device.cuda.CudaDevice
-import io.zerohop.shuffle.{ExtentConsumer, NodeConfig, PackSource, ShuffleNode}
+import io.zerohop.shuffle.{NodeConfig, ShuffleNode}
+import io.zerohop.shuffle.extent.ExtentConsumer
+import io.zerohop.shuffle.write.PackSource
 import io.zerohop.shuffle.pool.Tier
 import org.apache.spark.unsafe.Platform
 

@@ -38,7 +38,7 @@ class ArchitectureSuite extends AnyFunSuite {
     assert(found.getMessage.contains("io.zerohop.shuffle"))
   }
 
-  for ((module, room) <- Seq("native" -> Native, "plugin" -> Plugin))
+  for ((module, room) <- Seq("native" -> Native, "shuffle" -> Shuffle, "plugin" -> Plugin))
     test(s"no package of $module depends on itself by way of others") {
       slices().assignedFrom(packages(room, _.getPackageName)).should().beFreeOfCycles().check(classes)
     }

@@ -1,6 +1,6 @@
 package io.zerohop.spark.conf;
 
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ucx.UcxMode;
 import java.util.Arrays;
 import java.util.EnumSet;

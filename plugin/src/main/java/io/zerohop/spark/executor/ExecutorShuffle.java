@@ -1,11 +1,11 @@
 package io.zerohop.spark.executor;
 
-import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.driver.LiveShuffles;
 import io.zerohop.spark.metrics.ExecutorMetrics;

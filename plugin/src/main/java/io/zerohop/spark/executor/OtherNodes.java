@@ -1,7 +1,7 @@
 package io.zerohop.spark.executor;
 
 import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.ucx.NetworkDevices;

@@ -1,6 +1,6 @@
 package io.zerohop.spark.metrics;
 
-import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.block.Block;
 import java.util.List;
 import org.agrona.collections.LongHashSet;
 

@@ -4,9 +4,10 @@ import com.codahale.metrics.Counter;
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
 import io.zerohop.shuffle.NodeStats;
-import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.spill.SpilledOutputs;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.spark.staged.MapOutputFiles;
 import java.util.EnumMap;
@@ -81,7 +82,7 @@ public final class ExecutorMetrics implements Source {
   private void spilled(
       final String name,
       final ShuffleNode node,
-      final Function<NodeStats, NodeStats.Spilled> spilled) {
+      final Function<NodeStats, SpilledOutputs> spilled) {
     gauge(name + ".outputs", node, stats -> spilled.apply(stats).outputs());
     gauge(name + ".bytes", node, stats -> spilled.apply(stats).bytes());
     gauge(name + ".nanos", node, stats -> spilled.apply(stats).nanos());

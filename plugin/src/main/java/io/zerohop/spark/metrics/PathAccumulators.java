@@ -1,6 +1,6 @@
 package io.zerohop.spark.metrics;
 
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Path;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

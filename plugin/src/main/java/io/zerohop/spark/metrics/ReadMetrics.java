@@ -1,7 +1,7 @@
 package io.zerohop.spark.metrics;
 
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchListener;
 import java.util.List;
 import org.apache.spark.TaskContext;

@@ -1,10 +1,10 @@
 package io.zerohop.spark.rapids;
 
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchListener;
-import io.zerohop.shuffle.fetch.ReadSide;
 import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.spark.rapids.read.DeviceGather;
 import io.zerohop.spark.rapids.read.TableGather;

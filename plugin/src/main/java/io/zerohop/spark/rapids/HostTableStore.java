@@ -1,12 +1,12 @@
 package io.zerohop.spark.rapids;
 
-import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.rapids.read.HostGather;
 import io.zerohop.spark.rapids.read.TableGather;
 import io.zerohop.spark.rapids.write.HostSink;

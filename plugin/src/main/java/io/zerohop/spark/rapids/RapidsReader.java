@@ -1,7 +1,7 @@
 package io.zerohop.spark.rapids;
 
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;

@@ -1,10 +1,10 @@
 package io.zerohop.spark.rows;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.spark.task.FailureOutcome;
 import java.util.List;
 import java.util.NoSuchElementException;

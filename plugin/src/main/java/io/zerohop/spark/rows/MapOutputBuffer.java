@@ -1,7 +1,7 @@
 package io.zerohop.spark.rows;
 
-import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.NativeBytes;
 import io.zerohop.spark.staged.SpilledBatch;

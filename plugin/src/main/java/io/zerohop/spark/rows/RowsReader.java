@@ -1,8 +1,8 @@
 package io.zerohop.spark.rows;
 
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.metrics.ReadMetrics;

@@ -1,7 +1,7 @@
 package io.zerohop.spark.rows;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.task.FailureOutcome;

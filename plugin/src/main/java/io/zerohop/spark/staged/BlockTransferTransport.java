@@ -1,7 +1,7 @@
 package io.zerohop.spark.staged;
 
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.io.IOException;
 import java.io.InputStream;

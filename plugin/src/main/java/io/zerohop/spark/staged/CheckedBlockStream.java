@@ -1,8 +1,8 @@
 package io.zerohop.spark.staged;
 
-import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockSource;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,8 +1,8 @@
 package io.zerohop.spark.staged;
 
 import io.zerohop.device.posix.Memory;
-import io.zerohop.shuffle.MapOutputLease;
 import io.zerohop.shuffle.catalog.JoinedCrc32c;
+import io.zerohop.shuffle.catalog.MapOutputLease;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
@@ -59,8 +59,8 @@ final class ExtentFile implements Closeable {
    * @param lengths gets the bytes of each partition
    * @param checksums gets the CRC32C of each
    * @return the bytes of all
-   * @throws io.zerohop.shuffle.DamagedOutputException if its entry, which has the checksums, is not
-   *     as it was written
+   * @throws io.zerohop.shuffle.block.DamagedOutputException if its entry, which has the checksums,
+   *     is not as it was written
    */
   static long write(
       final File to, final MapOutputLease output, final long[] lengths, final int[] checksums)

@@ -1,6 +1,6 @@
 package io.zerohop.spark.staged;
 
-import io.zerohop.shuffle.MapOutputLease;
+import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.spill.ColdStorage;
 import java.io.File;
 import java.io.IOException;
@@ -266,7 +266,7 @@ public final class MapOutputFiles implements ColdStorage {
 
   /** Copies every extent that {@code extents} names to a stream. */
   public static void copyExtents(
-      final java.util.function.Consumer<io.zerohop.shuffle.ExtentConsumer> extents,
+      final java.util.function.Consumer<io.zerohop.shuffle.extent.ExtentConsumer> extents,
       final NativeBytes bytes,
       final OutputStream out)
       throws IOException {

@@ -1,7 +1,7 @@
 package io.zerohop.spark.staged;
 
-import io.zerohop.shuffle.MapOutputLease;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.catalog.MapOutputLease;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;

@@ -1,9 +1,9 @@
 package io.zerohop.spark.staged;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.MapOutputLease;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.StoredOutput;
+import io.zerohop.shuffle.block.StoredOutput;
+import io.zerohop.shuffle.catalog.MapOutputLease;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.LinkedHashSet;

@@ -1,7 +1,7 @@
 package io.zerohop.spark.task;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.storage.BlockManagerId;

@@ -1,10 +1,10 @@
 package io.zerohop.spark.task;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Location;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.OwnerOrder;
 import java.util.ArrayList;
 import java.util.List;

@@ -3,7 +3,7 @@ package io.zerohop.spark.conf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Path;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.List;

@@ -2,7 +2,7 @@ package io.zerohop.spark.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.block.Block;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

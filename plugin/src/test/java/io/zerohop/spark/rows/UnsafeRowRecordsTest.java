@@ -2,16 +2,16 @@ package io.zerohop.spark.rows;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.ExtentConsumer;
-import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.PackSource;
-import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.PackSource;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;

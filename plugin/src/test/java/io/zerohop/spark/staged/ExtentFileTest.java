@@ -3,12 +3,12 @@ package io.zerohop.spark.staged;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.zerohop.shuffle.ExtentConsumer;
-import io.zerohop.shuffle.MapOutputLease;
-import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.PackSource;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.PackSource;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;

@@ -2,7 +2,7 @@ package io.zerohop.spark.task;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.block.BlockSource;
 import java.util.List;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.StoredOutput;
+import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Reclaimer;

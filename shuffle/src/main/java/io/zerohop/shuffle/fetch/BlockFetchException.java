@@ -1,7 +1,8 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 
 /** A block could not be read from its owner; carries what Spark needs to run its map task again. */
 public final class BlockFetchException extends ZerohopException {

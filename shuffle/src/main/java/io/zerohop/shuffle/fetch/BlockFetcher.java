@@ -2,10 +2,11 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.transport.OwnerGoneException;
-import io.zerohop.shuffle.transport.Route;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -232,13 +233,15 @@ public final class BlockFetcher implements AutoCloseable {
   /** Blocks in place need no memory; those that have to be copied come in windows of some bytes. */
   private int endOfWindow(final List<Block> blocks, final int from) {
     if (!context.devices().hasGpu()) {
-      return Math.min(blocks.size(), from + context.config().windowBlocks());
+      return Math.min(blocks.size(), from + context.settings().windowBlocks());
     }
     final boolean onDevice = side == ReadSide.DEVICE;
     final int most =
-        onDevice ? blocks.size() : Math.min(blocks.size(), from + context.config().windowBlocks());
+        onDevice
+            ? blocks.size()
+            : Math.min(blocks.size(), from + context.settings().windowBlocks());
     final long mostBytes =
-        onDevice ? context.config().deviceWindowBytes() : context.config().windowBytes();
+        onDevice ? context.settings().deviceWindowBytes() : context.settings().windowBytes();
     int end = from;
     long bytes = 0;
     while (end < most) {

@@ -1,9 +1,7 @@
 package io.zerohop.shuffle.fetch;
 
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.pool.Devices;
-import io.zerohop.shuffle.spill.Warmth;
-import io.zerohop.shuffle.transport.PathChooser;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 
 /**
@@ -12,7 +10,7 @@ import io.zerohop.shuffle.transport.ucx.UcxNode;
  * @param ucx the path between nodes; null if there is none
  */
 public record FetchContext(
-    NodeConfig config,
+    FetchSettings settings,
     Devices devices,
     PathChooser paths,
     LandingBudget landing,

@@ -1,7 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
-import io.zerohop.shuffle.NodeStats;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Path;
 import java.util.concurrent.atomic.LongAdder;
 
 /** What all fetchers of a node have handed out, by path. Thread safe. */
@@ -17,8 +16,8 @@ public final class FetchCounters {
   }
 
   /** What went one way so far. */
-  public NodeStats.Moved moved(final Path path) {
-    return new NodeStats.Moved(blocks[path.ordinal()].sum(), bytes[path.ordinal()].sum());
+  public MovedBlocks moved(final Path path) {
+    return new MovedBlocks(blocks[path.ordinal()].sum(), bytes[path.ordinal()].sum());
   }
 
   void foundUnready() {

@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.fetch;
 
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.Path;
 import java.util.List;
 
 /** Hears what a fetcher moves and how long its reader waits; called on the reader's thread. */

@@ -2,8 +2,8 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.Path;
 import java.io.InputStream;
 
 /**

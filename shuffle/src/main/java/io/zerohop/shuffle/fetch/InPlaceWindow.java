@@ -4,12 +4,16 @@ import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.Crc32c;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.LanePool;
 import io.zerohop.shuffle.catalog.ShuffleView;
+import io.zerohop.shuffle.extent.ExtentList;
+import io.zerohop.shuffle.extent.HostLanding;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
@@ -74,7 +78,7 @@ final class InPlaceWindow implements AutoCloseable {
       final List<Block> wanted,
       final ReadSide side,
       final BooleanSupplier cancelled) {
-    final LanePool.Lease lease = memory.lanes().take(context.config().connectLimit(), cancelled);
+    final LanePool.Lease lease = memory.lanes().take(context.settings().connectLimit(), cancelled);
     if (lease == null) {
       return null;
     }
@@ -154,7 +158,7 @@ final class InPlaceWindow implements AutoCloseable {
   private void await(final Block block, final SignalEpoch ready) {
     final BooleanSupplier over = () -> ended.getAsBoolean() || !memory.alive();
     try {
-      ready.signal().await(ready.epoch(), context.config().requestLimit(), over);
+      ready.signal().await(ready.epoch(), context.settings().requestLimit(), over);
     } catch (final WaitException e) {
       if (e.reason() == WaitException.Reason.CANCELLED && memory.alive()) {
         throw e;
@@ -194,7 +198,7 @@ final class InPlaceWindow implements AutoCloseable {
           HostLanding.gather(
               context.devices(),
               extents,
-              context.config().deviceLimit(),
+              context.settings().deviceLimit(),
               () -> context.landing().release(bytes));
     } catch (final ZerohopException e) {
       if (e.category() == ZerohopException.Category.FATAL) {
@@ -314,7 +318,7 @@ final class InPlaceWindow implements AutoCloseable {
   FetchedBlock next() {
     final int index = next++;
     final int from = index == 0 ? 0 : ends[index - 1];
-    if (context.config().checksum()) {
+    if (context.settings().checksum()) {
       for (int i = from; i < ends[index]; i++) {
         verify(blocks.get(index), i);
       }

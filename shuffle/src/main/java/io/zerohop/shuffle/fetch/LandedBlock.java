@@ -1,8 +1,10 @@
 package io.zerohop.shuffle.fetch;
 
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.Crc32c;
+import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
 import java.io.IOException;
 import java.io.InputStream;

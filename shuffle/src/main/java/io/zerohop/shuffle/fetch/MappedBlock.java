@@ -1,8 +1,9 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.SignalEpoch;
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.extent.ExtentInputStream;
 import java.io.InputStream;
 
 /** A block that is read where it lies. */

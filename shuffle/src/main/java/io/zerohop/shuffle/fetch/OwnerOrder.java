@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.shuffle.block.BlockSource;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

@@ -1,7 +1,8 @@
 package io.zerohop.shuffle.fetch;
 
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,8 +1,10 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.WaitException;
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -104,7 +106,7 @@ final class StagedQueue implements AutoCloseable {
   /** Asks for as many windows as there is landing memory for; does not wait. */
   void start() {
     while (!pending.isEmpty()) {
-      final long cap = Math.min(context.config().windowBytes(), context.landing().limit());
+      final long cap = Math.min(context.settings().windowBytes(), context.landing().limit());
       // Half of the cap must be free, so that windows do not shrink to single blocks.
       if (reserved > cap / 2) {
         return;
@@ -135,7 +137,7 @@ final class StagedQueue implements AutoCloseable {
     long bytes = 0;
     for (final Block block : pending.peek().blocks) {
       final boolean fits = bytes + block.bytes() <= room || (reserved == 0 && window.isEmpty());
-      if (!fits || window.size() == context.config().windowBlocks()) {
+      if (!fits || window.size() == context.settings().windowBlocks()) {
         break;
       }
       window.add(block);
@@ -195,7 +197,7 @@ final class StagedQueue implements AutoCloseable {
             arrival.request.path,
             arrival.payload,
             context.devices().hasGpu());
-    return context.config().checksum() ? landed.verified() : landed;
+    return context.settings().checksum() ? landed.verified() : landed;
   }
 
   private synchronized Arrival next() {
@@ -219,7 +221,7 @@ final class StagedQueue implements AutoCloseable {
    * @throws WaitException if cancelled
    */
   void await(final BooleanSupplier cancelled) {
-    final Duration limit = context.config().stagedLimit();
+    final Duration limit = context.settings().stagedLimit();
     final long deadline = System.nanoTime() + limit.toNanos();
     for (; ; ) {
       if (cancelled.getAsBoolean()) {

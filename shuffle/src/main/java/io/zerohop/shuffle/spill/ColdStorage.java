@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.spill;
 
-import io.zerohop.shuffle.MapOutputLease;
+import io.zerohop.shuffle.catalog.MapOutputLease;
 import java.io.IOException;
 
 /** Where map outputs go that have to leave memory. Thread safe. */
@@ -12,8 +12,8 @@ public interface ColdStorage {
    * or it is verified on the way.
    *
    * @param output whose bytes stay readable until this returns
-   * @throws io.zerohop.shuffle.DamagedOutputException if it is seen not to be as it was written;
-   *     nothing is kept then
+   * @throws io.zerohop.shuffle.block.DamagedOutputException if it is seen not to be as it was
+   *     written; nothing is kept then
    * @throws IOException if there is no room, or nothing can be written; nothing is kept then
    */
   void store(int shuffleId, long mapId, MapOutputLease output) throws IOException;

@@ -1,6 +1,5 @@
 package io.zerohop.shuffle.spill;
 
-import io.zerohop.shuffle.NodeStats;
 import java.util.concurrent.atomic.LongAdder;
 
 /** Bytes that left a pool after they had been published, and how long that took. Thread safe. */
@@ -20,7 +19,7 @@ final class SpillCounters {
     failures.increment();
   }
 
-  NodeStats.Spilled sum() {
-    return new NodeStats.Spilled(outputs.sum(), bytes.sum(), nanos.sum(), failures.sum());
+  SpilledOutputs sum() {
+    return new SpilledOutputs(outputs.sum(), bytes.sum(), nanos.sum(), failures.sum());
   }
 }

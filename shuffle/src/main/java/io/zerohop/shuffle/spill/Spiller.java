@@ -1,12 +1,11 @@
 package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.DamagedOutputException;
-import io.zerohop.shuffle.MapOutputLease;
-import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.NodeStats;
+import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.Catalog;
+import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
@@ -45,7 +44,7 @@ public final class Spiller implements AutoCloseable {
 
   private static final Duration STORAGE_PAUSE = Duration.ofSeconds(10);
 
-  private final NodeConfig config;
+  private final SpillSettings settings;
   private final Tiers tiers;
   private final Catalog catalog;
   private final Reclaimer reclaimer;
@@ -73,20 +72,20 @@ public final class Spiller implements AutoCloseable {
    * @param leases holds an output of the catalog's; gives null if it was freed
    */
   public Spiller(
-      final NodeConfig config,
+      final SpillSettings settings,
       final Devices devices,
       final Tiers tiers,
       final Catalog catalog,
       final Reclaimer reclaimer,
       final Warmth warmth,
       final Function<OwnOutput, MapOutputLease> leases) {
-    this.config = config;
+    this.settings = settings;
     this.tiers = tiers;
     this.catalog = catalog;
     this.reclaimer = reclaimer;
     this.warmth = warmth;
     this.leases = leases;
-    this.toHost = new ToHost(devices, tiers, catalog, config.deviceLimit());
+    this.toHost = new ToHost(devices, tiers, catalog, settings.deviceLimit());
   }
 
   /** Notes that a pool has refused an allocation. Does not wait. */
@@ -194,10 +193,10 @@ public final class Spiller implements AutoCloseable {
     final Pool pool = tiers.of(tier);
     final PoolStats stats = pool.stats();
     final long used = stats.usedBytes() - reclaimer.waitingBytes(tier);
-    if (!isShort && used <= config.spillStart() * stats.limitBytes()) {
+    if (!isShort && used <= settings.start() * stats.limitBytes()) {
       return;
     }
-    final double goal = Math.max(0, config.spillStart() - RELIEF) * stats.limitBytes();
+    final double goal = Math.max(0, settings.start() - RELIEF) * stats.limitBytes();
     // What was refused may be large, or the free ranges small.
     final double least = isShort ? RELIEF * stats.limitBytes() : 0;
     free(tier, (long) Math.max(used - goal, least));
@@ -228,14 +227,14 @@ public final class Spiller implements AutoCloseable {
   }
 
   private boolean isCold(final int shuffleId) {
-    return warmth.idleNanos(shuffleId) >= config.spillIdle().toNanos();
+    return warmth.idleNanos(shuffleId) >= settings.idle().toNanos();
   }
 
   /** Shuffles, the coldest first, as they are now: some may be used while they are sorted. */
   private List<Integer> byIdleness(final Reach reach) {
     final Map<Integer, Long> idle = new HashMap<>();
     catalog.shuffles().forEach(id -> idle.put(id, warmth.idleNanos(id)));
-    final long least = reach == Reach.COLD ? config.spillIdle().toNanos() : 0;
+    final long least = reach == Reach.COLD ? settings.idle().toNanos() : 0;
     return idle.entrySet().stream()
         .filter(shuffle -> shuffle.getValue() >= least)
         .sorted(Map.Entry.<Integer, Long>comparingByValue().reversed())
@@ -306,7 +305,7 @@ public final class Spiller implements AutoCloseable {
     if (!canStore()) {
       return false;
     }
-    final ColdStorage storage = config.coldStorage();
+    final ColdStorage storage = settings.cold();
     final long start = System.nanoTime();
     try (MapOutputLease lease = leases.apply(output)) {
       if (lease == null) {
@@ -337,7 +336,7 @@ public final class Spiller implements AutoCloseable {
   private boolean canStore() {
     final boolean pausing =
         storageFailed && System.nanoTime() - storageFailedAt < STORAGE_PAUSE.toNanos();
-    return config.coldStorage() != null && !pausing;
+    return settings.cold() != null && !pausing;
   }
 
   private void pauseStorage(final OwnOutput output, final Exception cause) {
@@ -362,12 +361,12 @@ public final class Spiller implements AutoCloseable {
   }
 
   /** What went from GPU memory to host memory. */
-  public NodeStats.Spilled movedToHost() {
+  public SpilledOutputs movedToHost() {
     return hostCounters.sum();
   }
 
   /** What went from host memory to files. */
-  public NodeStats.Spilled movedToFiles() {
+  public SpilledOutputs movedToFiles() {
     return fileCounters.sum();
   }
 

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport;
 
-import io.zerohop.shuffle.Path;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;

@@ -6,7 +6,7 @@ import io.zerohop.device.ZerohopException;
 public final class OwnerGoneException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 
-  OwnerGoneException(final String message, final Throwable cause) {
+  public OwnerGoneException(final String message, final Throwable cause) {
     super(Category.FETCH_FAILED, message, cause);
   }
 }

@@ -1,8 +1,8 @@
 package io.zerohop.shuffle.transport;
 
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.fetch.BlockSource;
-import io.zerohop.shuffle.fetch.ExtentList;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.extent.ExtentList;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;

@@ -1,13 +1,13 @@
 package io.zerohop.shuffle.bench;
 
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.MapOutputWriter;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.write.MapOutputWriter;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.fetch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.block.BlockSource;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -2,9 +2,9 @@ package io.zerohop.shuffle.transport;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.TestBlocks;
-import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.time.Duration;

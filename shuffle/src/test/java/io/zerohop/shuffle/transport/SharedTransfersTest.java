@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
-import io.zerohop.shuffle.Block;
 import io.zerohop.shuffle.TestBlocks;
-import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.transport.StagedTransport.Sink;
 import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
 import java.io.IOException;

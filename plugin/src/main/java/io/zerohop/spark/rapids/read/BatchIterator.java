@@ -2,10 +2,10 @@ package io.zerohop.spark.rapids.read;
 
 import ai.rapids.cudf.Table;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.BlockSource;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.task.FailureOutcome;

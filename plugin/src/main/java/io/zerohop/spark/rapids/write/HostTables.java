@@ -1,7 +1,7 @@
 package io.zerohop.spark.rapids.write;
 
-import io.zerohop.shuffle.ExtentConsumer;
-import io.zerohop.shuffle.PackSource;
+import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.write.PackSource;
 
 /**
  * The tables of a batch in memory of this process, partition by partition and without gaps. For one

@@ -1,7 +1,7 @@
 package io.zerohop.spark.rapids.write;
 
-import io.zerohop.shuffle.ExtentConsumer;
-import io.zerohop.shuffle.PackSource;
+import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.write.PackSource;
 
 /**
  * Some partitions of a batch, one after the other, of which a region is made: as large as a pack of

@@ -1,7 +1,7 @@
 package io.zerohop.spark.rapids.write;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
-import io.zerohop.shuffle.PackSource;
+import io.zerohop.shuffle.write.PackSource;
 
 /** Blocks that a map task has on the GPU, partition by partition. For its thread. */
 interface OutputBatch {

@@ -1,8 +1,8 @@
 package io.zerohop.spark.rapids.write;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
-import io.zerohop.shuffle.ExtentConsumer;
-import io.zerohop.shuffle.PackSource;
+import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.nio.ByteBuffer;

@@ -1,8 +1,8 @@
 package io.zerohop.spark.rapids.write;
 
-import io.zerohop.shuffle.MapOutputWriter;
-import io.zerohop.shuffle.PackSource;
 import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.staged.MapOutputFiles;
 import io.zerohop.spark.staged.NativeBytes;
 import io.zerohop.spark.staged.SpilledBatch;

@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import io.zerohop.shuffle.fetch.ExtentInputStream;
-import io.zerohop.shuffle.fetch.ExtentList;
+import io.zerohop.shuffle.extent.ExtentInputStream;
+import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
 import java.io.InputStream;
 

@@ -3,8 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
-import io.zerohop.shuffle.Location;
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
 import java.nio.ByteBuffer;
@@ -54,16 +53,16 @@ final class PeerConnector {
       final Arrivals arrivals,
       final TestRange gpuRange,
       final boolean gpu,
-      final NodeConfig config) {
+      final UcxSettings settings) {
     this.engine = engine;
     this.channel = channel;
     this.slabs = slabs;
     this.arrivals = arrivals;
     this.gpuRange = gpuRange;
     this.gpu = gpu;
-    this.connectLimit = config.connectLimit();
-    this.requestLimit = config.requestLimit();
-    this.mode = config.ucxMode();
+    this.connectLimit = settings.connectLimit();
+    this.requestLimit = settings.requestLimit();
+    this.mode = settings.mode();
   }
 
   /** How long others wait for the one who connects; they do without it then. */

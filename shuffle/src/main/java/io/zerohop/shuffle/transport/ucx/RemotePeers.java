@@ -3,8 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
-import io.zerohop.shuffle.Location;
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.transport.ControlChannel;
 import java.time.Duration;
 import java.util.Map;
@@ -24,10 +23,10 @@ final class RemotePeers implements AutoCloseable {
   /**
    * @param connector how owners are connected
    */
-  RemotePeers(final PeerConnector connector, final NodeConfig config) {
+  RemotePeers(final PeerConnector connector, final UcxSettings settings) {
     this.connector = connector;
-    this.requestLimit = config.requestLimit();
-    this.deviceLimit = config.deviceLimit();
+    this.requestLimit = settings.requestLimit();
+    this.deviceLimit = settings.deviceLimit();
   }
 
   /** The owner if it is connected; else null. Does not wait. */

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
-import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.transport.StagedTransport.Sink;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

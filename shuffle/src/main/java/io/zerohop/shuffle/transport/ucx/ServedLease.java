@@ -2,8 +2,8 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.OwnOutput;
-import io.zerohop.shuffle.fetch.ExtentList;
-import io.zerohop.shuffle.fetch.HostLanding;
+import io.zerohop.shuffle.extent.ExtentList;
+import io.zerohop.shuffle.extent.HostLanding;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;

@@ -4,11 +4,10 @@ import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.Block;
-import io.zerohop.shuffle.Location;
-import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.fetch.BlockSource;
-import io.zerohop.shuffle.fetch.ReadSide;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
@@ -42,7 +41,7 @@ public final class UcxNode implements AutoCloseable {
   private volatile boolean alive = true;
 
   private UcxNode(
-      final NodeConfig config,
+      final UcxSettings settings,
       final long incarnation,
       final UcxEngine engine,
       final Devices devices,
@@ -54,7 +53,7 @@ public final class UcxNode implements AutoCloseable {
     final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
     final boolean direct = devices.hasGpu() && engine.oneSided() && engine.reachesGpuMemory();
     final RegisteredSegments segments = new RegisteredSegments(engine, tiers);
-    slabs = new Slabs(device::hostBuffer, config.landingBytes());
+    slabs = new Slabs(device::hostBuffer, settings.landingBytes());
     gpuSlabs = direct ? new GpuSlabs(tiers.of(Tier.DEVICE), segments) : null;
     testRange = new TestRange(engine, Tier.HOST, () -> nearTestMemory(device));
     gpuRange = direct ? new TestRange(engine, Tier.DEVICE, () -> gpuTestMemory(device)) : null;
@@ -68,13 +67,13 @@ public final class UcxNode implements AutoCloseable {
             slabs,
             testRange,
             gpuRange,
-            config.deviceLimit(),
+            settings.deviceLimit(),
             threads.answers(),
             threads.sends());
     engine.receiver(arrivals);
     ControlChannel made = null;
     try {
-      made = config.controlChannels().apply(service);
+      made = settings.channels().apply(service);
     } finally {
       if (made == null) {
         slabs.close();
@@ -83,8 +82,9 @@ public final class UcxNode implements AutoCloseable {
     channel = made;
     peers =
         new RemotePeers(
-            new PeerConnector(engine, channel, slabs, arrivals, gpuRange, devices.hasGpu(), config),
-            config);
+            new PeerConnector(
+                engine, channel, slabs, arrivals, gpuRange, devices.hasGpu(), settings),
+            settings);
   }
 
   private static TestRange.Memory nearTestMemory(final Device device) {
@@ -107,12 +107,12 @@ public final class UcxNode implements AutoCloseable {
    * @return null if there is none, or UCX cannot be used here, which is said once in the log
    */
   public static UcxNode start(
-      final NodeConfig config,
+      final UcxSettings settings,
       final long incarnation,
       final Devices devices,
       final Tiers tiers,
       final BlockHolder holder) {
-    if (config.controlChannels() == null) {
+    if (settings.channels() == null) {
       return null;
     }
     UcxEngine engine = null;
@@ -120,15 +120,15 @@ public final class UcxNode implements AutoCloseable {
     boolean done = false;
     try {
       final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-      engine = config.ucx().start(oneSided(config.ucxMode(), devices), device::enter);
+      engine = settings.starter().start(oneSided(settings.mode(), devices), device::enter);
       LoopbackTest.run(engine);
       threads = new UcxThreads();
       final UcxNode node =
-          new UcxNode(config, incarnation, engine, devices, tiers, holder, threads);
+          new UcxNode(settings, incarnation, engine, devices, tiers, holder, threads);
       done = true;
       LOG.info(
           "executor {} serves other nodes by UCX at port {} ({})",
-          config.executorId(),
+          settings.executorId(),
           node.port(),
           engine.describe());
       return node;
@@ -138,7 +138,7 @@ public final class UcxNode implements AutoCloseable {
           "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'): {}."
               + " For more speed between nodes install libucx; if it is there, the jucx of its kind"
               + " has to be named by spark.zerohop.ucx.jucx",
-          config.executorId(),
+          settings.executorId(),
           e.getMessage());
       LOG.debug("why there is no UCX", e);
       return null;

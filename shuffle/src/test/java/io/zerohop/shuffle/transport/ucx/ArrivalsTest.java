@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.host.HostDevice;
-import io.zerohop.shuffle.Block;
+import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.nio.ByteBuffer;

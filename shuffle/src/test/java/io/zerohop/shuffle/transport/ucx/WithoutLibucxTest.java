@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.Path;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
-import io.zerohop.shuffle.fetch.BlockSource;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,9 +1,0 @@
-package io.zerohop.shuffle;
-
-/**
- * The name of a map output that this node holds in memory.
- *
- * @param shuffleId the shuffle
- * @param mapId the map task attempt that wrote it
- */
-public record StoredOutput(int shuffleId, long mapId) {}

@@ -1,0 +1,18 @@
+package io.zerohop.shuffle.block;
+
+/**
+ * One shuffle block as Spark names it, with what its map status said of it.
+ *
+ * @param shuffleId the shuffle
+ * @param mapId the map task attempt that wrote it; the only key of a map output
+ * @param mapIndex the map partition, needed for failure reports alone
+ * @param partition the reduce partition
+ * @param bytes the size that the map status gave, an estimate; never 0
+ */
+public record Block(int shuffleId, long mapId, int mapIndex, int partition, long bytes) {
+
+  @Override
+  public String toString() {
+    return "shuffle_" + shuffleId + "_" + mapId + "_" + partition;
+  }
+}

@@ -1,0 +1,25 @@
+package io.zerohop.shuffle.block;
+
+import java.util.List;
+
+/**
+ * The blocks that one executor holds for one reader.
+ *
+ * @param executorId the owner, for messages
+ * @param location how to reach the owner's memory, or null if its map status did not say
+ * @param host where its executor runs, as Spark knows it; empty if that is not known
+ * @param address what the staged transport and failure reports need; opaque here
+ * @param blocks the blocks wanted, in the order in which they should be read
+ */
+public record BlockSource(
+    String executorId, Location location, String host, Object address, List<Block> blocks) {
+
+  /** An owner whose host does not matter, since it is not read from another node. */
+  public BlockSource(
+      final String executorId,
+      final Location location,
+      final Object address,
+      final List<Block> blocks) {
+    this(executorId, location, "", address, blocks);
+  }
+}

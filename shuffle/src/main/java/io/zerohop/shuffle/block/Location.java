@@ -1,0 +1,128 @@
+package io.zerohop.shuffle.block;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * How to reach the memory of one {@code ShuffleNode}: which boot of which machine, which socket
+ * folder, which socket in it, and which life of the executor.
+ *
+ * <p>The folder's path is not in it, since every process of an application derives it from the same
+ * configuration; its identity is, so that a reader can tell "the owner is dead" (same folder, no
+ * socket) from "the owner is elsewhere" (another folder, such as another container's).
+ *
+ * @param bootId 8 hexadecimal digits that name the node: its running kernel, or what the user calls
+ *     it
+ * @param folderId identity of the socket folder as its owner saw it, 16 hexadecimal digits
+ * @param incarnation random; a restarted executor never has its predecessor's
+ * @param port TCP port at which executors on other nodes can ask it; 0 if none
+ * @param socket file name of the socket in the folder, also the owner's name in the handshake
+ */
+public record Location(String bootId, String folderId, long incarnation, int port, String socket) {
+
+  /** Longest encoded form, in bytes; all of it ASCII. */
+  public static final int MAX_ENCODED_BYTES = 100;
+
+  private static final int LARGEST_PORT = 65_535;
+  private static final String BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
+  private static final Pattern FORMAT =
+      Pattern.compile(
+          "zh2:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):(0|[1-9][0-9]{0,4}):([A-Za-z0-9._-]{1,42})");
+
+  private static final Pattern SOCKET = Pattern.compile("([A-Za-z0-9_-]{1,31})-([0-9a-f]{16})");
+
+  /** Checks every part, so that what was encoded can be parsed again. */
+  public Location {
+    if (port > LARGEST_PORT
+        || !FORMAT.matcher(format(bootId, folderId, incarnation, port, socket)).matches()) {
+      throw new IllegalArgumentException(
+          "not a location: boot id '" + bootId + "', port " + port + ", socket '" + socket + "'");
+    }
+  }
+
+  /** The form that travels in a map status: ASCII, at most {@link #MAX_ENCODED_BYTES} bytes. */
+  public String encode() {
+    return format(bootId, folderId, incarnation, port, socket);
+  }
+
+  /** Name of an executor's socket: what {@link #executorOf} says of it, and its life. */
+  public static String socketName(final String executor, final long incarnation) {
+    return String.format("%s-%016x", executor, incarnation);
+  }
+
+  /** The owner of a socket, as its name says. */
+  public static String executorOf(final String socket) {
+    final Matcher matcher = SOCKET.matcher(socket);
+    return matcher.matches() ? matcher.group(1) : socket;
+  }
+
+  /** Where the owner of another socket in the same folder is; null if the name is not one. */
+  public Location neighbour(final String other) {
+    final Matcher matcher = SOCKET.matcher(other);
+    return matcher.matches()
+        ? new Location(bootId, folderId, Long.parseUnsignedLong(matcher.group(2), 16), 0, other)
+        : null;
+  }
+
+  /** Reads an encoded location; null if the text is null or not a location of this version. */
+  public static Location parse(final String text) {
+    if (text == null || text.length() > MAX_ENCODED_BYTES) {
+      return null;
+    }
+    final Matcher matcher = FORMAT.matcher(text);
+    if (!matcher.matches()) {
+      return null;
+    }
+    final int port = Integer.parseInt(matcher.group(4));
+    return port > LARGEST_PORT
+        ? null
+        : new Location(
+            matcher.group(1),
+            matcher.group(2),
+            Long.parseUnsignedLong(matcher.group(3), 16),
+            port,
+            matcher.group(5));
+  }
+
+  /** Names the node: 8 hexadecimal digits of a hash of its boot id. */
+  public static String currentBootId() {
+    return currentBootId("");
+  }
+
+  /**
+   * The same for a node that the user gave a name of its own, such as one of several that are
+   * played by one machine.
+   *
+   * @param nodeId the name; empty for none
+   */
+  public static String currentBootId(final String nodeId) {
+    try {
+      final byte[] text =
+          (Files.readString(java.nio.file.Path.of(BOOT_ID_FILE)).trim() + nodeId)
+              .getBytes(StandardCharsets.UTF_8);
+      final byte[] hash = MessageDigest.getInstance("SHA-256").digest(text);
+      return java.util.HexFormat.of().formatHex(hash, 0, 4);
+    } catch (final IOException | NoSuchAlgorithmException e) {
+      throw new IllegalStateException("cannot read " + BOOT_ID_FILE + "; Zerohop needs Linux", e);
+    }
+  }
+
+  private static String format(
+      final String bootId,
+      final String folderId,
+      final long incarnation,
+      final int port,
+      final String socket) {
+    return String.format("zh2:%s:%s:%016x:%d:%s", bootId, folderId, incarnation, port, socket);
+  }
+
+  @Override
+  public String toString() {
+    return encode();
+  }
+}

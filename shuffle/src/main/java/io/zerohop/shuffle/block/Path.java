@@ -1,0 +1,18 @@
+package io.zerohop.shuffle.block;
+
+/** The way a block took from its owner to its reader, best first. */
+public enum Path {
+  /** Owner and reader are one process: read in place. */
+  LOCAL,
+  /** Same node: read in place through a mapping of the owner's segment. */
+  PEER,
+  /** Another node: read out of the owner's memory by UCX, by RDMA where the hardware has it. */
+  UCX,
+  /** Through Spark's block transfer service, or from a file: always correct, never fast. */
+  STAGED;
+
+  /** Lower-case name, as in metrics and in {@code spark.zerohop.paths}. */
+  public String label() {
+    return name().toLowerCase(java.util.Locale.ROOT);
+  }
+}

@@ -1,0 +1,173 @@
+package io.zerohop.shuffle.catalog;
+
+import io.zerohop.shuffle.block.DamagedOutputException;
+import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.extent.ExtentInputStream;
+import io.zerohop.shuffle.extent.ExtentList;
+import io.zerohop.shuffle.extent.HostLanding;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import java.io.InputStream;
+import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+
+/**
+ * A hold on one of this node's own map outputs: its bytes stay in place until the lease is closed,
+ * whatever happens to the map output meanwhile. Counted by reference, since holder and owner are
+ * one process. Thread safe; the caller owns and closes it.
+ */
+public final class MapOutputLease implements AutoCloseable {
+  private final OwnOutput output;
+  private final Devices devices;
+  private final Duration limit;
+  private final Consumer<MapOutputLease> onClose;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  /** Copies of blocks on a device that the host cannot read. */
+  private final Queue<HostLanding> landed = new ConcurrentLinkedQueue<>();
+
+  public MapOutputLease(
+      final OwnOutput output,
+      final Devices devices,
+      final Duration limit,
+      final Consumer<MapOutputLease> onClose) {
+    this.output = output;
+    this.devices = devices;
+    this.limit = limit;
+    this.onClose = onClose;
+  }
+
+  /** Partitions of the map output. */
+  public int partitions() {
+    return output.partitions();
+  }
+
+  /**
+   * Makes sure that it is as it was written, as far as checksums say.
+   *
+   * @throws DamagedOutputException if it is not
+   */
+  public void checkIntact() {
+    checkOpen();
+    refuse(output.damage());
+  }
+
+  /** The same for one block, and the entry. */
+  public void checkIntact(final int partition) {
+    checkOpen();
+    refuse(output.damage(partition));
+  }
+
+  /** The same for its entry alone, for those who let the blocks' checksums go along. */
+  public void checkEntry() {
+    checkOpen();
+    refuse(output.entryDamage());
+  }
+
+  private void refuse(final String damage) {
+    if (damage != null) {
+      throw new DamagedOutputException(output.shuffleId(), output.mapId(), damage);
+    }
+  }
+
+  /** Bytes of a block; 0 if it is empty. */
+  public long bytes(final int partition) {
+    checkOpen();
+    final long[] bytes = {0};
+    output.forEachExtent(partition, (extent, memory) -> bytes[0] += extent.length());
+    return bytes[0];
+  }
+
+  /**
+   * Gives the extents of a block, in order; copies of those that the host cannot read are there
+   * during this call only.
+   */
+  public void forEachExtent(final int partition, final ExtentConsumer consumer) {
+    final ExtentList extents = extents(partition);
+    if (!extents.hasFar()) {
+      extents.forEach(consumer);
+      return;
+    }
+    final HostLanding copies = HostLanding.gather(devices, extents, limit, () -> {});
+    try {
+      extents.forEach(consumer);
+    } finally {
+      copies.close();
+    }
+  }
+
+  private ExtentList extents(final int partition) {
+    checkOpen();
+    final ExtentList extents = new ExtentList();
+    output.forEachExtent(
+        partition,
+        (extent, memory) ->
+            extents.add(extent.address(memory), extent.length(), !isReachable(memory)));
+    return extents;
+  }
+
+  private boolean isReachable(final SegmentMemory memory) {
+    return devices.hostAccessible(SegmentIds.tier(memory.id()));
+  }
+
+  /** Whether the host reads all of it where it lies. */
+  public boolean isInHostMemory() {
+    checkOpen();
+    return output.regions().stream().allMatch(region -> isReachable(region.memory()));
+  }
+
+  /** Takes one extent and the checksum that it was written with, if it has one. */
+  @FunctionalInterface
+  public interface SummedConsumer {
+    void extent(long address, int length, boolean summed, int crc32c);
+  }
+
+  /** Gives the extents of a block, in order; only if the output {@link #isInHostMemory}. */
+  public void forEachSummedExtent(final int partition, final SummedConsumer consumer) {
+    checkOpen();
+    output.forEachExtent(
+        partition,
+        (extent, memory) ->
+            consumer.extent(
+                extent.address(memory), extent.length(), extent.checked(), extent.checksum()));
+  }
+
+  /** A stream over a block that reads straight from memory; fails once the lease is closed. */
+  public InputStream stream(final int partition) {
+    final ExtentList extents = extents(partition);
+    if (extents.hasFar()) {
+      landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
+    }
+    return new ExtentInputStream(extents, 0, extents.size(), () -> !closed.get());
+  }
+
+  /** Ends the hold. Idempotent. */
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      landed.forEach(HostLanding::close);
+      output.release();
+      onClose.accept(this);
+    }
+  }
+
+  private void checkOpen() {
+    if (closed.get()) {
+      throw new IllegalStateException(
+          "the lease on map "
+              + output.mapId()
+              + " of shuffle "
+              + output.shuffleId()
+              + " is closed");
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "lease on map " + output.mapId() + " of shuffle " + output.shuffleId();
+  }
+}

@@ -1,0 +1,131 @@
+package io.zerohop.shuffle.extent;
+
+import io.zerohop.shuffle.pool.SegmentMemory;
+import java.util.Arrays;
+
+/**
+ * A growing list of ranges of memory with their checksums, without an object each. Ranges that the
+ * host cannot read are marked far.
+ */
+public final class ExtentList {
+  private long[] addresses = new long[4];
+  private int[] lengths = new int[4];
+  private int[] checksums = new int[4];
+  private boolean[] checked = new boolean[4];
+  private boolean[] far = new boolean[4];
+
+  /** Where a range lies; null where nobody has to know. */
+  private SegmentMemory[] segments = new SegmentMemory[4];
+
+  private int size;
+
+  /** Adds a range that the host can read, whose checksum is not known. */
+  public void add(final long address, final int length) {
+    add(address, length, false);
+  }
+
+  /** Adds a range whose checksum is not known. */
+  public void add(final long address, final int length, final boolean farFromHost) {
+    add(address, length, farFromHost, null, false, 0);
+  }
+
+  /**
+   * Adds a range.
+   *
+   * @param segment that it lies in; may be null
+   * @param hasChecksum whether the checksum is one
+   */
+  public void add(
+      final long address,
+      final int length,
+      final boolean farFromHost,
+      final SegmentMemory segment,
+      final boolean hasChecksum,
+      final int checksum) {
+    if (size == addresses.length) {
+      addresses = Arrays.copyOf(addresses, 2 * size);
+      lengths = Arrays.copyOf(lengths, 2 * size);
+      checksums = Arrays.copyOf(checksums, 2 * size);
+      checked = Arrays.copyOf(checked, 2 * size);
+      far = Arrays.copyOf(far, 2 * size);
+      segments = Arrays.copyOf(segments, 2 * size);
+    }
+    addresses[size] = address;
+    lengths[size] = length;
+    checksums[size] = checksum;
+    checked[size] = hasChecksum;
+    far[size] = farFromHost;
+    segments[size] = segment;
+    size++;
+  }
+
+  /**
+   * From now on the far ranges lie in host memory, one behind the other, each at a multiple of the
+   * alignment.
+   */
+  void moveTo(final long address, final int alignment) {
+    long at = address;
+    for (int i = 0; i < size; i++) {
+      if (far[i]) {
+        addresses[i] = at;
+        far[i] = false;
+        at += (lengths[i] + alignment - 1L) / alignment * alignment;
+      }
+    }
+  }
+
+  /** Forgets all ranges from this index on. */
+  public void truncate(final int newSize) {
+    size = newSize;
+  }
+
+  /** Whether the checksum of a range is known. */
+  public boolean isChecked(final int index) {
+    return checked[index];
+  }
+
+  /** Whether a range is one that the host cannot read. */
+  public boolean isFar(final int index) {
+    return far[index];
+  }
+
+  /** The segment that a range lies in; null if that was not said. */
+  public SegmentMemory segment(final int index) {
+    return segments[index];
+  }
+
+  /** Whether there is a range that the host cannot read. */
+  public boolean hasFar() {
+    for (int i = 0; i < size; i++) {
+      if (far[i]) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  public int size() {
+    return size;
+  }
+
+  /** Gives all ranges, in order. */
+  public void forEach(final ExtentConsumer consumer) {
+    for (int i = 0; i < size; i++) {
+      consumer.extent(addresses[i], lengths[i]);
+    }
+  }
+
+  /** Where a range begins. */
+  public long address(final int index) {
+    return addresses[index];
+  }
+
+  /** Bytes of a range. */
+  public int length(final int index) {
+    return lengths[index];
+  }
+
+  public int checksum(final int index) {
+    return checksums[index];
+  }
+}

@@ -1,0 +1,84 @@
+package io.zerohop.shuffle.extent;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.Tier;
+import java.time.Duration;
+
+/**
+ * Blocks that the host cannot read itself, brought from the GPU to host memory by one gather. Owns
+ * that memory; readable until it is closed.
+ */
+public final class HostLanding implements AutoCloseable {
+  private static final int ALIGNMENT = 8;
+
+  private final HostBuffer buffer;
+  private final Runnable onClose;
+  private boolean closed;
+
+  private HostLanding(final HostBuffer buffer, final Runnable onClose) {
+    this.buffer = buffer;
+    this.onClose = onClose;
+  }
+
+  /**
+   * Copies the far extents and makes the list name the copies. If it fails, the list is as it was.
+   *
+   * @param onClose runs once, when the copies are freed, or at once if there are none
+   */
+  public static HostLanding gather(
+      final Devices devices,
+      final ExtentList extents,
+      final Duration limit,
+      final Runnable onClose) {
+    HostBuffer buffer = null;
+    boolean done = false;
+    try (CopyStream stream = devices.streams(Tier.DEVICE).take()) {
+      buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes(extents)));
+      final CopyBatch batch = stream.newBatch();
+      long at = buffer.address();
+      for (int i = 0; i < extents.size(); i++) {
+        if (extents.isFar(i)) {
+          batch.add(extents.address(i), at, extents.length(i));
+          at += aligned(extents.length(i));
+        }
+      }
+      stream.submit(batch);
+      stream.synchronize(limit);
+      extents.moveTo(buffer.address(), ALIGNMENT);
+      done = true;
+      return new HostLanding(buffer, onClose);
+    } finally {
+      if (!done) {
+        if (buffer != null) {
+          buffer.close();
+        }
+        onClose.run();
+      }
+    }
+  }
+
+  /** What the copies of these extents take. */
+  public static long bytes(final ExtentList extents) {
+    long bytes = 0;
+    for (int i = 0; i < extents.size(); i++) {
+      bytes += extents.isFar(i) ? aligned(extents.length(i)) : 0;
+    }
+    return bytes;
+  }
+
+  private static long aligned(final int length) {
+    return (length + ALIGNMENT - 1L) / ALIGNMENT * ALIGNMENT;
+  }
+
+  @Override
+  public synchronized void close() {
+    if (!closed) {
+      closed = true;
+      buffer.close();
+      onClose.run();
+    }
+  }
+}

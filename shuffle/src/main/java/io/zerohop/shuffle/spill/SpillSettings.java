@@ -1,0 +1,13 @@
+package io.zerohop.shuffle.spill;
+
+import java.time.Duration;
+
+/**
+ * When map outputs leave memory, and where to. Immutable.
+ *
+ * @param start which part of a pool is used when they begin to, from 0 to 1; 1 means that they stay
+ * @param idle how long a shuffle has to be unused before
+ * @param cold where those go that leave host memory; null if they stay there
+ * @param deviceLimit longest time for copies on the GPU
+ */
+public record SpillSettings(double start, Duration idle, ColdStorage cold, Duration deviceLimit) {}

@@ -1,0 +1,360 @@
+package io.zerohop.shuffle.transport.mapped;
+
+import io.zerohop.device.PeerAccess;
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Topology;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.catalog.CatalogException;
+import io.zerohop.shuffle.catalog.CatalogView;
+import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.RootView;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.LeaseBarrier;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.BlockMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A connected peer and what is mapped of its memory. Segments are mapped ahead, or when first met,
+ * and kept; they are unmapped when the owner retired them, or the peer is lost, and no reader here
+ * can still see them. Thread safe.
+ */
+final class Peer implements BlockMemory {
+  private static final Logger LOG = LoggerFactory.getLogger(Peer.class);
+  private static final long REFUSED_NANOS = Duration.ofSeconds(30).toNanos();
+
+  /** Short, since one descriptor that becomes free is enough; long beside the time of an answer. */
+  private static final long UNAVAILABLE_NANOS = Duration.ofSeconds(1).toNanos();
+
+  private final String name;
+  private final PeerLink link;
+  private final Topology.View view;
+  private final Devices devices;
+  private final Duration limit;
+  private final SegmentMemory rootMemory;
+  private final RootView root;
+  private final LanePool lanes;
+  private final CatalogView catalog;
+  private final AtomicReferenceArray<SegmentMemory> mapped =
+      new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
+  private final AtomicInteger mappings = new AtomicInteger();
+
+  /** Segments that could not be handed over, by their ids: not asked for again for a moment. */
+  private final Map<Long, Unavailable> unavailable = new ConcurrentHashMap<>();
+
+  /** Held while a segment is mapped, which may take as long as the peer lets it. */
+  private final ReentrantLock mapping = new ReentrantLock();
+
+  private final List<Retired> retired = new ArrayList<>();
+  private boolean unmapped;
+
+  /** Why the owner's GPU memory cannot be mapped here, as it was found out last. */
+  private volatile ZerohopException gpuRefusal;
+
+  private volatile long refusedUntil;
+
+  /**
+   * Takes over the link.
+   *
+   * @param name names the owner in messages
+   */
+  Peer(
+      final String name,
+      final PeerLink link,
+      final Greeting greeting,
+      final Devices devices,
+      final Duration limit) {
+    this.name = name;
+    this.link = link;
+    this.view = greeting.view();
+    this.devices = devices;
+    this.limit = limit;
+    this.rootMemory = fetchRoot(greeting.rootSegment());
+    if (rootMemory == null) {
+      throw new CatalogException("executor " + name + " has no root segment");
+    }
+    boolean done = false;
+    try {
+      this.root = new RootView(rootMemory, greeting.incarnation(), name);
+      this.lanes =
+          new LanePool(rootMemory, greeting.laneBlock(), greeting.generation(), link::alive);
+      this.catalog = new CatalogView(root, this::catalogSegment, name, greeting.incarnation());
+      done = true;
+    } finally {
+      if (!done) {
+        rootMemory.close();
+      }
+    }
+    mappings.set(1);
+  }
+
+  @Override
+  public Path path() {
+    return Path.PEER;
+  }
+
+  @Override
+  public LanePool lanes() {
+    return lanes;
+  }
+
+  @Override
+  public CatalogView catalog() {
+    return catalog;
+  }
+
+  @Override
+  public SegmentMemory blockSegment(final long segmentId) {
+    final SegmentMemory known = mapped.get(SegmentIds.slot(segmentId));
+    return known != null && known.id() == segmentId ? known : map(segmentId);
+  }
+
+  /** The host reads catalogs itself: an id of another tier can only be damage. */
+  private SegmentMemory catalogSegment(final long segmentId) {
+    return SegmentIds.tier(segmentId) == Tier.HOST ? blockSegment(segmentId) : null;
+  }
+
+  /** Readers hold a lease, so nothing that they find is unmapped meanwhile. */
+  private SegmentMemory map(final long segmentId) {
+    mapping.lock(); // One in front waits for its limit at most, the others then not at all.
+    try {
+      if (unmapped) {
+        return null;
+      }
+      final int slot = SegmentIds.slot(segmentId);
+      final SegmentMemory known = mapped.get(slot);
+      if (known != null && known.id() == segmentId) {
+        return known;
+      }
+      final SegmentMemory memory = fetch(segmentId, SegmentIds.tier(segmentId));
+      if (memory != null) {
+        if (known != null) {
+          retired.add(new Retired(known, lanes.snapshot()));
+        }
+        mapped.set(slot, memory);
+        mappings.incrementAndGet();
+      }
+      return memory;
+    } finally {
+      mapping.unlock();
+    }
+  }
+
+  /**
+   * Maps what the owner has not been asked for yet, so that readers find it mapped. What cannot be
+   * mapped is left to them. Takes a limited time for each segment.
+   */
+  void mapAhead() {
+    for (final long segmentId : notMapped()) {
+      if (lanes.openLeases() > 0) {
+        return; // They ask for what they need, and must not wait behind this if the peer pauses.
+      }
+      try {
+        map(segmentId);
+      } catch (final ZerohopException e) {
+        LOG.debug("segment {} of executor {} is not mapped ahead", segmentId, name, e);
+        return;
+      }
+    }
+  }
+
+  private List<Long> notMapped() {
+    final List<Long> missing = new ArrayList<>();
+    mapping.lock();
+    try {
+      for (int slot = 0; slot < mapped.length() && !unmapped && link.alive(); slot++) {
+        final long id = root.inSlot(slot);
+        final SegmentMemory known = mapped.get(slot);
+        if (id > 0 && id != rootMemory.id() && (known == null || known.id() != id)) {
+          missing.add(id);
+        }
+      }
+    } finally {
+      mapping.unlock();
+    }
+    return missing;
+  }
+
+  /** The one segment that readers write to: it has their lanes. */
+  private SegmentMemory fetchRoot(final long segmentId) {
+    final SegmentHandle handle = handleTo(segmentId);
+    return handle == null
+        ? null
+        : new SegmentMemory(segmentId, map(handle, Tier.HOST, PeerAccess.WRITE));
+  }
+
+  private SegmentMemory fetch(final long segmentId, final Tier tier) {
+    if (tier == null) {
+      return null;
+    }
+    if (tier == Tier.DEVICE && gpuRefusal != null && System.nanoTime() - refusedUntil < 0) {
+      throw gpuRefusal;
+    }
+    final SegmentHandle handle = handleTo(segmentId);
+    return handle == null
+        ? null
+        : new SegmentMemory(segmentId, map(handle, tier, blockAccess(handle)));
+  }
+
+  /** A GPU reaches blocks only in memory that is mapped for writing, where the owner allows it. */
+  private PeerAccess blockAccess(final SegmentHandle handle) {
+    return devices.hasGpu() ? handle.access() : PeerAccess.READ;
+  }
+
+  /** A segment that is not to be had is one segment less, and no reason to lose the others. */
+  private SegmentHandle handleTo(final long segmentId) {
+    final Unavailable before = unavailable.get(segmentId);
+    if (before != null && System.nanoTime() - before.since < UNAVAILABLE_NANOS) {
+      throw before.cause;
+    }
+    try {
+      final SegmentHandle handle = link.fetch(segmentId, limit);
+      unavailable.remove(segmentId);
+      return handle;
+    } catch (final ExchangeException e) {
+      if (e.reason() == ExchangeException.Reason.UNAVAILABLE
+          && unavailable.put(segmentId, new Unavailable(System.nanoTime(), e)) == null) {
+        LOG.warn(
+            "segment {} of executor {} cannot be had; its blocks are staged: {}",
+            segmentId,
+            name,
+            e.getMessage());
+      }
+      throw e;
+    }
+  }
+
+  private Segment map(final SegmentHandle handle, final Tier tier, final PeerAccess access) {
+    try (handle) {
+      return devices.of(tier).map(handle, "executor " + name, access);
+    } catch (final ZerohopException e) {
+      if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
+        refusedUntil = System.nanoTime() + REFUSED_NANOS; // The GPU may have been full.
+        gpuRefusal = e;
+        LOG.warn(
+            "GPU memory of executor {} cannot be read in place; such blocks of it are staged: {}",
+            name,
+            e.getMessage());
+      }
+      throw e;
+    }
+  }
+
+  /** The owner and its GPU. */
+  Topology.View view() {
+    return view;
+  }
+
+  @Override
+  public boolean alive() {
+    return link.alive();
+  }
+
+  /**
+   * The lanes know, not the link: {@link PeerLink#alive} turns false when the thread that watches
+   * all links runs, and by then the owner may have used the memory again.
+   */
+  @Override
+  public boolean intact() {
+    return lanes.intact();
+  }
+
+  void forget(final int shuffleId) {
+    catalog.forget(shuffleId);
+  }
+
+  /**
+   * Unmaps what nobody here can read any more. Does not wait: while a segment is being mapped it
+   * leaves the work to the next call.
+   *
+   * @return true when the peer is lost and nothing of it is mapped any more
+   */
+  boolean sweep() {
+    if (!mapping.tryLock()) {
+      return false;
+    }
+    try {
+      if (!unmapped && !link.alive() && lanes.openLeases() == 0) {
+        unmapAll(); // No lease can begin any more, see LanePool.take.
+      }
+      if (!unmapped) {
+        unmapRetired();
+      }
+      return unmapped;
+    } finally {
+      mapping.unlock();
+    }
+  }
+
+  private void unmapRetired() {
+    for (int slot = 0; slot < mapped.length(); slot++) {
+      final SegmentMemory memory = mapped.get(slot);
+      if (memory != null && !root.inUse(memory.id())) {
+        mapped.set(slot, null);
+        retired.add(new Retired(memory, lanes.snapshot()));
+      }
+    }
+    unavailable.keySet().removeIf(id -> !root.inUse(id));
+    retired.removeIf(
+        old -> {
+          if (old.readers.passed()) {
+            unmap(old.memory);
+            return true;
+          }
+          return false;
+        });
+  }
+
+  private void unmapAll() {
+    for (int slot = 0; slot < mapped.length(); slot++) {
+      final SegmentMemory memory = mapped.getAndSet(slot, null);
+      if (memory != null) {
+        unmap(memory);
+      }
+    }
+    retired.forEach(old -> unmap(old.memory));
+    retired.clear();
+    unmap(rootMemory);
+    unmapped = true;
+  }
+
+  private void unmap(final SegmentMemory memory) {
+    memory.close();
+    mappings.decrementAndGet();
+  }
+
+  /** Segments that are mapped, the root included. */
+  int mappings() {
+    return mappings.get();
+  }
+
+  /** Ends the connection; {@link #sweep} unmaps. */
+  void disconnect() {
+    link.close();
+  }
+
+  @Override
+  public String toString() {
+    return "peer " + name;
+  }
+
+  private record Unavailable(long since, ExchangeException cause) {}
+
+  private record Retired(SegmentMemory memory, LeaseBarrier.Snapshot readers) {}
+}

@@ -1,0 +1,253 @@
+package io.zerohop.shuffle.transport.mapped;
+
+import io.zerohop.device.Topology;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.pool.Devices;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Connections to peers, one for each owner's incarnation, made at first contact and kept. Thread
+ * safe; owns the peers.
+ */
+public final class PeerDirectory implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(PeerDirectory.class);
+  private static final Duration RETRY_AFTER = Duration.ofSeconds(10);
+
+  private final Devices devices;
+  private final SocketFolder folder;
+  private final Location self;
+  private final Topology.View view;
+  private final byte[] secret;
+  private final Duration connectLimit;
+  private final Duration requestLimit;
+
+  /** By incarnation: a neighbour's location, known by its socket alone, has no port. */
+  private final ConcurrentHashMap<Long, Contact> contacts = new ConcurrentHashMap<>();
+
+  private final List<Peer> peers = new CopyOnWriteArrayList<>();
+  private final Set<String> met = ConcurrentHashMap.newKeySet();
+  private final Set<String> reported = ConcurrentHashMap.newKeySet();
+  private volatile boolean closed;
+
+  /**
+   * @param devices map what peers share
+   * @param folder where the peers' sockets are; stays the caller's
+   * @param self this executor's own place
+   * @param view this executor's GPU
+   * @param secret the application's
+   * @param connectLimit longest time to connect to a peer
+   * @param requestLimit longest time to wait for one answer
+   */
+  public PeerDirectory(
+      final Devices devices,
+      final SocketFolder folder,
+      final Location self,
+      final Topology.View view,
+      final byte[] secret,
+      final Duration connectLimit,
+      final Duration requestLimit) {
+    this.devices = devices;
+    this.folder = folder;
+    this.self = self;
+    this.view = view;
+    this.secret = secret.clone();
+    this.connectLimit = connectLimit;
+    this.requestLimit = requestLimit;
+  }
+
+  /**
+   * The connected peer; connects first if need be, while others that want the same one wait.
+   *
+   * @throws ExchangeException if it cannot be reached; after some reasons the next attempt is made
+   *     only after a while
+   */
+  public Peer connect(final Location location, final String executorId) {
+    return connect(location, executorId, true);
+  }
+
+  /**
+   * As above.
+   *
+   * @param remember whether a failure keeps others from trying for a while
+   */
+  private Peer connect(final Location location, final String executorId, final boolean remember) {
+    final Contact contact =
+        contacts.computeIfAbsent(location.incarnation(), ignored -> new Contact());
+    final Peer known = contact.peer;
+    if (known != null && known.alive()) {
+      return known;
+    }
+    lock(contact, executorId);
+    try {
+      if (contact.peer != null && contact.peer.alive()) {
+        return contact.peer;
+      }
+      if (contact.failure != null && System.nanoTime() - contact.retryAt < 0) {
+        throw contact.failure;
+      }
+      final Peer peer = open(location, executorId, contact);
+      contact.peer = peer;
+      contact.failure = null;
+      peers.add(peer);
+      if (closed) {
+        peer.disconnect();
+        peer.sweep();
+      }
+      return peer;
+    } catch (final ExchangeException e) {
+      if (remember && e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED) {
+        contact.failure = e;
+        contact.retryAt = System.nanoTime() + RETRY_AFTER.toNanos();
+      }
+      throw e;
+    } finally {
+      contact.lock.unlock();
+    }
+  }
+
+  private void lock(final Contact contact, final String executorId) {
+    try {
+      // The one that connects may use its whole limit, and then fetch the root.
+      final long limit = connectLimit.plus(requestLimit).toNanos();
+      if (contact.lock.tryLock(limit, TimeUnit.NANOSECONDS)) {
+        return;
+      }
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    throw new ExchangeException(
+        Reason.TIMEOUT, "another thread is still connecting to executor " + executorId);
+  }
+
+  private Peer open(final Location location, final String executorId, final Contact contact) {
+    if (closed) {
+      throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
+    }
+    final PeerLink link =
+        PeerLink.connect(
+            folder.socket(location.socket()),
+            self.socket(),
+            location.socket(),
+            secret,
+            connectLimit);
+    boolean done = false;
+    try {
+      final Greeting greeting = Greeting.decode(link.greeting());
+      if (greeting == null || greeting.incarnation() != location.incarnation()) {
+        throw new ExchangeException(
+            Reason.PROTOCOL, "executor " + executorId + " greets in a way that is not known here");
+      }
+      if (greeting.laneBlock() < 0) {
+        throw new ExchangeException(
+            Reason.PROTOCOL, "executor " + executorId + " has no lanes left for another peer");
+      }
+      final Peer peer = new Peer(executorId, link, greeting, devices, requestLimit);
+      link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
+      LOG.info("reading the memory of executor {} in place ({})", executorId, location);
+      done = true;
+      return peer;
+    } finally {
+      if (!done) {
+        link.close();
+      }
+    }
+  }
+
+  /**
+   * Gets to know the executors of this node before a reader needs them: connects to those that are
+   * new, and maps what is new of all of them. Each is tried once here; readers try again. Takes a
+   * limited time for each.
+   */
+  public void meetNeighbours() {
+    for (final String socket : folder.sockets()) {
+      final Location location = self.neighbour(socket);
+      if (!closed && location != null && !socket.equals(self.socket()) && met.add(socket)) {
+        try {
+          connect(location, Location.executorOf(socket), false);
+        } catch (final ZerohopException e) {
+          LOG.debug("neighbour {} is left to those who need it", socket, e);
+        }
+      }
+    }
+    peers.forEach(Peer::mapAhead);
+    reportProblems();
+  }
+
+  private void reportProblems() {
+    problems().stream().filter(reported::add).forEach(LOG::warn);
+  }
+
+  /** What is odd about the GPUs of the executors that are connected, see {@link Topology}. */
+  public List<String> problems() {
+    if (view.gpuUuid().isEmpty()) {
+      return List.of();
+    }
+    final List<Topology.View> views = new ArrayList<>();
+    views.add(view);
+    for (final Peer peer : peers) {
+      if (peer.alive() && !peer.view().gpuUuid().isEmpty()) {
+        views.add(peer.view());
+      }
+    }
+    return Topology.problems(views);
+  }
+
+  /** Drops what is remembered of a shuffle's catalog at all peers. */
+  public void forget(final int shuffleId) {
+    peers.forEach(peer -> peer.forget(shuffleId));
+  }
+
+  /** Unmaps what nobody reads any more and drops lost peers. */
+  public void sweep() {
+    for (final Peer peer : peers) {
+      if (peer.sweep()) {
+        peers.remove(peer);
+        contacts.values().removeIf(contact -> contact.peer == peer);
+      }
+    }
+  }
+
+  /** Peers that are connected. */
+  public int connected() {
+    return (int) peers.stream().filter(Peer::alive).count();
+  }
+
+  /** Segments of peers that are mapped. */
+  public int mappings() {
+    return peers.stream().mapToInt(Peer::mappings).sum();
+  }
+
+  /** Leases that readers of this process hold on peers' memory. */
+  public int openLeases() {
+    return peers.stream().mapToInt(peer -> peer.lanes().openLeases()).sum();
+  }
+
+  /** Disconnects from all peers and unmaps their memory, but for what is still being read. */
+  @Override
+  public void close() {
+    closed = true;
+    peers.forEach(Peer::disconnect);
+    sweep();
+  }
+
+  private static final class Contact {
+    private final ReentrantLock lock = new ReentrantLock();
+    private volatile Peer peer;
+    private ExchangeException failure;
+    private long retryAt;
+  }
+}

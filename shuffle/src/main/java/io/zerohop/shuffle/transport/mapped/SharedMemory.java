@@ -1,0 +1,69 @@
+package io.zerohop.shuffle.transport.mapped;
+
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Topology;
+import io.zerohop.device.exchange.PeerInfo;
+import io.zerohop.device.exchange.SegmentDirectory;
+import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.pool.Tiers;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+
+/**
+ * What this node's segment server serves: lanes and segments to those who connect. A peer's lanes
+ * last as long as its connection.
+ */
+public final class SharedMemory implements SegmentDirectory {
+  private final RootSegment root;
+  private final Tiers tiers;
+  private final Topology.View view;
+  private final Consumer<Throwable> onFailure;
+  private final ConcurrentHashMap<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
+
+  /**
+   * @param view what peers are told of this executor's GPU
+   * @param onFailure freezes the memory when the server fails, before any lane is dropped
+   */
+  public SharedMemory(
+      final RootSegment root,
+      final Tiers tiers,
+      final Topology.View view,
+      final Consumer<Throwable> onFailure) {
+    this.root = root;
+    this.tiers = tiers;
+    this.view = view;
+    this.onFailure = onFailure;
+  }
+
+  @Override
+  public byte[] connected(final PeerInfo peer) {
+    final int block = root.lanes().connect();
+    if (block < 0) {
+      return new Greeting(block, 0, root.memory().id(), root.incarnation(), view).encode();
+    }
+    laneBlocks.put(peer.connectionId(), block);
+    final long generation = root.lanes().generation(block);
+    return new Greeting(block, generation, root.memory().id(), root.incarnation(), view).encode();
+  }
+
+  @Override
+  public SegmentHandle export(final long segmentId) {
+    if (segmentId == root.memory().id()) {
+      return root.memory().segment().export();
+    }
+    return tiers.export(segmentId);
+  }
+
+  @Override
+  public void failed(final Throwable cause) {
+    onFailure.accept(cause);
+  }
+
+  @Override
+  public void disconnected(final PeerInfo peer) {
+    final Integer block = laneBlocks.remove(peer.connectionId());
+    if (block != null) {
+      root.lanes().disconnect(block);
+    }
+  }
+}

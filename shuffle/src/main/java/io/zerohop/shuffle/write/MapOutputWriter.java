@@ -1,0 +1,492 @@
+package io.zerohop.shuffle.write;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyRuns;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.catalog.BatchImage;
+import io.zerohop.shuffle.catalog.Catalog;
+import io.zerohop.shuffle.catalog.Crc32c;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.Registration;
+import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.extent.ExtentList;
+import io.zerohop.shuffle.extent.HostLanding;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
+import java.lang.ref.Reference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.agrona.UnsafeAccess;
+
+/**
+ * One map task's output while it is being written: batch after batch is packed into the pools, then
+ * all of it is published at once. Not thread safe; belongs to one task's thread, which closes it.
+ *
+ * <p>Owns the regions of its batches until {@link #commit} hands them to the catalog.
+ */
+public final class MapOutputWriter implements AutoCloseable {
+  private final Devices devices;
+  private final Tiers tiers;
+  private final Tier tier;
+  private final Catalog catalog;
+
+  /** Null if an output is published when its copies have ended. */
+  private final CopyCompletions completions;
+
+  private final Duration limit;
+  private final boolean checksum;
+  private final Consumer<MapOutputWriter> onClose;
+  private final int shuffleId;
+  private final long mapId;
+  private final int partitions;
+  private final Registration registration;
+  private final List<BatchImage> batches = new ArrayList<>();
+
+  /** Packs what comes from the host, and is waited for each time; opened at the first need. */
+  private CopyStream hostCopies;
+
+  /** Packs what lies on the GPU, and is waited for in the end; opened at the first need. */
+  private CopyStream deviceCopies;
+
+  /** Whether copies never ended: what they touch can never be used again. */
+  private boolean stuck;
+
+  private long deflectedBytes;
+  private boolean committed;
+  private boolean closed;
+
+  /**
+   * What all writers of a node share.
+   *
+   * @param checksum whether the bytes of blocks are checksummed
+   * @param deviceLimit longest time for copies on the GPU
+   * @param completions null if commits wait for copies
+   */
+  public record Parts(
+      boolean checksum,
+      Duration deviceLimit,
+      Devices devices,
+      Tiers tiers,
+      Catalog catalog,
+      CopyCompletions completions) {}
+
+  public MapOutputWriter(
+      final Parts node,
+      final Tier tier,
+      final int shuffleId,
+      final long mapId,
+      final int partitions,
+      final Consumer<MapOutputWriter> onClose) {
+    this.devices = node.devices();
+    this.tiers = node.tiers();
+    this.tier = tier;
+    this.catalog = node.catalog();
+    this.completions = node.completions();
+    this.limit = node.deviceLimit();
+    this.checksum = node.checksum();
+    this.onClose = onClose;
+    this.shuffleId = shuffleId;
+    this.mapId = mapId;
+    this.partitions = partitions;
+    this.registration = catalog.registration(shuffleId);
+  }
+
+  /**
+   * Packs one batch into one region. What comes from the host may be used for other things when
+   * this returns. What comes from the GPU is copied in the order of the calling thread's stream, so
+   * it may be freed in that order at once; where the GPU's pool is full it goes to the host's.
+   *
+   * @throws PoolFullException (FALLBACK) if there is no room; earlier batches stay as they are
+   */
+  public void append(final PackSource source) {
+    addAll(place(source));
+  }
+
+  /**
+   * Packs one batch of the GPU's, and what the host has to say of each of its blocks: a block gets
+   * an extent of {@code header} and one of {@code payload}, in this order. The payload goes to the
+   * GPU's pool, and where that is full to the host's. It is copied in the order of the calling
+   * thread's stream, so it may be freed in that order at once.
+   *
+   * @throws PoolFullException (FALLBACK) if there is no room; earlier batches stay as they are
+   */
+  public void append(final PackSource header, final PackSource payload) {
+    final BatchImage blocks = place(payload);
+    boolean done = false;
+    try {
+      addAll(place(header), blocks);
+      done = true;
+    } finally {
+      if (!done && blocks != null) {
+        abandon(blocks.region());
+      }
+    }
+  }
+
+  private void addAll(final BatchImage... images) {
+    for (final BatchImage image : images) {
+      if (image != null) {
+        batches.add(image);
+      }
+    }
+  }
+
+  /** Packs a source into a region of its own; null if it is empty. */
+  private BatchImage place(final PackSource source) {
+    try {
+      return measureAndPack(source);
+    } finally {
+      // Its memory may be freed with it, and the copies know nothing but addresses.
+      Reference.reachabilityFence(source);
+    }
+  }
+
+  private BatchImage measureAndPack(final PackSource source) {
+    checkOpen();
+    if (source.partitions() != partitions) {
+      throw new IllegalArgumentException(
+          "a source of " + source.partitions() + " partitions for an output of " + partitions);
+    }
+    final BatchImage image = measure(source);
+    if (image.bytes() == 0) {
+      return null;
+    }
+    if (source.onDevice()) {
+      try {
+        return place(source, image, Tier.DEVICE);
+      } catch (final PoolFullException e) {
+        final BatchImage deflected = place(source, image, Tier.HOST);
+        deflectedBytes += image.bytes();
+        tiers.overflow().say(shuffleId, Tier.DEVICE, e);
+        tiers.overflow().deflected(image.bytes());
+        return deflected;
+      }
+    }
+    return place(source, image, tier);
+  }
+
+  private BatchImage place(final PackSource source, final BatchImage image, final Tier to) {
+    final Region region = tiers.of(to).allocate(image.bytes());
+    boolean packed = false;
+    try {
+      if (source.onDevice()) {
+        packFromDevice(source, region, image.bytes());
+      } else {
+        packFromHost(source, region, to);
+      }
+      packed = true;
+    } finally {
+      if (!packed) {
+        abandon(region);
+      }
+    }
+    image.place(region);
+    return image;
+  }
+
+  /** Gives a region back into which copies may be under way, once they are not any more. */
+  private void abandon(final Region region) {
+    close(hostCopies);
+    hostCopies = null;
+    close(deviceCopies);
+    deviceCopies = null;
+    if (!stuck) {
+      region.release();
+    }
+  }
+
+  /** Closes a stream, after which nothing of it is under way; or never again can be relied on. */
+  private void close(final CopyStream stream) {
+    if (stream == null) {
+      return;
+    }
+    boolean idle = false;
+    try {
+      stream.close();
+      idle = true;
+    } finally {
+      stuck |= !idle;
+    }
+  }
+
+  /** Packs straight into GPU memory, or into a host segment that the GPU reaches. */
+  private void packFromDevice(final PackSource source, final Region region, final int bytes) {
+    if (region.tier() == Tier.DEVICE || region.memory().pin(devices.of(Tier.DEVICE))) {
+      deviceCopies()
+          .submit(copies(deviceCopies, source, region.address(), (address, length) -> address));
+      return;
+    }
+    try (HostBuffer staging = pinned(bytes)) {
+      synchronize(
+          deviceCopies(),
+          copies(deviceCopies, source, staging.address(), (address, length) -> address));
+      UnsafeAccess.UNSAFE.copyMemory(staging.address(), region.address(), bytes);
+    }
+  }
+
+  private HostBuffer pinned(final long bytes) {
+    try {
+      return devices.of(Tier.DEVICE).hostBuffer(bytes);
+    } catch (final DeviceMemoryException e) {
+      throw new PoolFullException("no pinned memory to bring a batch to the host", bytes, e);
+    }
+  }
+
+  private BatchImage measure(final PackSource source) {
+    final boolean withChecksum = checksum && !source.onDevice();
+    final BatchImage image = new BatchImage(partitions, withChecksum);
+    final Measure measure = new Measure();
+    for (int partition = 0; partition < partitions; partition++) {
+      measure.length = 0;
+      measure.crc = withChecksum ? Crc32c.begin() : null;
+      source.forEachChunk(partition, measure);
+      if (measure.length > Integer.MAX_VALUE - (long) image.bytes()) {
+        throw new PoolFullException(
+            "a batch of more than 2 GiB fits no segment; append smaller batches",
+            measure.length,
+            null);
+      }
+      image.add((int) measure.length, withChecksum ? measure.crc.value() : 0);
+    }
+    return image;
+  }
+
+  private void packFromHost(final PackSource source, final Region region, final Tier to) {
+    if (hostCopies == null) {
+      hostCopies = devices.streams(tier).take();
+    }
+    if (devices.hostAccessible(to)) {
+      synchronize(
+          hostCopies, copies(hostCopies, source, region.address(), (address, length) -> address));
+      return;
+    }
+    // The device reads the host's memory only where it was made for that.
+    try (HostBuffer staging = devices.of(to).hostBuffer(region.bytes())) {
+      final long[] next = {staging.address()};
+      synchronize(
+          hostCopies,
+          copies(
+              hostCopies,
+              source,
+              region.address(),
+              (address, length) -> {
+                final long at = next[0];
+                UnsafeAccess.UNSAFE.copyMemory(address, at, length);
+                next[0] += length;
+                return at;
+              }));
+    }
+  }
+
+  /** Where a device finds bytes of a source. */
+  private interface Reachable {
+    long address(long address, int length);
+  }
+
+  private CopyBatch copies(
+      final CopyStream by, final PackSource source, final long to, final Reachable reachable) {
+    final CopyBatch copies = by.newBatch();
+    final CopyRuns runs = new CopyRuns(copies);
+    final long[] target = {to};
+    for (int partition = 0; partition < partitions; partition++) {
+      source.forEachChunk(
+          partition,
+          (address, length) -> {
+            runs.add(reachable.address(address, length), target[0], length);
+            target[0] += length;
+          });
+    }
+    runs.end();
+    return copies;
+  }
+
+  private void synchronize(final CopyStream by, final CopyBatch copies) {
+    guarded(
+        by,
+        () -> {
+          by.submit(copies);
+          by.synchronize(limit);
+        });
+  }
+
+  private void guarded(final CopyStream by, final Runnable step) {
+    try {
+      step.run();
+    } catch (final RuntimeException e) {
+      // A copy that is still under way must not meet memory that was freed or given to others.
+      close(by);
+      throw e;
+    }
+  }
+
+  private CopyStream deviceCopies() {
+    if (deviceCopies == null) {
+      deviceCopies = devices.threadStreams().take();
+    }
+    return deviceCopies;
+  }
+
+  private void finishCopies() {
+    if (deviceCopies != null) {
+      guarded(deviceCopies, () -> deviceCopies.synchronize(limit));
+    }
+  }
+
+  /**
+   * Gives the extents that a block has in the batches so far, in order; copies of those that the
+   * host cannot read are there during this call only.
+   */
+  public void forEachExtent(final int partition, final ExtentConsumer consumer) {
+    checkOpen();
+    final ExtentList extents = new ExtentList();
+    for (final BatchImage batch : batches) {
+      final int length = batch.length(partition);
+      if (length > 0) {
+        final Region region = batch.region();
+        final boolean far = !devices.hostAccessible(region.tier());
+        extents.add(region.address() + batch.start(partition), length, far);
+      }
+    }
+    finishCopies();
+    if (!extents.hasFar()) {
+      extents.forEach(consumer);
+      return;
+    }
+    final HostLanding copies = HostLanding.gather(devices, extents, limit, () -> {});
+    try {
+      extents.forEach(consumer);
+    } finally {
+      copies.close();
+    }
+  }
+
+  /** Bytes of all batches so far. */
+  public long bytes() {
+    long bytes = 0;
+    for (final BatchImage batch : batches) {
+      bytes += batch.bytes();
+    }
+    return bytes;
+  }
+
+  /** Notes that all of this map output goes elsewhere, since the host's pool is full. */
+  public void leave(final PoolFullException reason) {
+    tiers.overflow().say(shuffleId, Tier.HOST, reason);
+  }
+
+  /** Bytes of the GPU's that went to the host, since the GPU's pool was full. */
+  public long deflectedBytes() {
+    return deflectedBytes;
+  }
+
+  /**
+   * Publishes the map output: from now on readers find it. It is complete then, or, where the node
+   * commits without a wait for the GPU, a word of its entry says when it is.
+   *
+   * @return bytes of each partition
+   * @throws PoolFullException (FALLBACK) if the catalog has no room; the batches stay readable here
+   * @throws ZerohopException (RETRY) if the shuffle was unregistered meanwhile
+   */
+  public long[] commit() {
+    checkOpen();
+    final long[] lengths = new long[partitions];
+    for (final BatchImage batch : batches) {
+      for (int partition = 0; partition < partitions; partition++) {
+        lengths[partition] += batch.length(partition);
+      }
+    }
+    if (mayBePending()) {
+      publishPending();
+    } else {
+      finishCopies();
+      catalog.publish(shuffleId, mapId, registration, partitions, batches);
+    }
+    committed = true;
+    close();
+    return lengths;
+  }
+
+  /** Not with anything in host memory, which is read there, where nobody waits for a GPU. */
+  private boolean mayBePending() {
+    return completions != null && deviceCopies != null && deflectedBytes == 0;
+  }
+
+  /** Publishes it with copies under way, which others see to from then on. */
+  private void publishPending() {
+    final OwnOutput output =
+        catalog.publishPending(shuffleId, mapId, registration, partitions, batches);
+    committed = true; // Its memory is the catalog's.
+    boolean followed = false;
+    try {
+      followed = completions.follow(output, deviceCopies);
+      if (!followed) {
+        finishCopies();
+        output.ready(devices.host()).raise(OwnOutput.READY_EPOCH);
+        output.release();
+      }
+    } catch (final RuntimeException e) {
+      catalog.remove(output); // The task fails: nobody was told where it lies.
+      output.ready(devices.host()).abort(CopyCompletions.COPIES_FAILED);
+      close(deviceCopies);
+      if (!stuck) {
+        output.release();
+      }
+      throw e;
+    }
+    if (followed) {
+      deviceCopies = null;
+    }
+  }
+
+  /** Frees what was written unless it was committed. Idempotent. */
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    try {
+      close(hostCopies);
+      close(deviceCopies);
+    } finally {
+      if (!stuck) {
+        if (!committed) {
+          batches.forEach(batch -> batch.region().release());
+        }
+        onClose.accept(this);
+      }
+    }
+  }
+
+  private void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException("the writer of " + this + " is closed");
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "map " + mapId + " of shuffle " + shuffleId;
+  }
+
+  private static final class Measure implements ExtentConsumer {
+    private long length;
+    private Crc32c crc;
+
+    @Override
+    public void extent(final long address, final int bytes) {
+      length += bytes;
+      if (crc != null) {
+        crc.update(address, bytes);
+      }
+    }
+  }
+}

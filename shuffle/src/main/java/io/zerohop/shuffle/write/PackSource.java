@@ -1,0 +1,22 @@
+package io.zerohop.shuffle.write;
+
+import io.zerohop.shuffle.extent.ExtentConsumer;
+
+/**
+ * What a map task has collected so far, partition by partition, in memory of its own. It is walked
+ * more than once while it is packed and must give the same chunks each time. It may own the memory
+ * of its chunks: whoever packs it keeps it reachable until their bytes were copied.
+ */
+public interface PackSource {
+
+  /** Number of partitions; the same as the map output's. */
+  int partitions();
+
+  /** Whether its chunks lie in memory of the GPU, and not of this process. */
+  default boolean onDevice() {
+    return false;
+  }
+
+  /** Gives the chunks of one partition, in order; none if it is empty. */
+  void forEachChunk(int partition, ExtentConsumer consumer);
+}

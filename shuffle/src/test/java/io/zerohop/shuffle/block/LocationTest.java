@@ -1,0 +1,54 @@
+package io.zerohop.shuffle.block;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class LocationTest {
+  private static final String LONGEST = "a".repeat(42);
+
+  @Test
+  void whatIsEncodedIsParsed() {
+    for (final long incarnation : new long[] {0, 1, -1, Long.MIN_VALUE, 0x123456789abcdefL}) {
+      final Location location =
+          new Location(Location.currentBootId(), "0123456789abcdef", incarnation, 65535, LONGEST);
+      assertThat(location.encode()).hasSizeLessThanOrEqualTo(Location.MAX_ENCODED_BYTES).isASCII();
+      assertThat(Location.parse(location.encode())).isEqualTo(location);
+    }
+  }
+
+  @Test
+  void othersTextsAreNotLocations() {
+    assertThat(Location.parse(null)).isNull();
+    final String good =
+        new Location("01234567", "0123456789abcdef", 5, 7077, "1-00000005").encode();
+    final Random random = new Random(11);
+    assertThat(Location.parse("")).isNull();
+    assertThat(Location.parse("rapids=8080")).isNull();
+    assertThat(Location.parse("/default-rack")).isNull();
+    assertThat(Location.parse(good + "x".repeat(100))).isNull();
+    assertThat(Location.parse(good.replace("zh2", "zh1"))).isNull();
+    assertThat(Location.parse(good.replace("7077", "65535"))).isNotNull();
+    assertThat(Location.parse(good.replace("7077", "65536"))).as("no port").isNull();
+    for (int i = 0; i < 10_000; i++) {
+      final StringBuilder text = new StringBuilder(good);
+      text.setCharAt(random.nextInt(text.length()), (char) random.nextInt(256));
+      final Location parsed = Location.parse(text.toString());
+      if (parsed != null) {
+        assertThat(parsed.encode()).isEqualTo(text.toString());
+      }
+    }
+  }
+
+  @Test
+  void partsThatCannotTravelAreRefused() {
+    assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 0, "a/b"))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 0, LONGEST + "a"))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 65_536, "1"))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+}
