@@ -1,2 +1,2 @@
-/** What a shuffle block is, who holds it and how it is fetched; {@link ShuffleNode} is the door. */
+/** The facade: a {@link ShuffleNode} holds blocks of an executor and fetches those of others. */
 package io.zerohop.shuffle;

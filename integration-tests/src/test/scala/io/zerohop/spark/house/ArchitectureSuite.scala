@@ -33,6 +33,14 @@ class ArchitectureSuite extends AnyFunSuite {
     check(Shuffle, Plugin +: (Spark ++ Gpu))
   }
 
+  test("transports know neither one another nor who chooses between them") {
+    val mapped = "io.zerohop.shuffle.transport.mapped.."
+    val ucx = "io.zerohop.shuffle.transport.ucx.."
+    check(mapped, Seq(ucx))
+    check(ucx, Seq(mapped))
+    check("io.zerohop.shuffle.transport..", Seq("io.zerohop.shuffle.fetch..", "io.zerohop.shuffle.spill.."))
+  }
+
   test("the rule fails where an arrow is turned around") {
     val found = intercept[AssertionError](check(Plugin, Seq(Shuffle)))
     assert(found.getMessage.contains("io.zerohop.shuffle"))

@@ -1,7 +1,7 @@
 package io.zerohop.spark.conf;
 
 import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.transport.ucx.UcxMode;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;

@@ -1,2 +1,2 @@
-/** The ways to an owner's blocks, the peers and what is mapped of their memory. */
+/** What a way to an owner's blocks has to do. The ways themselves are the packages below. */
 package io.zerohop.shuffle.transport;

@@ -2,6 +2,13 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.shuffle.FarDevice;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
+import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 

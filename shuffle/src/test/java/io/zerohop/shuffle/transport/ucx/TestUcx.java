@@ -1,5 +1,8 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Assumptions;
 

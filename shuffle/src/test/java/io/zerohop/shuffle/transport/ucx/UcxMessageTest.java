@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
+
 /** Blocks come by messages. */
 class UcxMessageTest extends UcxReads {
   UcxMessageTest() {

@@ -4,6 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Fuzz;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.transport.ucx.owner.RemoteService;
+import io.zerohop.shuffle.transport.ucx.owner.RemoteServiceTest;
+import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
+import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.io.IOException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;

@@ -10,6 +10,8 @@ import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FakeStaging;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.Map;

@@ -1,8 +1,8 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
-import io.zerohop.shuffle.transport.ucx.UcxCompletion;
-import io.zerohop.shuffle.transport.ucx.UcxEndpoint;
-import io.zerohop.shuffle.transport.ucx.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.HashMap;

@@ -1,11 +1,11 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.ucx.UcxEndpoint;
-import io.zerohop.shuffle.transport.ucx.UcxEngine;
-import io.zerohop.shuffle.transport.ucx.UcxException;
-import io.zerohop.shuffle.transport.ucx.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.UcxReceiver;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Set;

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
-import io.zerohop.shuffle.transport.ucx.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 import org.openucx.jucx.UcxCallback;

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
-import io.zerohop.shuffle.transport.ucx.UcxReceiver;
+import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.openucx.jucx.UcxUtils;

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
-import io.zerohop.shuffle.transport.ucx.UcxCompletion;
+import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
 import org.openucx.jucx.UcxCallback;
 import org.openucx.jucx.ucp.UcpRequest;
 import org.slf4j.Logger;

@@ -2,7 +2,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
-import io.zerohop.shuffle.transport.ucx.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;

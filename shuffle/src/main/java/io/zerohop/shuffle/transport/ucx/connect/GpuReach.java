@@ -1,0 +1,49 @@
+package io.zerohop.shuffle.transport.ucx.connect;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** How blocks in a peer's GPU memory come to this GPU, and why not better. */
+enum GpuReach {
+  /** This executor has no GPU. */
+  NO_GPU(""),
+  /** By gets from GPU to GPU. */
+  DIRECT(""),
+  /** UCX reaches no GPU memory here. */
+  NOT_HERE("this node's UCX does not reach it (libucx without CUDA, or jucx before 1.16)"),
+  /** Nothing of this GPU's memory could be had to try it. */
+  NO_ROOM("there were not 16 MiB of this GPU's memory to try it"),
+  /** UCX refused it. */
+  NOT_REGISTERED("UCX cannot register this GPU's memory (UCX_LOG_LEVEL=info says why)"),
+  /** UCX reaches no GPU memory there. */
+  NOT_THERE("the other node has no GPU memory that UCX reaches (libucx without CUDA?)"),
+  /** A get from this peer failed, now or when it was connected before, or from all others. */
+  FAILED("a test read of it failed, which the log has; it is not tried again"),
+  /** Gets are possible, but slower than over the host. */
+  EMULATED("gets of it are emulated"),
+  /** The user wants messages. */
+  FORBIDDEN("spark.zerohop.ucx.mode=message");
+
+  private static final Path PEERMEM = Path.of("/sys/module/nvidia_peermem");
+
+  private final String reason;
+
+  GpuReach(final String reason) {
+    this.reason = reason;
+  }
+
+  /** One part of a line for the log. */
+  String describe(final double rate) {
+    if (this == DIRECT) {
+      return String.format("one-sided gets, %.1f GB/s", rate / 1e9);
+    }
+    final String measured =
+        this != EMULATED
+            ? ""
+            : String.format(
+                " and have %.1f GB/s (over NVLink they want libucx 1.22 or later; over an adapter"
+                    + " nvidia-peermem, which is %sloaded here, or dma-buf)",
+                rate / 1e9, Files.exists(PEERMEM) ? "" : "not ");
+    return "over pinned host memory at both ends, since " + reason + measured;
+  }
+}

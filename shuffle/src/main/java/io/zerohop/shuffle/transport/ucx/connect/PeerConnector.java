@@ -1,0 +1,240 @@
+package io.zerohop.shuffle.transport.ucx.connect;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
+import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
+import io.zerohop.shuffle.transport.ucx.memory.Slab;
+import io.zerohop.shuffle.transport.ucx.memory.Slabs;
+import io.zerohop.shuffle.transport.ucx.memory.TestRange;
+import io.zerohop.shuffle.transport.ucx.reader.Arrivals;
+import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
+import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import io.zerohop.shuffle.transport.ucx.wire.Wire;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Connects this executor to an owner: introduces it over the control channel, connects the workers
+ * of UCX, tries each way that bytes could come by, and says in one line of the log which one is
+ * taken. Thread safe; owns nothing, the connection is the caller's.
+ */
+public final class PeerConnector {
+  private static final Logger LOG = LoggerFactory.getLogger(PeerConnector.class);
+
+  /** After so many owners, and none that worked, it is this node's fault; each costs its limit. */
+  private static final int MOST_GPU_FAILURES = 3;
+
+  private final UcxEngine engine;
+  private final ControlChannel channel;
+  private final Slabs slabs;
+  private final Arrivals arrivals;
+  private final TestRange gpuRange;
+  private final boolean gpu;
+  private final Duration connectLimit;
+  private final Duration requestLimit;
+  private final UcxMode mode;
+
+  /** Owners whose GPU memory could not be got. */
+  private final AtomicInteger gpuFailures = new AtomicInteger();
+
+  /** Whether that of any could: then who fails stands for itself only. */
+  private volatile boolean gpuWorks;
+
+  /**
+   * @param gpuRange null where UCX does not reach GPU memory
+   * @param gpu whether there is a GPU
+   */
+  public PeerConnector(
+      final UcxEngine engine,
+      final ControlChannel channel,
+      final Slabs slabs,
+      final Arrivals arrivals,
+      final TestRange gpuRange,
+      final boolean gpu,
+      final UcxSettings settings) {
+    this.engine = engine;
+    this.channel = channel;
+    this.slabs = slabs;
+    this.arrivals = arrivals;
+    this.gpuRange = gpuRange;
+    this.gpu = gpu;
+    this.connectLimit = settings.connectLimit();
+    this.requestLimit = settings.requestLimit();
+    this.mode = settings.mode();
+  }
+
+  /** How long others wait for the one who connects; they do without it then. */
+  Duration limit() {
+    return connectLimit.plus(requestLimit.multipliedBy(4));
+  }
+
+  /**
+   * Connects to an owner; twice if UCX is what failed, and failed soon: when both ends connect to
+   * each other at the same moment one of the connections may break. A silent peer has cost enough.
+   *
+   * @param contact what is known of the owner; locked by the caller
+   * @throws ExchangeException as {@link ControlChannel#connect} does
+   * @throws UcxException if UCX cannot read its memory
+   */
+  RemotePeer connect(
+      final Contact contact, final Location location, final String host, final String executorId) {
+    final long begin = System.nanoTime();
+    try {
+      return connectOnce(contact, location, host, executorId);
+    } catch (final UcxException e) {
+      if (System.nanoTime() - begin > requestLimit.toNanos() / 2
+          || Thread.currentThread().isInterrupted()) {
+        throw e;
+      }
+      LOG.info("executor {} is tried again: {}", executorId, e.getMessage());
+      return connectOnce(contact, location, host, executorId);
+    }
+  }
+
+  private RemotePeer connectOnce(
+      final Contact contact, final Location location, final String host, final String executorId) {
+    final ControlLink link = channel.connect(host, location.port(), connectLimit);
+    final RemotePeer peer = new RemotePeer(executorId, link);
+    boolean done = false;
+    try {
+      final GpuTrial trial = gpuTrial(contact);
+      final SelfTest.Targets targets = introduce(peer, location, host, trial);
+      final SelfTest test =
+          SelfTest.run(peer, targets, slabs, trial.slab(), arrivals, requestLimit);
+      peer.byMessage(
+          mode == UcxMode.MESSAGE
+              || test.getRate() == 0
+              || (mode == UcxMode.AUTO && test.byMessage()));
+      final GpuReach reach = trial.slab() == null ? trial.obstacle() : reach(test);
+      learn(contact, test);
+      peer.direct(reach == GpuReach.DIRECT);
+      LOG.info(
+          "executor {} at {}:{} is read by UCX{}: {}",
+          executorId,
+          host,
+          location.port(),
+          mode == UcxMode.AUTO ? "" : " (spark.zerohop.ucx.mode=" + mode.label() + ")",
+          test.describe(peer.byMessage(), reach));
+      done = true;
+      return peer;
+    } finally {
+      if (!done) {
+        peer.breakOff("it could not be connected");
+      }
+    }
+  }
+
+  private void learn(final Contact contact, final SelfTest test) {
+    if (test.gpuRate() < 0) {
+      contact.gpuHasFailed();
+      gpuFailures.incrementAndGet();
+    } else if (test.gpuRate() > 0) {
+      gpuWorks = true;
+    }
+  }
+
+  /**
+   * What gets from GPU to GPU are tried with.
+   *
+   * @param slab this GPU's memory; null if none is tried
+   * @param obstacle why not
+   */
+  private record GpuTrial(Slab slab, GpuReach obstacle) {}
+
+  /** That there is none must not keep anybody from the rest. */
+  private GpuTrial gpuTrial(final Contact contact) {
+    final GpuReach obstacle = obstacle(contact);
+    if (obstacle != null) {
+      return new GpuTrial(null, obstacle);
+    }
+    try {
+      return new GpuTrial(gpuRange.slab(), null);
+    } catch (final UcxException e) {
+      LOG.debug("UCX cannot register GPU memory for a test", e);
+      return new GpuTrial(null, GpuReach.NOT_REGISTERED);
+    } catch (final ZerohopException e) {
+      LOG.debug("no GPU memory for a test", e);
+      return new GpuTrial(null, GpuReach.NO_ROOM);
+    }
+  }
+
+  private GpuReach obstacle(final Contact contact) {
+    if (!gpu) {
+      return GpuReach.NO_GPU;
+    }
+    if (mode == UcxMode.MESSAGE) {
+      return GpuReach.FORBIDDEN;
+    }
+    if (gpuRange == null) {
+      return GpuReach.NOT_HERE;
+    }
+    final boolean hopeless = !gpuWorks && gpuFailures.get() >= MOST_GPU_FAILURES;
+    return contact.gpuFailed() || hopeless ? GpuReach.FAILED : null;
+  }
+
+  private GpuReach reach(final SelfTest test) {
+    if (test.gpuRate() < 0) {
+      return GpuReach.FAILED;
+    }
+    if (test.gpuRate() == 0) {
+      return GpuReach.NOT_THERE;
+    }
+    return mode == UcxMode.GET || test.direct() ? GpuReach.DIRECT : GpuReach.EMULATED;
+  }
+
+  /** Tells who it is, learns who answers, and connects the workers. */
+  private SelfTest.Targets introduce(
+      final RemotePeer peer, final Location location, final String host, final GpuTrial trial) {
+    final ByteBuffer answer = hello(peer, trial.slab() != null);
+    if (answer.getInt() != Wire.VERSION || answer.getLong() != location.incarnation()) {
+      throw new ExchangeException(
+          Reason.REFUSED,
+          "executor "
+              + peer.name()
+              + " is gone; another one answers at "
+              + host
+              + ":"
+              + location.port());
+    }
+    final boolean rdma = answer.get() != 0;
+    peer.endpoint(engine.connect(Wire.bytes(answer), peer::breakOff));
+    final TestTarget near = TestTarget.read(answer);
+    return new SelfTest.Targets(
+        rdma, engine.oneSided() ? near : TestTarget.NONE, TestTarget.read(answer));
+  }
+
+  private ByteBuffer hello(final RemotePeer peer, final boolean triesGpu) {
+    final byte[] own = engine.address();
+    final ByteBuffer question = ByteBuffer.allocate(10 + own.length);
+    question.put(Wire.HELLO).putInt(Wire.VERSION);
+    Wire.put(question, own);
+    question.put((byte) (triesGpu ? 1 : 0));
+    try {
+      return peer.ask(question.flip()).get(requestLimit.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
+    } catch (final TimeoutException e) {
+      throw new ExchangeException(
+          Reason.TIMEOUT, "executor " + peer.name() + " does not introduce itself", e);
+    } catch (final ExecutionException e) {
+      if (e.getCause() instanceof ExchangeException known) {
+        throw known;
+      }
+      throw new ExchangeException(Reason.PROTOCOL, e.getCause().getMessage(), e);
+    }
+  }
+}

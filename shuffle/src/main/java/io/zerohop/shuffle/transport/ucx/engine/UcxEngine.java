@@ -1,0 +1,65 @@
+package io.zerohop.shuffle.transport.ucx.engine;
+
+import io.zerohop.shuffle.pool.Tier;
+import java.util.function.Consumer;
+
+/**
+ * UCX in this process: one context, one worker, and one thread that drives it. Nothing of jucx is
+ * seen through it, so that the binding may come from a jar of the user's choice. Thread safe; what
+ * is asked for is done by the engine's thread, one thing after the other, and whoever made the
+ * engine owns and closes it.
+ */
+public interface UcxEngine extends AutoCloseable {
+
+  /** Whose binding was loaded and what it can do, for the log. */
+  String describe();
+
+  /** Whether it can read and write the memory of this process's GPU. */
+  boolean reachesGpuMemory();
+
+  /** Whether it can get memory, and others its. */
+  boolean oneSided();
+
+  /** The worker's address, by which others connect. Not to be changed. */
+  byte[] address();
+
+  /**
+   * Makes memory readable by those who have its key. Takes some milliseconds for each 64 MiB where
+   * a network card pins it.
+   *
+   * @param kind of the memory; GPU memory only if it is reached
+   * @param address of memory that stays mapped until this is closed
+   * @return owned by the caller
+   * @throws UcxException if it cannot be
+   */
+  UcxMemory register(Tier kind, long address, long bytes);
+
+  /**
+   * An endpoint to another worker. Does not wait for it: a peer that is not there shows in what is
+   * asked of it.
+   *
+   * @param onFailure called once, by the engine's thread, when the peer is found to be lost
+   * @return owned by the caller
+   * @throws UcxException if the address is none, or cannot be reached from here by any transport
+   */
+  UcxEndpoint connect(byte[] address, Consumer<String> onFailure);
+
+  /** What takes messages from now on; set before any peer knows the address. */
+  void receiver(UcxReceiver receiver);
+
+  /** Requests that were begun and have not called back yet. */
+  int pending();
+
+  /**
+   * Ends what is under way, with a failure, and frees everything. Waits for the thread for a
+   * limited time, also if the caller is interrupted. Idempotent.
+   *
+   * @return false if the thread did not end: memory that it was given must stay mapped
+   */
+  boolean end();
+
+  @Override
+  default void close() {
+    end();
+  }
+}

@@ -1,0 +1,21 @@
+package io.zerohop.shuffle.transport.ucx.engine;
+
+/** Says where messages go. Called by the engine's thread, which must not be blocked. */
+public interface UcxReceiver {
+
+  /**
+   * A message has come. If an address is returned, {@link #arrived} follows once.
+   *
+   * @param id names the transfer
+   * @param offset where the bytes go in it
+   * @return where they go, memory that stays mapped until they have arrived; 0 to drop them
+   */
+  long arriving(long id, long offset, long bytes);
+
+  /**
+   * A message that was to land has done so, or failed.
+   *
+   * @param failure what UCX says; null if all bytes are there
+   */
+  void arrived(long id, long offset, long bytes, String failure);
+}

@@ -1,0 +1,29 @@
+package io.zerohop.shuffle.transport.ucx.engine;
+
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlService;
+import java.time.Duration;
+import java.util.function.Function;
+
+/**
+ * How blocks come from other nodes. Immutable.
+ *
+ * @param executorId this executor, for messages
+ * @param mode gets or messages
+ * @param starter starts UCX; the node owns what comes of it
+ * @param channels makes the channel by which executors of other nodes ask this one, given what
+ *     answers; the node owns it. Null if blocks of other nodes are staged
+ * @param landingBytes most bytes that arriving blocks occupy at a time
+ * @param connectLimit longest time to connect to a peer
+ * @param requestLimit longest time to wait for one answer of a peer
+ * @param deviceLimit longest time for copies on the GPU
+ */
+public record UcxSettings(
+    String executorId,
+    UcxMode mode,
+    UcxStarter starter,
+    Function<ControlService, ControlChannel> channels,
+    long landingBytes,
+    Duration connectLimit,
+    Duration requestLimit,
+    Duration deviceLimit) {}

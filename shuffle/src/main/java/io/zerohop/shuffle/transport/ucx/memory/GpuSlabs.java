@@ -1,0 +1,41 @@
+package io.zerohop.shuffle.transport.ucx.memory;
+
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+
+/**
+ * GPU memory that bytes of other nodes land in: regions of the executor's own pool, whose segments
+ * UCX registers once, so that nothing is registered for a block. Thread safe; the pool owns the
+ * memory.
+ */
+public final class GpuSlabs {
+  private final Pool pool;
+  private final RegisteredSegments segments;
+
+  public GpuSlabs(final Pool pool, final RegisteredSegments segments) {
+    this.pool = pool;
+    this.segments = segments;
+  }
+
+  /** Memory of at least so many bytes; null if the pool or UCX has none for it now. */
+  public Slab tryTake(final long bytes) {
+    final Region region;
+    try {
+      region = pool.allocate(bytes);
+    } catch (final PoolFullException e) {
+      return null; // Map outputs go first: the blocks come over pinned host memory.
+    }
+    boolean done = false;
+    try {
+      final UcxMemory registered = segments.registered(region.memory());
+      done = registered != null;
+      return done ? new Slab(region.address(), registered, region::release) : null;
+    } finally {
+      if (!done) {
+        region.release();
+      }
+    }
+  }
+}

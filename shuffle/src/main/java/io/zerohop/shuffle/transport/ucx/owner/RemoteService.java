@@ -1,0 +1,358 @@
+package io.zerohop.shuffle.transport.ucx.owner;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.memory.RegisteredSegments;
+import io.zerohop.shuffle.transport.ucx.memory.Slabs;
+import io.zerohop.shuffle.transport.ucx.memory.TestRange;
+import io.zerohop.shuffle.transport.ucx.wire.LandingLayout.Part;
+import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import io.zerohop.shuffle.transport.ucx.wire.Wire;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The owner's side: tells readers on other nodes where blocks lie, holds them meanwhile, and sends
+ * them where they cannot be got. See {@link Wire} for what can be asked. Thread safe.
+ */
+public final class RemoteService implements ControlService {
+  private static final Logger LOG = LoggerFactory.getLogger(RemoteService.class);
+
+  /** A reader that has not passed by then is taken for one that never will. */
+  private static final Duration LEASE_LIMIT = Duration.ofMinutes(5);
+
+  /**
+   * How long memory stays for a reader that is gone: what it had asked UCX for may still be read.
+   */
+  private static final Duration GRACE = Duration.ofSeconds(10);
+
+  private final long incarnation;
+  private final UcxEngine engine;
+  private final RegisteredSegments segments;
+  private final BlockHolder holder;
+  private final Devices devices;
+  private final Slabs slabs;
+  private final TestRange testRange;
+  private final TestRange gpuRange;
+  private final Duration deviceLimit;
+  private final Executor quick;
+  private final Executor slow;
+  private final SendQueue sends;
+  private final Map<Long, ServedReader> readers = new ConcurrentHashMap<>();
+  private final Queue<ServedLease> left = new ConcurrentLinkedQueue<>();
+  private final AtomicLong nextLease = new AtomicLong();
+
+  /**
+   * @param incarnation which life of this executor answers
+   * @param gpuRange null where UCX does not reach GPU memory
+   * @param quick answers, which takes no time but more than a channel's thread should
+   * @param slow makes copies, and waits for the GPU
+   */
+  public RemoteService(
+      final long incarnation,
+      final UcxEngine engine,
+      final RegisteredSegments segments,
+      final BlockHolder holder,
+      final Devices devices,
+      final Slabs slabs,
+      final TestRange testRange,
+      final TestRange gpuRange,
+      final Duration deviceLimit,
+      final Executor quick,
+      final Executor slow) {
+    this.incarnation = incarnation;
+    this.engine = engine;
+    this.segments = segments;
+    this.holder = holder;
+    this.devices = devices;
+    this.slabs = slabs;
+    this.testRange = testRange;
+    this.gpuRange = gpuRange;
+    this.deviceLimit = deviceLimit;
+    this.quick = quick;
+    this.slow = slow;
+    this.sends = new SendQueue(slow);
+  }
+
+  @Override
+  public void asked(final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    final ByteBuffer copy = ByteBuffer.allocate(question.remaining()).put(question).flip();
+    final ServedReader reader =
+        readers.computeIfAbsent(
+            link, first -> new ServedReader(engine, this::inBackground, left::add));
+    quick.execute(() -> answerOrRefuse(reader, copy, answer));
+  }
+
+  /** Without an answer the reader would wait until its limit. */
+  private void answerOrRefuse(
+      final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    try {
+      answer(reader, question, answer);
+    } catch (final RuntimeException e) {
+      LOG.debug("a question of a reader cannot be answered", e);
+      tell(answer, refusal(e));
+    }
+  }
+
+  private void answer(
+      final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    switch (question.get()) {
+      case Wire.HELLO -> answer.accept(hello(reader, question));
+      case Wire.PING -> answer.accept(granted(0).flip());
+      case Wire.OPEN -> answer.accept(open(reader, question));
+      case Wire.KEYS -> answer.accept(keys(question));
+      case Wire.SEND -> send(reader, question, answer);
+      case Wire.CLOSE ->
+          answer.accept(granted(1).put((byte) (reader.drop(question.getLong()) ? 1 : 0)).flip());
+      case Wire.TEST -> test(reader, question, answer);
+      default -> throw new IllegalArgumentException("there is no such question");
+    }
+  }
+
+  private static ByteBuffer granted(final int bytes) {
+    return ByteBuffer.allocate(1 + bytes).put(Wire.GRANTED);
+  }
+
+  private static ByteBuffer refusal(final RuntimeException why) {
+    final byte[] words = String.valueOf(why.getMessage()).getBytes(Wire.TEXT);
+    return ByteBuffer.allocate(1 + words.length).put(Wire.REFUSED).put(words).flip();
+  }
+
+  private ByteBuffer hello(final ServedReader reader, final ByteBuffer question) {
+    if (question.getInt() != Wire.VERSION) {
+      throw new IllegalArgumentException(
+          "the executors run different versions of Zerohop; give all the same jar");
+    }
+    reader.address(Wire.bytes(question));
+    final byte[] own = engine.address();
+    final TestTarget host = engine.oneSided() ? TestTarget.of(testRange) : TestTarget.NONE;
+    final TestTarget gpu = question.get() == 0 ? TestTarget.NONE : gpuTarget();
+    final ByteBuffer answer =
+        granted(4 + 8 + 1 + 4 + own.length + host.encodedBytes() + gpu.encodedBytes());
+    answer.putInt(Wire.VERSION).putLong(incarnation).put((byte) (RdmaDevices.any() ? 1 : 0));
+    Wire.put(answer, own);
+    host.write(answer);
+    gpu.write(answer);
+    return answer.flip();
+  }
+
+  /** None if there is no memory for it now, or UCX cannot register it: it is only a test. */
+  private TestTarget gpuTarget() {
+    try {
+      return gpuRange == null ? TestTarget.NONE : TestTarget.of(gpuRange);
+    } catch (final ZerohopException e) {
+      LOG.warn("readers on other nodes cannot get GPU memory from here: {}", e.getMessage());
+      return TestTarget.NONE;
+    }
+  }
+
+  private ByteBuffer open(final ServedReader reader, final ByteBuffer question) {
+    final boolean direct = question.get() != 0;
+    final ServedLease lease = ServedLease.of(holder, question.getInt(), direct, question);
+    final long id = nextLease.incrementAndGet();
+    final ByteBuffer answer = granted(8 + 1 + lease.extents().encodedBytes());
+    answer.putLong(id).put((byte) (lease.byMessage() ? 1 : 0));
+    lease.extents().write(answer);
+    reader.hold(id, lease);
+    return answer.flip();
+  }
+
+  private ByteBuffer keys(final ByteBuffer question) {
+    final int count = question.getInt();
+    if (count < 0 || count > question.remaining() / Long.BYTES) {
+      throw new IllegalArgumentException("the question is cut off");
+    }
+    final byte[][] keys = new byte[count][];
+    final long[] addresses = new long[count];
+    int bytes = 0;
+    for (int i = 0; i < count; i++) {
+      final SegmentMemory memory = segments.memory(question.getLong());
+      final byte[] key = memory == null ? null : segments.key(memory);
+      keys[i] = key == null ? new byte[0] : key;
+      addresses[i] = memory == null ? 0 : memory.address();
+      bytes += 8 + 4 + keys[i].length;
+    }
+    final ByteBuffer answer = granted(bytes);
+    for (int i = 0; i < count; i++) {
+      answer.putLong(addresses[i]);
+      Wire.put(answer, keys[i]);
+    }
+    return answer.flip();
+  }
+
+  private void send(
+      final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    final long id = question.getLong();
+    final long transfer = question.getLong();
+    final boolean hostOnly = question.get() != 0;
+    sends.submit(() -> begin(reader, id, transfer, hostOnly, answer));
+  }
+
+  /**
+   * Sends what it is the turn of. Whatever comes in between, the reader is answered and the place
+   * in the queue given back: nobody stands behind this thread to do it.
+   */
+  private void begin(
+      final ServedReader reader,
+      final long id,
+      final long transfer,
+      final boolean hostOnly,
+      final Consumer<ByteBuffer> answer) {
+    ByteBuffer words;
+    try {
+      words = total(start(reader, id, transfer, hostOnly));
+    } catch (final RuntimeException e) {
+      LOG.debug("blocks cannot be sent", e);
+      sends.ended();
+      words = refusal(e);
+    }
+    tell(answer, words);
+  }
+
+  /**
+   * The lease is looked for when it is its turn: what only waits holds nothing more than that.
+   *
+   * @return what is under way; with the last of it the place in the queue is given back
+   * @throws RuntimeException if nothing is sent; then nothing is held either, but the place
+   */
+  private Sending start(
+      final ServedReader reader, final long id, final long transfer, final boolean hostOnly) {
+    final ServedLease lease = reader.find(id);
+    if (lease == null) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY, "the lease on the blocks has ended");
+    }
+    final Packing packing = new Packing(lease, hostOnly ? Part.HOST : Part.ALL, slabs);
+    final Runnable end =
+        () -> {
+          reader.sent(transfer);
+          packing.close();
+          lease.release();
+          if (!hostOnly) {
+            reader.drop(id);
+          }
+        };
+    boolean begun = false;
+    try {
+      if (!hostOnly) {
+        lease.bringToHost(devices, deviceLimit);
+      }
+      final List<Sending.Message> messages = packing.messages();
+      // UCX's thread is the one that knows the end, and must not wait for memory to be freed.
+      final Sending sending =
+          new Sending(reader.back(), transfer, messages, failure -> inBackground(() -> sent(end)));
+      begun = true;
+      reader.sends(transfer);
+      sending.start();
+      return sending;
+    } finally {
+      if (!begun) {
+        end.run();
+      }
+    }
+  }
+
+  private void sent(final Runnable end) {
+    try {
+      end.run();
+    } catch (final RuntimeException e) {
+      LOG.warn("what was sent to a reader cannot be let go", e);
+    }
+    sends.ended();
+  }
+
+  /** A reader that is gone needs no answer, and one that was answered gets no second one. */
+  private static void tell(final Consumer<ByteBuffer> answer, final ByteBuffer words) {
+    try {
+      answer.accept(words);
+    } catch (final RuntimeException e) {
+      LOG.debug("an answer was not taken", e);
+    }
+  }
+
+  private void inBackground(final Runnable chore) {
+    try {
+      slow.execute(chore);
+    } catch (final RejectedExecutionException e) {
+      chore.run(); // This executor is shutting down.
+    }
+  }
+
+  /** How much comes; a refusal if that is known not to be, which the reader would wait for. */
+  private static ByteBuffer total(final Sending sending) {
+    final String failure = sending.failure();
+    return failure == null
+        ? granted(Long.BYTES).putLong(sending.bytes()).flip()
+        : refusal(new UcxException("the blocks cannot be sent: " + failure, null));
+  }
+
+  private void test(
+      final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    final long transfer = question.getLong();
+    slow.execute(
+        () -> {
+          try {
+            final List<Sending.Message> all =
+                List.of(new Sending.Message(0, testRange.address(), testRange.bytes()));
+            final UcxEndpoint to = reader.back();
+            final Sending sending = new Sending(to, transfer, all, failure -> {});
+            sending.start();
+            answer.accept(total(sending));
+          } catch (final RuntimeException e) {
+            tell(answer, refusal(e));
+          }
+        });
+  }
+
+  /** Ends what readers take too long for, and what those who are gone have left. */
+  public void expire() {
+    readers.values().forEach(reader -> reader.expire(LEASE_LIMIT.toNanos()));
+    left.removeIf(
+        lease -> {
+          final boolean over = lease.leftNanos() > GRACE.toNanos();
+          if (over) {
+            lease.release();
+          }
+          return over;
+        });
+  }
+
+  /** Leases that readers on other nodes hold here. */
+  public int leases() {
+    return left.size() + readers.values().stream().mapToInt(ServedReader::leases).sum();
+  }
+
+  @Override
+  public void disconnected(final long link) {
+    final ServedReader reader = readers.remove(link);
+    if (reader != null) {
+      inBackground(reader::close);
+    }
+  }
+
+  /** Ends all leases. UCX must have ended, and with it what reads the memory. */
+  public void close() {
+    readers.values().forEach(ServedReader::close);
+    readers.clear();
+    for (ServedLease lease = left.poll(); lease != null; lease = left.poll()) {
+      lease.release();
+    }
+  }
+}

@@ -1,0 +1,424 @@
+package io.zerohop.shuffle.transport.ucx.reader;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.transport.StagedTransport.Sink;
+import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
+import io.zerohop.shuffle.transport.ucx.memory.Slab;
+import io.zerohop.shuffle.transport.ucx.memory.Slabs;
+import io.zerohop.shuffle.transport.ucx.wire.LandingLayout;
+import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
+import io.zerohop.shuffle.transport.ucx.wire.Wire;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The blocks of one window on their way from one owner: looked up and held by the owner, moved, and
+ * handed out if the owner says at the end that it held them all the time. What lies in the owner's
+ * GPU memory is got into this GPU's, where that can be; the rest comes to the host, by gets or by
+ * messages. Steps run on the threads of whatever they waited for, or on the executor; none waits.
+ */
+public final class RemoteTransfer {
+  private final RemotePeer peer;
+  private final List<Block> blocks;
+  private final Sink sink;
+  private final Slabs slabs;
+  private final GpuSlabs gpuSlabs;
+  private final Arrivals arrivals;
+  private final Executor executor;
+  private final AtomicBoolean ended = new AtomicBoolean();
+
+  /** Gets that have not ended, wanted or not. */
+  private final AtomicInteger getsLeft = new AtomicInteger();
+
+  private volatile long lastProgress = System.nanoTime();
+
+  /** Blocks that nothing was said of yet, by their place in the request. Guarded by this. */
+  private final Map<Integer, Block> waiting = new LinkedHashMap<>();
+
+  /** Gets and messages, as far as there are such and they have not ended. */
+  private final AtomicInteger waysLeft = new AtomicInteger();
+
+  private volatile long lease;
+  private volatile boolean leaseEndsItself;
+  private RemoteExtents extents;
+
+  /** Guarded by this. */
+  private Landing landing;
+
+  /** What takes the messages, if it comes to that. Guarded by this. */
+  private Arrivals.Waiting messages;
+
+  /**
+   * @param gpuSlabs where GPU memory lands as it is; null if it is to land on the host
+   */
+  public RemoteTransfer(
+      final RemotePeer peer,
+      final List<Block> blocks,
+      final Sink sink,
+      final Slabs slabs,
+      final GpuSlabs gpuSlabs,
+      final Arrivals arrivals,
+      final Executor executor) {
+    this.peer = peer;
+    this.blocks = blocks;
+    this.sink = sink;
+    this.slabs = slabs;
+    this.gpuSlabs = gpuSlabs;
+    this.arrivals = arrivals;
+    this.executor = executor;
+    for (int i = 0; i < blocks.size(); i++) {
+      waiting.put(i, blocks.get(i));
+    }
+  }
+
+  public void start() {
+    peer.begin(this);
+    ask(openQuestion()).thenAcceptAsync(this::opened, executor).exceptionally(this::failed);
+  }
+
+  private ByteBuffer openQuestion() {
+    final ByteBuffer question = ByteBuffer.allocate(10 + 12 * blocks.size());
+    question.put(Wire.OPEN).put((byte) (gpuSlabs == null ? 0 : 1));
+    question.putInt(blocks.get(0).shuffleId()).putInt(blocks.size());
+    for (final Block block : blocks) {
+      question.putLong(block.mapId()).putInt(block.partition());
+    }
+    return question.flip();
+  }
+
+  private void opened(final ByteBuffer answer) {
+    lease = answer.getLong();
+    final boolean onlyByMessage = answer.get() != 0;
+    extents = RemoteExtents.read(answer);
+    if (extents.blocks() != blocks.size()) {
+      throw new IllegalArgumentException("the owner answers for other blocks");
+    }
+    final List<Block> missing = dropMissing();
+    sink.failed(missing, notHeld());
+    if (missing.size() == blocks.size()) {
+      closeLease();
+      end(null);
+      return;
+    }
+    final boolean far = anyOnGpu();
+    final Landing inKind =
+        far && !onlyByMessage && gpuSlabs != null ? Landing.inKind(extents, slabs, gpuSlabs) : null;
+    if (inKind != null) {
+      fetchKeys(inKind);
+    } else if (far || onlyByMessage || peer.byMessage()) {
+      moveByMessages();
+    } else {
+      fetchKeys(Landing.onHost(extents, slabs));
+    }
+  }
+
+  private boolean anyOnGpu() {
+    for (int i = 0; i < extents.size(); i++) {
+      if (extents.isOnGpu(i)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private synchronized List<Block> dropMissing() {
+    final List<Block> missing = new ArrayList<>();
+    for (int i = 0; i < blocks.size(); i++) {
+      if (extents.end(i) == extents.begin(i) && waiting.remove(i) != null) {
+        missing.add(blocks.get(i));
+      }
+    }
+    return missing;
+  }
+
+  private static ZerohopException notHeld() {
+    return new ZerohopException(Category.FALLBACK, "its owner does not hold it in memory");
+  }
+
+  private void fetchKeys(final Landing to) {
+    final Set<Long> unknown = new LinkedHashSet<>();
+    for (int i = 0; i < extents.size(); i++) {
+      if (peer.key(extents.segment(i)) == null) {
+        unknown.add(extents.segment(i));
+      }
+    }
+    if (!land(to)) {
+      closeLease(); // It has failed meanwhile.
+    } else if (unknown.isEmpty()) {
+      move();
+    } else {
+      ask(keysQuestion(unknown))
+          .thenAcceptAsync(answer -> keep(unknown, answer), executor)
+          .thenRun(this::move)
+          .exceptionally(this::failed);
+    }
+  }
+
+  private static ByteBuffer keysQuestion(final Set<Long> segments) {
+    final ByteBuffer question = ByteBuffer.allocate(5 + 8 * segments.size());
+    question.put(Wire.KEYS).putInt(segments.size());
+    segments.forEach(question::putLong);
+    return question.flip();
+  }
+
+  private void keep(final Set<Long> segments, final ByteBuffer answer) {
+    for (final long segment : segments) {
+      final long address = answer.getLong();
+      peer.key(segment, new RemotePeer.SegmentKey(address, Wire.bytes(answer)));
+    }
+  }
+
+  /** From now on it lands here, and not where it did before; false if it has ended. */
+  private boolean land(final Landing there) {
+    final Landing unused;
+    final boolean lands;
+    synchronized (this) {
+      lands = !ended.get();
+      unused = lands ? landing : there;
+      landing = lands ? there : landing;
+    }
+    if (unused != null) {
+      unused.release();
+    }
+    return lands;
+  }
+
+  /** By gets, but for what comes to the host from a peer whose gets are slow. */
+  private void move() {
+    final Landing to = current();
+    if (to == null) {
+      closeLease();
+      return;
+    }
+    try {
+      final boolean hostByMessage = to.gpu() != null && peer.byMessage();
+      if (!hasKeys(hostByMessage)) {
+        moveByMessages(); // A segment that its owner could not register.
+        return;
+      }
+      final List<Gets.Get> pieces = new ArrayList<>();
+      if (!hostByMessage) {
+        addPieces(pieces, to.host(), to.hostSlab());
+      }
+      if (to.gpu() != null) {
+        addPieces(pieces, to.gpu(), to.gpuSlab());
+      }
+      final boolean messages = hostByMessage && to.host().runs() > 0;
+      waysLeft.set(messages ? 2 : 1);
+      getsLeft.set(pieces.size());
+      if (messages) {
+        askForMessages(to, true);
+      }
+      pieces.forEach(peer.gets()::submit);
+    } finally {
+      to.release();
+    }
+  }
+
+  private boolean hasKeys(final boolean ofGpuOnly) {
+    for (int i = 0; i < extents.size(); i++) {
+      if ((extents.isOnGpu(i) || !ofGpuOnly) && peer.key(extents.segment(i)).key().length == 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void addPieces(final List<Gets.Get> pieces, final LandingLayout layout, final Slab to) {
+    for (int run = 0; run < layout.runs(); run++) {
+      final int first = layout.first(run);
+      final RemotePeer.SegmentKey from = peer.key(extents.segment(first));
+      final long bytes = layout.runBytes(run);
+      for (long done = 0; done < bytes; done += LandingLayout.RUN_BYTES) {
+        pieces.add(
+            new Gets.Get(
+                from.key(),
+                from.address() + extents.offset(first) + done,
+                to,
+                layout.place(first) + done,
+                Math.min(LandingLayout.RUN_BYTES, bytes - done),
+                () -> !ended.get(),
+                this::got));
+      }
+    }
+  }
+
+  /** Everything to the host; the owner copies what lies in GPU memory. */
+  private void moveByMessages() {
+    final Landing to = Landing.onHost(extents, slabs);
+    if (land(to)) {
+      leaseEndsItself = true;
+      waysLeft.set(1);
+      askForMessages(to, false);
+    } else {
+      closeLease();
+    }
+  }
+
+  /**
+   * @param hostOnly what lies in the owner's host memory, and not the rest
+   */
+  private void askForMessages(final Landing to, final boolean hostOnly) {
+    final Arrivals.Waiting all;
+    synchronized (this) {
+      if (landing == null) {
+        all = null; // It has ended.
+      } else {
+        all = arrivals.expect(to.hostSlab(), to.host().bytes(), this::progress);
+        messages = all;
+      }
+    }
+    if (all == null) {
+      closeLease();
+      return;
+    }
+    final ByteBuffer question = ByteBuffer.allocate(18);
+    question.put(Wire.SEND).putLong(lease).putLong(all.id()).put((byte) (hostOnly ? 1 : 0));
+    ask(question.flip())
+        .thenAccept(answer -> all.total(answer.getLong()))
+        .thenCompose(sent -> all.complete())
+        .thenRunAsync(this::wayEnded, executor)
+        .exceptionally(this::failed);
+  }
+
+  /** The memory, held for the caller, too; null if there is none, or this has ended. */
+  private synchronized Landing current() {
+    if (landing != null) {
+      landing.retain();
+    }
+    return landing;
+  }
+
+  private void got(final String failure) {
+    if (failure != null) {
+      fail(new ZerohopException(Category.RETRY, "a get failed: " + failure));
+    } else {
+      progress();
+    }
+    if (getsLeft.decrementAndGet() > 0) {
+      return;
+    }
+    if (ended.get()) {
+      closeLease(); // Not before: what was still asked for needs it.
+      return;
+    }
+    wayEnded();
+  }
+
+  private void wayEnded() {
+    if (waysLeft.decrementAndGet() > 0) {
+      return;
+    }
+    if (leaseEndsItself) {
+      end(null);
+      return;
+    }
+    // Gets do not involve the owner: only it can tell whether the memory was still these blocks.
+    ask(closeQuestion())
+        .thenAcceptAsync(answer -> confirmed(answer.get() != 0), executor)
+        .exceptionally(this::failed);
+  }
+
+  private CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
+    return peer.ask(question)
+        .thenApply(
+            answer -> {
+              progress();
+              return answer;
+            });
+  }
+
+  private void progress() {
+    lastProgress = System.nanoTime();
+    peer.progress();
+  }
+
+  /** Gives up if nothing has come for so long. */
+  void checkStalled(final long nanos) {
+    if (System.nanoTime() - lastProgress > nanos) {
+      fail(
+          new ZerohopException(
+              Category.RETRY, "nothing came of it for " + nanos / 1_000_000_000 + " s"));
+    }
+  }
+
+  private void confirmed(final boolean stillHeld) {
+    if (!stillHeld) {
+      throw new ZerohopException(
+          Category.RETRY, "its owner had let go of it while it was being read");
+    }
+    end(null);
+  }
+
+  private ByteBuffer closeQuestion() {
+    return ByteBuffer.allocate(9).put(Wire.CLOSE).putLong(lease).flip();
+  }
+
+  private void closeLease() {
+    if (lease != 0 && peer.alive()) {
+      peer.ask(closeQuestion());
+    }
+  }
+
+  /** What went wrong on the way does not say that the blocks cannot be had this way. */
+  private Void failed(final Throwable wrapped) {
+    final Throwable cause = wrapped instanceof CompletionException ? wrapped.getCause() : wrapped;
+    fail(
+        cause instanceof ExchangeException
+            ? new ZerohopException(Category.RETRY, cause.getMessage(), cause)
+            : cause);
+    return null;
+  }
+
+  /** Gives up, unless it has ended. Any thread. */
+  void fail(final Throwable cause) {
+    end(cause);
+  }
+
+  private void end(final Throwable cause) {
+    if (!ended.compareAndSet(false, true)) {
+      return;
+    }
+    peer.end(this);
+    final Map<Integer, Block> left;
+    final Landing landed;
+    final Arrivals.Waiting expected;
+    synchronized (this) {
+      left = new LinkedHashMap<>(waiting);
+      waiting.clear();
+      landed = landing;
+      landing = null;
+      expected = messages;
+    }
+    if (expected != null) {
+      expected.end();
+    }
+    try {
+      if (cause == null) {
+        left.forEach((index, block) -> sink.arrived(block, landed.payload(index)));
+      } else {
+        sink.failed(left.values(), cause);
+        if (getsLeft.get() == 0) {
+          closeLease();
+        }
+      }
+    } finally {
+      if (landed != null) {
+        landed.release();
+      }
+    }
+  }
+}
