@@ -180,14 +180,6 @@ public final class NodeConfig {
     return landingBytes;
   }
 
-  /**
-   * Which part of a pool is used when map outputs begin to leave it, from 0 to 1; 1 means that they
-   * stay.
-   */
-  public double spillStart() {
-    return spillStart;
-  }
-
   /** The limits of fetchers. */
   public FetchSettings fetchSettings() {
     return new FetchSettings(

@@ -11,9 +11,7 @@ import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.block.StoredOutput;
-import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.MapOutputLease;
-import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.fetch.BlockFetcher;
@@ -24,10 +22,8 @@ import io.zerohop.shuffle.fetch.LandingBudget;
 import io.zerohop.shuffle.fetch.PathChooser;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
-import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
-import io.zerohop.shuffle.spill.PoolShrinker;
 import io.zerohop.shuffle.spill.Reach;
 import io.zerohop.shuffle.spill.Spiller;
 import io.zerohop.shuffle.transport.StagedTransport;
@@ -43,7 +39,6 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -63,10 +58,7 @@ public final class ShuffleNode implements AutoCloseable {
   private final NodeConfig config;
   private final Devices devices;
   private final SocketFolder folder;
-  private final RootSegment root;
-  private final Tiers tiers;
-  private final Reclaimer reclaimer;
-  private final Catalog catalog;
+  private final OwnMemory memory;
   private final SegmentServer server;
   private final Location location;
   private final LocalMemory local;
@@ -79,21 +71,10 @@ public final class ShuffleNode implements AutoCloseable {
   private final FetchCounters counters = new FetchCounters();
   private final FetchContext fetchContext;
   private final Warmth warmth = new Warmth();
-  private final Spiller spiller;
   private final Maintenance maintenance;
-  private final Maintenance spilling;
-
-  /** Null without a GPU. */
-  private final PoolShrinker shrinker;
-
-  /** Null if commits wait for copies. */
-  private final CopyCompletions completions;
-
-  private final MapOutputWriter.Parts writerParts;
-
+  private final Evictor evictor;
+  private final OwnOutputs outputs;
   private final Maintenance neighbours;
-  private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
-  private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
   private final SocketWatch socketWatch;
 
   /** Whether the socket may be missing: the node ends, or its server failed. */
@@ -109,29 +90,27 @@ public final class ShuffleNode implements AutoCloseable {
     final long incarnation = new SecureRandom().nextLong();
     final String name =
         Location.socketName(fileName(config.executorId(), EXECUTOR_NAME_CHARS), incarnation);
-    root = new RootSegment(devices.host(), incarnation);
+    final RootSegment root = new RootSegment(devices.host(), incarnation);
     final Deque<Runnable> begun = new ArrayDeque<>(List.of(root::close));
     boolean done = false;
     try {
-      tiers =
-          new Tiers(
-              newPool(Tier.HOST, config.poolBytes(), config.segmentBytes()),
-              devices.hasGpu()
-                  ? newPool(Tier.DEVICE, config.devicePoolBytes(), config.deviceSegmentBytes())
-                  : null);
-      reclaimer = new Reclaimer(root.lanes());
-      catalog = new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer);
-      completions =
+      memory = OwnMemory.behind(root, config, devices);
+      final Tiers tiers = memory.tiers();
+      final CopyCompletions completions =
           devices.hasGpu() && config.asyncCommit()
-              ? new CopyCompletions(devices, catalog, config.deviceLimit())
+              ? new CopyCompletions(devices, memory.catalog(), config.deviceLimit())
               : null;
-      if (completions != null) {
-        begun.push(completions::close);
-      }
-      writerParts =
+      final MapOutputWriter.Parts parts =
           new MapOutputWriter.Parts(
-              config.checksum(), config.deviceLimit(), devices, tiers, catalog, completions);
-      ucx = UcxNode.start(config.ucxSettings(), incarnation, devices, tiers, this::retain);
+              config.checksum(),
+              config.deviceLimit(),
+              devices,
+              tiers,
+              memory.catalog(),
+              completions);
+      outputs = new OwnOutputs(config, parts, warmth, () -> notServing);
+      begun.push(outputs::close);
+      ucx = UcxNode.start(config.ucxSettings(), incarnation, devices, tiers, outputs::retain);
       if (ucx != null) {
         begun.push(ucx::close);
       }
@@ -156,15 +135,6 @@ public final class ShuffleNode implements AutoCloseable {
       final PathChooser paths = new PathChooser(location, config.paths(), local, peers, ucx);
       fetchContext =
           new FetchContext(config.fetchSettings(), devices, paths, landing, counters, warmth, ucx);
-      spiller =
-          new Spiller(
-              config.spillSettings(),
-              devices,
-              tiers,
-              catalog,
-              reclaimer,
-              warmth,
-              this::leaseToSpill);
       server =
           new SegmentServer(
               folder,
@@ -176,15 +146,17 @@ public final class ShuffleNode implements AutoCloseable {
       begun.push(server::close);
       socketWatch = new SocketWatch(server.socket());
       maintenance = begin("maintenance", CHORES, this::maintain, begun);
-      spilling = config.spillStart() < 1 ? begin("spiller", CHORES, spiller::round, begun) : null;
-      shrinker =
-          devices.hasGpu()
-              ? spiller.shrinker(
-                  spilling == null ? null : spilling::hurry, () -> root.lanes().connected() > 0)
-              : null;
-      for (final Pool pool : tiers.all()) {
-        pool.onShortage(() -> shortage(pool.tier()));
-      }
+      final Spiller spiller =
+          new Spiller(
+              config.spillSettings(),
+              devices,
+              tiers,
+              memory.catalog(),
+              memory.reclaimer(),
+              warmth,
+              outputs::leaseToSpill);
+      evictor = new Evictor(config, devices.hasGpu(), memory, spiller);
+      begun.push(evictor::close);
       neighbours =
           config.neighbours() ? begin("neighbours", MEETING, peers::meetNeighbours, begun) : null;
       done = true;
@@ -210,20 +182,6 @@ public final class ShuffleNode implements AutoCloseable {
     final Maintenance maintenance = new Maintenance(name, period, chore);
     begun.push(maintenance::close);
     return maintenance;
-  }
-
-  /** A pool refused an allocation: what readers have passed is freed, and more is on its way. */
-  private void shortage(final Tier tier) {
-    reclaimer.poll();
-    if (spilling != null) {
-      spiller.shortage(tier);
-      spilling.hurry();
-    }
-  }
-
-  private Pool newPool(final Tier tier, final long bytes, final long segment) {
-    return new Pool(
-        devices.of(tier), tier, devices.blockAccess(), root, bytes, segment, config.keepEmpty());
   }
 
   /**
@@ -284,7 +242,7 @@ public final class ShuffleNode implements AutoCloseable {
    * Says whether a shuffle was unregistered since this call: what was begun must not outlive it.
    */
   public BooleanSupplier end(final int shuffleId) {
-    return catalog.registration(shuffleId)::isEnded;
+    return memory.catalog().registration(shuffleId)::isEnded;
   }
 
   /** Whether blocks can lie in GPU memory here. */
@@ -306,63 +264,17 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public MapOutputWriter newMapOutput(
       final int shuffleId, final long mapId, final int partitions, final Tier tier) {
-    warmth.touch(shuffleId);
-    final MapOutputWriter writer =
-        new MapOutputWriter(
-            writerParts,
-            tier,
-            shuffleId,
-            mapId,
-            partitions,
-            ended -> {
-              warmth.touch(shuffleId);
-              writers.remove(ended);
-            });
-    writers.add(writer);
-    return writer;
+    return outputs.begin(shuffleId, mapId, partitions, tier);
   }
 
   /** Whether this node holds the map output in memory. */
   public boolean holds(final int shuffleId, final long mapId) {
-    return catalog.find(shuffleId, mapId) != null;
+    return outputs.holds(shuffleId, mapId);
   }
 
   /** A hold on one of this node's own map outputs, for the caller to close; null if not held. */
   public MapOutputLease lease(final int shuffleId, final long mapId) {
-    final OwnOutput output = retain(shuffleId, mapId);
-    return output == null ? null : leaseOf(output);
-  }
-
-  /** For who reads it on the host or sends it: waits until it is complete. */
-  private OwnOutput retain(final int shuffleId, final long mapId) {
-    warmth.touch(shuffleId);
-    final OwnOutput output = catalog.retain(shuffleId, mapId);
-    if (output == null || output.isReady(devices.host())) {
-      return output;
-    }
-    boolean ready = false;
-    try {
-      output
-          .ready(devices.host())
-          .await(OwnOutput.READY_EPOCH, config.requestLimit(), () -> notServing);
-      ready = true;
-      return output;
-    } finally {
-      if (!ready) {
-        output.release();
-      }
-    }
-  }
-
-  private MapOutputLease leaseToSpill(final OwnOutput output) {
-    return output.retainReady(devices.host()) ? leaseOf(output) : null;
-  }
-
-  private MapOutputLease leaseOf(final OwnOutput retained) {
-    final MapOutputLease lease =
-        new MapOutputLease(retained, devices, config.deviceLimit(), leases::remove);
-    leases.add(lease);
-    return lease;
+    return outputs.lease(shuffleId, mapId);
   }
 
   /**
@@ -371,17 +283,17 @@ public final class ShuffleNode implements AutoCloseable {
    * @return whether it was held
    */
   public boolean remove(final int shuffleId, final long mapId) {
-    return catalog.remove(shuffleId, mapId);
+    return memory.catalog().remove(shuffleId, mapId);
   }
 
   /** Shuffles of which this node holds something in memory. */
   public List<Integer> shuffles() {
-    return catalog.shuffles();
+    return memory.catalog().shuffles();
   }
 
   /** Names of the map outputs that this node holds in memory. */
   public List<StoredOutput> stored() {
-    return catalog.stored();
+    return outputs.stored();
   }
 
   /**
@@ -390,9 +302,7 @@ public final class ShuffleNode implements AutoCloseable {
    * begin afterwards are welcome: Spark may compute a shuffle again that it cleaned up.
    */
   public void unregisterShuffle(final int shuffleId) {
-    catalog.unregister(shuffleId);
-    reclaimer.poll();
-    tiers.overflow().forget(shuffleId);
+    memory.unregister(shuffleId);
     warmth.forget(shuffleId);
     peers.forget(shuffleId);
     local.catalog().forget(shuffleId);
@@ -462,40 +372,41 @@ public final class ShuffleNode implements AutoCloseable {
    * @return bytes that were given back during this call; 0 without a GPU
    */
   public long shrinkDevicePool(final long bytes, final Reach reach, final Duration limit) {
-    return shrinker == null || notServing ? 0 : shrinker.shrink(bytes, reach, limit);
+    return notServing ? 0 : evictor.shrink(bytes, reach, limit);
   }
 
   /** An upper bound of what {@link #shrinkDevicePool} could give back now, in bytes. */
   public long shrinkableDeviceBytes(final Reach reach) {
-    return shrinker == null || notServing ? 0 : shrinker.shrinkableBytes(reach);
+    return notServing ? 0 : evictor.shrinkableBytes(reach);
   }
 
   /** What this node holds now. */
   public NodeStats stats() {
+    final Tiers tiers = memory.tiers();
     final Pool gpu = tiers.of(Tier.DEVICE);
     return new NodeStats(
         tiers.of(Tier.HOST).stats(),
         gpu == null ? null : gpu.stats(),
         tiers.overflow().deflectedBytes(),
-        shrinker == null ? 0 : shrinker.givenBytes(),
-        spiller.movedToHost(),
-        spiller.movedToFiles(),
-        reclaimer.waitingRegions(),
-        catalog.outputs(),
-        writers.size(),
+        evictor.givenBytes(),
+        evictor.movedToHost(),
+        evictor.movedToFiles(),
+        memory.reclaimer().waitingRegions(),
+        memory.catalog().outputs(),
+        outputs.writers().size(),
         local.lanes().openLeases()
             + peers.openLeases()
-            + leases.size()
+            + outputs.leases().size()
             + (ucx == null ? 0 : ucx.leases()),
-        root.lanes().connected(),
+        memory.root().lanes().connected(),
         peers.connected(),
         peers.mappings(),
         server.refused() + (ucx == null ? 0 : ucx.strangers()),
         landing.reserved(),
         ucx == null ? 0 : ucx.slabsTaken(),
         landing.waitedNanos(),
-        completions == null ? 0 : completions.begun(),
-        completions == null ? 0 : completions.pending(),
+        outputs.begunCommits(),
+        outputs.pendingCommits(),
         counters.unready(),
         counters.moved(Path.LOCAL),
         counters.moved(Path.PEER),
@@ -509,8 +420,7 @@ public final class ShuffleNode implements AutoCloseable {
    */
   void serverFailed(final Throwable cause) {
     notServing = true;
-    tiers.all().forEach(Pool::freezeForFiles);
-    root.lanes().freeze();
+    memory.freezeForFiles();
     LOG.error(
         "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
             + " holds stays as it is, peers get it staged, and map outputs go to files from now"
@@ -521,8 +431,7 @@ public final class ShuffleNode implements AutoCloseable {
 
   /** Small chores that no caller waits for. */
   private void maintain() {
-    reclaimer.poll();
-    tiers.all().forEach(Pool::trim);
+    memory.trim();
     peers.sweep();
     if (ucx != null) {
       ucx.maintain();
@@ -548,7 +457,7 @@ public final class ShuffleNode implements AutoCloseable {
     if (freed) {
       return;
     }
-    for (final Maintenance chore : new Maintenance[] {maintenance, spilling, neighbours}) {
+    for (final Maintenance chore : new Maintenance[] {maintenance, evictor.alive(), neighbours}) {
       if (chore != null && chore.isAlive()) {
         throw new IllegalStateException(
             "executor "
@@ -567,7 +476,9 @@ public final class ShuffleNode implements AutoCloseable {
     peers.sweep();
     final int windows = local.lanes().openLeases() + peers.openLeases();
     final int slabs = ucx == null ? 0 : ucx.slabsTaken();
-    final int pending = completions == null ? 0 : completions.pending();
+    final int pending = outputs.pendingCommits();
+    final Set<MapOutputWriter> writers = outputs.writers();
+    final Set<MapOutputLease> leases = outputs.leases();
     if (!writers.isEmpty() || !leases.isEmpty() || windows > 0 || slabs > 0 || pending > 0) {
       throw new IllegalStateException(
           String.format(
@@ -577,34 +488,24 @@ public final class ShuffleNode implements AutoCloseable {
               config.executorId(), writers, leases, windows, pending, slabs));
     }
     freed = true;
-    reclaimer.drop();
     try {
-      tiers.close();
+      memory.close();
     } finally {
-      root.close();
       devices.close();
     }
   }
 
   private void stop() {
-    if (shrinker != null) {
-      shrinker.stop();
-    }
-    spiller.close();
-    if (completions != null) {
-      completions.close(); // What is under way is to be there when readers look.
-    }
+    evictor.stop();
+    outputs.close();
     // Before anything ends no byte may change any more: peers may go on reading what they have
     // mapped.
-    tiers.all().forEach(Pool::freeze);
-    root.lanes().freeze();
+    memory.freeze();
     notServing = true;
     local.close();
     server.close();
     maintenance.close();
-    if (spilling != null) {
-      spilling.close();
-    }
+    evictor.close();
     peers.close();
     if (ucx != null) {
       ucx.close();
@@ -614,6 +515,6 @@ public final class ShuffleNode implements AutoCloseable {
     }
     folder.sweep();
     folder.close();
-    catalog.unregisterAll();
+    memory.catalog().unregisterAll();
   }
 }

@@ -6,11 +6,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.StagedTransport;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -45,24 +41,19 @@ public final class BlockFetcher implements AutoCloseable {
 
   private final FetchContext context;
   private final List<BlockSource> sources;
-  private final StagedTransport transport;
   private final FetchListener listener;
   private final ReadSide side;
   private final BooleanSupplier ended;
   private final StagedQueue staged;
-  private final Deque<InPlaceRequest> inPlace = new ArrayDeque<>();
+  private final FetchPlan plan;
+  private final OpenWindows windows;
 
   /** Held by whoever works on the windows and queues; who closes waits for it only shortly. */
   private final ReentrantLock lock = new ReentrantLock();
 
-  /** Windows whose blocks a reader on the GPU may still gather. */
-  private final List<InPlaceWindow> kept = new ArrayList<>();
-
   /** Blocks of other nodes that were handed out. */
   private int landed;
 
-  private InPlaceWindow previous;
-  private InPlaceWindow window;
   private boolean planned;
   private volatile FetchedBlock block;
   private volatile boolean closed;
@@ -82,10 +73,11 @@ public final class BlockFetcher implements AutoCloseable {
       final BooleanSupplier cancelled) {
     this.context = context;
     this.sources = List.copyOf(sources);
-    this.transport = transport;
     this.listener = listener;
     this.side = side;
     this.ended = () -> closed || cancelled.getAsBoolean();
+    this.plan = new FetchPlan(context, transport, side);
+    this.windows = new OpenWindows(side);
     this.staged = new StagedQueue(context, transport, side, this::again);
   }
 
@@ -145,14 +137,14 @@ public final class BlockFetcher implements AutoCloseable {
       if (pollStaged() || nextInPlace()) {
         return true;
       }
-      if (!inPlace.isEmpty()) {
+      if (!plan.isEmpty()) {
         timed(this::openWindow);
       } else if (staged.isWaiting()) {
         timed(() -> staged.await(ended));
       } else if (staged.hasPending()) {
         timed(() -> staged.startOne(ended));
       } else {
-        checkWindows();
+        windows.checkIntact();
         return false;
       }
     }
@@ -163,7 +155,7 @@ public final class BlockFetcher implements AutoCloseable {
     return switch (block().path()) {
       case STAGED -> true;
       case UCX -> landed % LANDED_WINDOW == 0 || !staged.hasArrived();
-      default -> window == null || !window.hasNext();
+      default -> !windows.hasNext();
     };
   }
 
@@ -185,7 +177,7 @@ public final class BlockFetcher implements AutoCloseable {
    * @throws IllegalStateException if the fetcher is closed
    */
   public void checkIntact() {
-    whileOpen(this::checkWindows);
+    whileOpen(windows::checkIntact);
   }
 
   /**
@@ -193,10 +185,7 @@ public final class BlockFetcher implements AutoCloseable {
    * asked for again counts until it is handed out. To be called after {@link #next}.
    */
   public boolean hasMore() {
-    return !inPlace.isEmpty()
-        || (window != null && window.hasNext())
-        || staged.hasPending()
-        || staged.isWaiting();
+    return !plan.isEmpty() || windows.hasNext() || staged.hasPending() || staged.isWaiting();
   }
 
   /** Whether the fetcher was closed; one volatile load. */
@@ -217,49 +206,9 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private void route(final BlockSource source) {
-    final Route route = choose(source);
-    if (route.memory() == null) {
-      staged.add(source, source.blocks(), route.path());
-      return;
-    }
-    int from = 0;
-    while (from < source.blocks().size()) {
-      final int end = endOfWindow(source.blocks(), from);
-      inPlace.add(new InPlaceRequest(source, route, source.blocks().subList(from, end)));
-      from = end;
-    }
-  }
-
-  /** Blocks in place need no memory; those that have to be copied come in windows of some bytes. */
-  private int endOfWindow(final List<Block> blocks, final int from) {
-    if (!context.devices().hasGpu()) {
-      return Math.min(blocks.size(), from + context.settings().windowBlocks());
-    }
-    final boolean onDevice = side == ReadSide.DEVICE;
-    final int most =
-        onDevice
-            ? blocks.size()
-            : Math.min(blocks.size(), from + context.settings().windowBlocks());
-    final long mostBytes =
-        onDevice ? context.settings().deviceWindowBytes() : context.settings().windowBytes();
-    int end = from;
-    long bytes = 0;
-    while (end < most) {
-      bytes += blocks.get(end).bytes();
-      if (end > from && bytes > mostBytes) {
-        break;
-      }
-      end++;
-    }
-    return end;
-  }
-
-  private Route choose(final BlockSource source) {
-    try {
-      return context.paths().choose(source, transport);
-    } catch (final OwnerGoneException e) {
-      final Block first = source.blocks().get(0);
-      throw new BlockFetchException(first, source, first + ": " + e.getMessage(), e);
+    final Route moved = plan.add(source);
+    if (moved != null) {
+      staged.add(source, source.blocks(), moved.path());
     }
   }
 
@@ -273,7 +222,7 @@ public final class BlockFetcher implements AutoCloseable {
       context.paths().staged(source.executorId(), cause.getMessage());
       return Path.STAGED;
     }
-    return choose(source).path() == Path.UCX ? Path.UCX : Path.STAGED;
+    return plan.choose(source).path() == Path.UCX ? Path.UCX : Path.STAGED;
   }
 
   private boolean pollStaged() {
@@ -286,66 +235,34 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private boolean nextInPlace() {
-    if (window == null || !window.hasNext()) {
-      return false;
-    }
-    if (window.handedOut() > 0) {
-      release(previous);
-      previous = null;
-    }
-    block = window.next();
-    return true;
+    block = windows.next();
+    return block != null;
   }
 
   private void openWindow() {
-    final InPlaceRequest request = inPlace.poll();
+    final FetchPlan.Request request = plan.poll();
     final InPlaceWindow opened =
         InPlaceWindow.open(
-            context, request.source, request.route.memory(), request.blocks, side, ended);
+            context, request.source(), request.route().memory(), request.blocks(), side, ended);
     if (opened == null) {
-      reroute(request);
+      if (!plan.reroute(request)) {
+        stage(request.source(), request.blocks(), "it had no lane free for another reader");
+      }
       return;
     }
     if (opened.size() == 0) {
       opened.close();
     } else {
-      if (side == ReadSide.DEVICE && window != null) {
-        kept.add(window);
-        window = null;
-      }
-      final InPlaceWindow oldest = previous;
-      previous = window;
-      window = opened;
-      release(oldest);
+      windows.open(opened);
       count(opened.path(), opened.blocks(), opened.bytes());
     }
-    stage(request.source, opened.notHeld(), "it does not hold them in memory");
-  }
-
-  /** No lease was given: the connection was lost, or all lanes are taken. */
-  private void reroute(final InPlaceRequest request) {
-    final Route again = choose(request.source);
-    if (again.memory() != null && again.memory() != request.route.memory()) {
-      inPlace.addFirst(new InPlaceRequest(request.source, again, request.blocks));
-    } else {
-      stage(request.source, request.blocks, "it had no lane free for another reader");
-    }
+    stage(request.source(), opened.notHeld(), "it does not hold them in memory");
   }
 
   private void stage(final BlockSource source, final List<Block> blocks, final String reason) {
     if (!blocks.isEmpty()) {
       context.paths().staged(source.executorId(), reason);
       staged.add(source, blocks, Path.STAGED);
-    }
-  }
-
-  private void release(final InPlaceWindow old) {
-    if (old != null) {
-      try {
-        old.checkIntact();
-      } finally {
-        old.close();
-      }
     }
   }
 
@@ -360,27 +277,8 @@ public final class BlockFetcher implements AutoCloseable {
     whileOpen(
         () -> {
           staged.releasePassed();
-          while (!kept.isEmpty()) {
-            release(kept.remove(kept.size() - 1));
-          }
-          final InPlaceWindow before = previous;
-          previous = null;
-          release(before);
-          if (window != null && !window.hasNext()) {
-            final InPlaceWindow done = window;
-            window = null;
-            release(done);
-          }
+          windows.releasePassed();
         });
-  }
-
-  private void checkWindows() {
-    kept.forEach(InPlaceWindow::checkIntact);
-    for (final InPlaceWindow open : new InPlaceWindow[] {previous, window}) {
-      if (open != null) {
-        open.checkIntact();
-      }
-    }
   }
 
   private void count(final Path path, final List<Block> blocks, final long bytes) {
@@ -425,29 +323,14 @@ public final class BlockFetcher implements AutoCloseable {
   private void releaseAll() {
     try {
       block = null;
-      inPlace.clear();
+      plan.clear();
       staged.close();
     } finally {
       try {
-        closeWindows();
+        windows.close();
       } finally {
         lock.unlock();
       }
     }
   }
-
-  private void closeWindows() {
-    kept.forEach(InPlaceWindow::close);
-    kept.clear();
-    if (previous != null) {
-      previous.close();
-      previous = null;
-    }
-    if (window != null) {
-      window.close();
-      window = null;
-    }
-  }
-
-  private record InPlaceRequest(BlockSource source, Route route, List<Block> blocks) {}
 }

@@ -1,0 +1,142 @@
+package io.zerohop.shuffle;
+
+import io.zerohop.shuffle.block.StoredOutput;
+import io.zerohop.shuffle.catalog.Catalog;
+import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.Warmth;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.write.CopyCompletions;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The map outputs of this executor: who writes them, and who holds some of them. Thread safe.
+ * Writers and leases are closed by those who asked for them.
+ */
+final class OwnOutputs {
+  private final NodeConfig config;
+  private final Devices devices;
+  private final Catalog catalog;
+  private final Warmth warmth;
+  private final MapOutputWriter.Parts writerParts;
+  private final BooleanSupplier ending;
+  private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
+  private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
+
+  /**
+   * @param writerParts what writers share
+   * @param ending whether nobody may wait any more
+   */
+  OwnOutputs(
+      final NodeConfig config,
+      final MapOutputWriter.Parts writerParts,
+      final Warmth warmth,
+      final BooleanSupplier ending) {
+    this.config = config;
+    this.devices = writerParts.devices();
+    this.catalog = writerParts.catalog();
+    this.warmth = warmth;
+    this.writerParts = writerParts;
+    this.ending = ending;
+  }
+
+  /** Begins a map output; see {@link ShuffleNode#newMapOutput}. */
+  MapOutputWriter begin(
+      final int shuffleId, final long mapId, final int partitions, final Tier tier) {
+    warmth.touch(shuffleId);
+    final MapOutputWriter writer =
+        new MapOutputWriter(
+            writerParts,
+            tier,
+            shuffleId,
+            mapId,
+            partitions,
+            ended -> {
+              warmth.touch(shuffleId);
+              writers.remove(ended);
+            });
+    writers.add(writer);
+    return writer;
+  }
+
+  boolean holds(final int shuffleId, final long mapId) {
+    return catalog.find(shuffleId, mapId) != null;
+  }
+
+  List<StoredOutput> stored() {
+    return catalog.stored();
+  }
+
+  /** A hold on a map output, for the caller to close; null if it is not held. */
+  MapOutputLease lease(final int shuffleId, final long mapId) {
+    final OwnOutput output = retain(shuffleId, mapId);
+    return output == null ? null : leaseOf(output);
+  }
+
+  /** For who reads it on the host or sends it: waits until it is complete. */
+  OwnOutput retain(final int shuffleId, final long mapId) {
+    warmth.touch(shuffleId);
+    final OwnOutput output = catalog.retain(shuffleId, mapId);
+    if (output == null || output.isReady(devices.host())) {
+      return output;
+    }
+    boolean ready = false;
+    try {
+      output.ready(devices.host()).await(OwnOutput.READY_EPOCH, config.requestLimit(), ending);
+      ready = true;
+      return output;
+    } finally {
+      if (!ready) {
+        output.release();
+      }
+    }
+  }
+
+  /** A hold for who moves it; null if it was freed, or is not complete yet. */
+  MapOutputLease leaseToSpill(final OwnOutput output) {
+    return output.retainReady(devices.host()) ? leaseOf(output) : null;
+  }
+
+  private MapOutputLease leaseOf(final OwnOutput retained) {
+    final MapOutputLease lease =
+        new MapOutputLease(retained, devices, config.deviceLimit(), leases::remove);
+    leases.add(lease);
+    return lease;
+  }
+
+  /** Writers that are open. */
+  Set<MapOutputWriter> writers() {
+    return writers;
+  }
+
+  /** Leases that are open. */
+  Set<MapOutputLease> leases() {
+    return leases;
+  }
+
+  /** Map outputs that were published before their copies had ended, since the start. */
+  long begunCommits() {
+    return completions() == null ? 0 : completions().begun();
+  }
+
+  /** Those whose copies have not ended yet. */
+  int pendingCommits() {
+    return completions() == null ? 0 : completions().pending();
+  }
+
+  /** Ends what is under way: it is to be there when readers look. */
+  void close() {
+    if (completions() != null) {
+      completions().close();
+    }
+  }
+
+  private CopyCompletions completions() {
+    return writerParts.completions();
+  }
+}

@@ -1,0 +1,115 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.transport.OwnerGoneException;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+
+/**
+ * Which way each owner's blocks go to one reader, and in which windows those that it reads in
+ * place. For the thread that holds the fetcher's lock.
+ */
+final class FetchPlan {
+  private final FetchContext context;
+  private final StagedTransport transport;
+  private final ReadSide side;
+  private final Deque<Request> inPlace = new ArrayDeque<>();
+
+  /** Blocks of one owner that make up a window, and where they are read. */
+  record Request(BlockSource source, Route route, List<Block> blocks) {}
+
+  FetchPlan(final FetchContext context, final StagedTransport transport, final ReadSide side) {
+    this.context = context;
+    this.transport = transport;
+    this.side = side;
+  }
+
+  /**
+   * Chooses a way for an owner's blocks. May connect to it.
+   *
+   * @return the way if the blocks are moved; null if they are read in place, which is noted here
+   */
+  Route add(final BlockSource source) {
+    final Route route = choose(source);
+    if (route.memory() == null) {
+      return route;
+    }
+    int from = 0;
+    while (from < source.blocks().size()) {
+      final int end = endOfWindow(source.blocks(), from);
+      inPlace.add(new Request(source, route, source.blocks().subList(from, end)));
+      from = end;
+    }
+    return null;
+  }
+
+  /** Blocks in place need no memory; those that have to be copied come in windows of some bytes. */
+  private int endOfWindow(final List<Block> blocks, final int from) {
+    if (!context.devices().hasGpu()) {
+      return Math.min(blocks.size(), from + context.settings().windowBlocks());
+    }
+    final boolean onDevice = side == ReadSide.DEVICE;
+    final int most =
+        onDevice
+            ? blocks.size()
+            : Math.min(blocks.size(), from + context.settings().windowBlocks());
+    final long mostBytes =
+        onDevice ? context.settings().deviceWindowBytes() : context.settings().windowBytes();
+    int end = from;
+    long bytes = 0;
+    while (end < most) {
+      bytes += blocks.get(end).bytes();
+      if (end > from && bytes > mostBytes) {
+        break;
+      }
+      end++;
+    }
+    return end;
+  }
+
+  /**
+   * The way for an owner's blocks as things are now. May connect to it.
+   *
+   * @throws BlockFetchException (FETCH_FAILED) if the owner is gone
+   */
+  Route choose(final BlockSource source) {
+    try {
+      return context.paths().choose(source, transport);
+    } catch (final OwnerGoneException e) {
+      final Block first = source.blocks().get(0);
+      throw new BlockFetchException(first, source, first + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** The next window to open; null if none is left. */
+  Request poll() {
+    return inPlace.poll();
+  }
+
+  /**
+   * Looks for another way to read a window in place, since its owner gave no lease: the connection
+   * was lost, or all lanes are taken.
+   *
+   * @return whether there is one; it comes next
+   */
+  boolean reroute(final Request request) {
+    final Route again = choose(request.source());
+    if (again.memory() == null || again.memory() == request.route().memory()) {
+      return false;
+    }
+    inPlace.addFirst(new Request(request.source(), again, request.blocks()));
+    return true;
+  }
+
+  boolean isEmpty() {
+    return inPlace.isEmpty();
+  }
+
+  void clear() {
+    inPlace.clear();
+  }
+}
