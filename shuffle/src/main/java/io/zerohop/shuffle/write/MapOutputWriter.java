@@ -1,10 +1,5 @@
 package io.zerohop.shuffle.write;
 
-import io.zerohop.device.CopyBatch;
-import io.zerohop.device.CopyRuns;
-import io.zerohop.device.CopyStream;
-import io.zerohop.device.DeviceMemoryException;
-import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
@@ -24,7 +19,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
-import org.agrona.UnsafeAccess;
 
 /**
  * One map task's output while it is being written: batch after batch is packed into the pools, then
@@ -50,15 +44,7 @@ public final class MapOutputWriter implements AutoCloseable {
   private final Registration registration;
   private final List<BatchImage> batches = new ArrayList<>();
 
-  /** Packs what comes from the host, and is waited for each time; opened at the first need. */
-  private CopyStream hostCopies;
-
-  /** Packs what lies on the GPU, and is waited for in the end; opened at the first need. */
-  private CopyStream deviceCopies;
-
-  /** Whether copies never ended: what they touch can never be used again. */
-  private boolean stuck;
-
+  private final Packer packer;
   private long deflectedBytes;
   private boolean committed;
   private boolean closed;
@@ -97,6 +83,7 @@ public final class MapOutputWriter implements AutoCloseable {
     this.mapId = mapId;
     this.partitions = partitions;
     this.registration = catalog.registration(shuffleId);
+    this.packer = new Packer(devices, tier, limit);
   }
 
   /**
@@ -177,11 +164,7 @@ public final class MapOutputWriter implements AutoCloseable {
     final Region region = tiers.of(to).allocate(image.bytes());
     boolean packed = false;
     try {
-      if (source.onDevice()) {
-        packFromDevice(source, region, image.bytes());
-      } else {
-        packFromHost(source, region, to);
-      }
+      packer.pack(source, region, image.bytes());
       packed = true;
     } finally {
       if (!packed) {
@@ -194,49 +177,9 @@ public final class MapOutputWriter implements AutoCloseable {
 
   /** Gives a region back into which copies may be under way, once they are not any more. */
   private void abandon(final Region region) {
-    close(hostCopies);
-    hostCopies = null;
-    close(deviceCopies);
-    deviceCopies = null;
-    if (!stuck) {
+    packer.end();
+    if (!packer.isStuck()) {
       region.release();
-    }
-  }
-
-  /** Closes a stream, after which nothing of it is under way; or never again can be relied on. */
-  private void close(final CopyStream stream) {
-    if (stream == null) {
-      return;
-    }
-    boolean idle = false;
-    try {
-      stream.close();
-      idle = true;
-    } finally {
-      stuck |= !idle;
-    }
-  }
-
-  /** Packs straight into GPU memory, or into a host segment that the GPU reaches. */
-  private void packFromDevice(final PackSource source, final Region region, final int bytes) {
-    if (region.tier() == Tier.DEVICE || region.memory().pin(devices.of(Tier.DEVICE))) {
-      deviceCopies()
-          .submit(copies(deviceCopies, source, region.address(), (address, length) -> address));
-      return;
-    }
-    try (HostBuffer staging = pinned(bytes)) {
-      synchronize(
-          deviceCopies(),
-          copies(deviceCopies, source, staging.address(), (address, length) -> address));
-      UnsafeAccess.UNSAFE.copyMemory(staging.address(), region.address(), bytes);
-    }
-  }
-
-  private HostBuffer pinned(final long bytes) {
-    try {
-      return devices.of(Tier.DEVICE).hostBuffer(bytes);
-    } catch (final DeviceMemoryException e) {
-      throw new PoolFullException("no pinned memory to bring a batch to the host", bytes, e);
     }
   }
 
@@ -259,87 +202,6 @@ public final class MapOutputWriter implements AutoCloseable {
     return image;
   }
 
-  private void packFromHost(final PackSource source, final Region region, final Tier to) {
-    if (hostCopies == null) {
-      hostCopies = devices.streams(tier).take();
-    }
-    if (devices.hostAccessible(to)) {
-      synchronize(
-          hostCopies, copies(hostCopies, source, region.address(), (address, length) -> address));
-      return;
-    }
-    // The device reads the host's memory only where it was made for that.
-    try (HostBuffer staging = devices.of(to).hostBuffer(region.bytes())) {
-      final long[] next = {staging.address()};
-      synchronize(
-          hostCopies,
-          copies(
-              hostCopies,
-              source,
-              region.address(),
-              (address, length) -> {
-                final long at = next[0];
-                UnsafeAccess.UNSAFE.copyMemory(address, at, length);
-                next[0] += length;
-                return at;
-              }));
-    }
-  }
-
-  /** Where a device finds bytes of a source. */
-  private interface Reachable {
-    long address(long address, int length);
-  }
-
-  private CopyBatch copies(
-      final CopyStream by, final PackSource source, final long to, final Reachable reachable) {
-    final CopyBatch copies = by.newBatch();
-    final CopyRuns runs = new CopyRuns(copies);
-    final long[] target = {to};
-    for (int partition = 0; partition < partitions; partition++) {
-      source.forEachChunk(
-          partition,
-          (address, length) -> {
-            runs.add(reachable.address(address, length), target[0], length);
-            target[0] += length;
-          });
-    }
-    runs.end();
-    return copies;
-  }
-
-  private void synchronize(final CopyStream by, final CopyBatch copies) {
-    guarded(
-        by,
-        () -> {
-          by.submit(copies);
-          by.synchronize(limit);
-        });
-  }
-
-  private void guarded(final CopyStream by, final Runnable step) {
-    try {
-      step.run();
-    } catch (final RuntimeException e) {
-      // A copy that is still under way must not meet memory that was freed or given to others.
-      close(by);
-      throw e;
-    }
-  }
-
-  private CopyStream deviceCopies() {
-    if (deviceCopies == null) {
-      deviceCopies = devices.threadStreams().take();
-    }
-    return deviceCopies;
-  }
-
-  private void finishCopies() {
-    if (deviceCopies != null) {
-      guarded(deviceCopies, () -> deviceCopies.synchronize(limit));
-    }
-  }
-
   /**
    * Gives the extents that a block has in the batches so far, in order; copies of those that the
    * host cannot read are there during this call only.
@@ -355,7 +217,7 @@ public final class MapOutputWriter implements AutoCloseable {
         extents.add(region.address() + batch.start(partition), length, far);
       }
     }
-    finishCopies();
+    packer.finish();
     if (!extents.hasFar()) {
       extents.forEach(consumer);
       return;
@@ -406,7 +268,7 @@ public final class MapOutputWriter implements AutoCloseable {
     if (mayBePending()) {
       publishPending();
     } else {
-      finishCopies();
+      packer.finish();
       catalog.publish(shuffleId, mapId, registration, partitions, batches);
     }
     committed = true;
@@ -416,7 +278,7 @@ public final class MapOutputWriter implements AutoCloseable {
 
   /** Not with anything in host memory, which is read there, where nobody waits for a GPU. */
   private boolean mayBePending() {
-    return completions != null && deviceCopies != null && deflectedBytes == 0;
+    return completions != null && packer.pending() != null && deflectedBytes == 0;
   }
 
   /** Publishes it with copies under way, which others see to from then on. */
@@ -426,23 +288,23 @@ public final class MapOutputWriter implements AutoCloseable {
     committed = true; // Its memory is the catalog's.
     boolean followed = false;
     try {
-      followed = completions.follow(output, deviceCopies);
+      followed = completions.follow(output, packer.pending());
       if (!followed) {
-        finishCopies();
+        packer.finish();
         output.ready(devices.host()).raise(OwnOutput.READY_EPOCH);
         output.release();
       }
     } catch (final RuntimeException e) {
       catalog.remove(output); // The task fails: nobody was told where it lies.
       output.ready(devices.host()).abort(CopyCompletions.COPIES_FAILED);
-      close(deviceCopies);
-      if (!stuck) {
+      packer.end();
+      if (!packer.isStuck()) {
         output.release();
       }
       throw e;
     }
     if (followed) {
-      deviceCopies = null;
+      packer.handOver();
     }
   }
 
@@ -454,10 +316,9 @@ public final class MapOutputWriter implements AutoCloseable {
     }
     closed = true;
     try {
-      close(hostCopies);
-      close(deviceCopies);
+      packer.end();
     } finally {
-      if (!stuck) {
+      if (!packer.isStuck()) {
         if (!committed) {
           batches.forEach(batch -> batch.region().release());
         }
