@@ -1,12 +1,14 @@
 package io.zerohop.spark;
 
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.driver.AppSecret;
 import io.zerohop.spark.driver.LiveShuffles;
 import io.zerohop.spark.executor.ExecutorShuffle;
 import io.zerohop.spark.executor.Startup;
+import io.zerohop.spark.files.MapOutputFiles;
 import io.zerohop.spark.metrics.PathAccumulators;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.rapids.RapidsReader;
@@ -14,8 +16,6 @@ import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.RapidsWriter;
 import io.zerohop.spark.rows.RowsReader;
 import io.zerohop.spark.rows.RowsWriter;
-import io.zerohop.spark.staged.MapOutputFiles;
-import io.zerohop.spark.staged.ZerohopBlockResolver;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.ShuffleDependency;

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.spill.Reach;
 import io.zerohop.shuffle.spill.SpilledOutputs;
 import io.zerohop.shuffle.spill.Spiller;
 import java.time.Duration;
+import java.util.Deque;
 
 /**
  * Makes room in an executor's pools: has map outputs that nobody uses leave them, on a thread of
@@ -28,18 +29,23 @@ final class Evictor {
    * Starts the thread, if map outputs may leave.
    *
    * @param spiller moves them
+   * @param begun takes what ends the thread, as soon as it runs
    */
   Evictor(
       final NodeConfig config,
       final boolean hasGpu,
       final OwnMemory memory,
-      final Spiller spiller) {
+      final Spiller spiller,
+      final Deque<Runnable> begun) {
     this.memory = memory;
     this.spiller = spiller;
     thread =
         config.spillSettings().start() < 1
             ? new Maintenance("spiller", PERIOD, spiller::round)
             : null;
+    if (thread != null) {
+      begun.push(thread::close);
+    }
     shrinker =
         hasGpu ? spiller.shrinker(thread == null ? null : thread::hurry, memory::isShared) : null;
     for (final Pool pool : memory.tiers().all()) {

@@ -14,7 +14,7 @@ import io.zerohop.shuffle.pool.Tiers;
  */
 record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Catalog catalog) {
 
-  /** Pools and a catalog behind a root segment, which is owned from now on. */
+  /** Pools and a catalog behind a root segment, which is owned once this returns. */
   static OwnMemory behind(final RootSegment root, final NodeConfig config, final Devices devices) {
     final Tiers tiers =
         new Tiers(

@@ -129,7 +129,10 @@ final class OwnOutputs {
     return completions() == null ? 0 : completions().pending();
   }
 
-  /** Ends what is under way: it is to be there when readers look. */
+  /**
+   * Waits, for a limited time, for copies of outputs that are published already: they are to be
+   * there when readers look. No further ones are published before their copies have ended.
+   */
   void close() {
     if (completions() != null) {
       completions().close();

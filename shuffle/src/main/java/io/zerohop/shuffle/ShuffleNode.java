@@ -19,7 +19,7 @@ import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.LandingBudget;
-import io.zerohop.shuffle.fetch.PathChooser;
+import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
@@ -100,6 +100,9 @@ public final class ShuffleNode implements AutoCloseable {
           devices.hasGpu() && config.asyncCommit()
               ? new CopyCompletions(devices, memory.catalog(), config.deviceLimit())
               : null;
+      if (completions != null) {
+        begun.push(completions::close);
+      }
       final MapOutputWriter.Parts parts =
           new MapOutputWriter.Parts(
               config.checksum(),
@@ -109,7 +112,6 @@ public final class ShuffleNode implements AutoCloseable {
               memory.catalog(),
               completions);
       outputs = new OwnOutputs(config, parts, warmth, () -> notServing);
-      begun.push(outputs::close);
       ucx = UcxNode.start(config.ucxSettings(), incarnation, devices, tiers, outputs::retain);
       if (ucx != null) {
         begun.push(ucx::close);
@@ -155,8 +157,7 @@ public final class ShuffleNode implements AutoCloseable {
               memory.reclaimer(),
               warmth,
               outputs::leaseToSpill);
-      evictor = new Evictor(config, devices.hasGpu(), memory, spiller);
-      begun.push(evictor::close);
+      evictor = new Evictor(config, devices.hasGpu(), memory, spiller, begun);
       neighbours =
           config.neighbours() ? begin("neighbours", MEETING, peers::meetNeighbours, begun) : null;
       done = true;

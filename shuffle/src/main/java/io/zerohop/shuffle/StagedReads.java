@@ -8,7 +8,7 @@ import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.LandingBudget;
-import io.zerohop.shuffle.fetch.PathChooser;
+import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.util.List;
 import java.util.function.BooleanSupplier;

@@ -3,8 +3,8 @@ package io.zerohop.spark.rapids;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
+import io.zerohop.spark.rapids.checksum.RetryChecksums;
 import io.zerohop.spark.rapids.pressure.DevicePressure;
-import io.zerohop.spark.rapids.setup.RetryChecksums;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 

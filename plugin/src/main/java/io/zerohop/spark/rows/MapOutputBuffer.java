@@ -2,9 +2,9 @@ package io.zerohop.spark.rows;
 
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.spark.staged.MapOutputFiles;
-import io.zerohop.spark.staged.NativeBytes;
-import io.zerohop.spark.staged.SpilledBatch;
+import io.zerohop.spark.files.MapOutputFiles;
+import io.zerohop.spark.files.NativeBytes;
+import io.zerohop.spark.files.SpilledBatch;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.util.ArrayList;

@@ -3,7 +3,7 @@ package io.zerohop.spark.rows;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.compat.SparkLinks;
-import io.zerohop.spark.staged.MapOutputFiles;
+import io.zerohop.spark.files.MapOutputFiles;
 import io.zerohop.spark.task.FailureOutcome;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -1,6 +1,9 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.shuffle.lease.LaneLayout;
 import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * The root segment: what a peer maps first. All words are in the machine's byte order, since one
@@ -70,9 +73,14 @@ public final class RootLayout {
   static final int TABLE = HEADER_BYTES;
   static final int DIRECTORY = TABLE + TABLE_SLOTS * TABLE_SLOT_BYTES;
   static final int LANES = DIRECTORY + DIRECTORY_CELLS * CELL_BYTES;
-  static final int BYTES = LANES + LaneLayout.LANES * LaneLayout.LANE_BYTES;
+  static final int BYTES = LANES + LaneLayout.BYTES;
 
   private RootLayout() {}
+
+  /** The lanes of a root segment, as long as it is mapped. */
+  public static UnsafeBuffer lanes(final SegmentMemory root) {
+    return new UnsafeBuffer(root.buffer(), LANES, LaneLayout.BYTES);
+  }
 
   /** Where the search for a shuffle begins. */
   static int firstCell(final int shuffleId, final int cells) {

@@ -2,6 +2,8 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Segment;
+import io.zerohop.shuffle.lease.LaneLayout;
+import io.zerohop.shuffle.lease.LaneTable;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentRegistry;
@@ -45,7 +47,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
     for (int slot = 1; slot < RootLayout.TABLE_SLOTS; slot++) {
       freeSlots.add(slot);
     }
-    lanes = new LaneTable(buffer);
+    lanes = new LaneTable(RootLayout.lanes(memory));
   }
 
   public long incarnation() {

@@ -6,6 +6,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.fetch.route.Route;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.util.List;
 import java.util.concurrent.TimeUnit;

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.shuffle.catalog.Warmth;
+import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.fetch.route.Route;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.StagedTransport;
 import java.util.ArrayDeque;
@@ -11,7 +12,7 @@ import java.util.List;
 
 /**
  * Which way each owner's blocks go to one reader, and in which windows those that it reads in
- * place. For the thread that holds the fetcher's lock.
+ * place. Changed by the thread that holds the fetcher's lock; not thread safe.
  */
 final class FetchPlan {
   private final FetchContext context;

@@ -6,8 +6,8 @@ import java.util.List;
 
 /**
  * The windows that one reader has open, each with a lease: for the host the one that it reads and
- * the one before, for the GPU all whose blocks it may still gather. For the thread that holds the
- * fetcher's lock.
+ * the one before, for the GPU all whose blocks it may still gather. Changed by the thread that
+ * holds the fetcher's lock; not thread safe.
  */
 final class OpenWindows {
   private final ReadSide side;

@@ -2,7 +2,7 @@ package io.zerohop.shuffle.transport;
 
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogView;
-import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;
 
 /** One owner's memory as this process reads it: its own, or a peer's. Thread safe. */

@@ -15,8 +15,9 @@ import org.agrona.UnsafeAccess;
 /**
  * Copies sources of one map task into regions, one partition behind the other, by streams that are
  * opened at the first need. What comes from the host has been copied when a call returns; copies of
- * what lies on the GPU are under way until {@link #finish} or {@link #end}. Belongs to the task's
- * thread, which ends it.
+ * what lies on the GPU may be under way until {@link #finish} or {@link #end}, or until who they
+ * were {@linkplain #handOver handed over} to has seen their end. Belongs to the task's thread,
+ * which ends it.
  */
 final class Packer {
   private final Devices devices;
@@ -47,8 +48,10 @@ final class Packer {
    * this fails.
    *
    * @throws PoolFullException (FALLBACK) if there is no pinned memory that it would need
+   * @throws IllegalStateException if copies from before never ended
    */
   void pack(final PackSource source, final Region region, final int bytes) {
+    checkUsable();
     if (source.onDevice()) {
       packFromDevice(source, region, bytes);
     } else {
@@ -58,12 +61,13 @@ final class Packer {
 
   /** Packs straight into GPU memory, or into a host segment that the GPU reaches. */
   private void packFromDevice(final PackSource source, final Region region, final int bytes) {
-    final CopyStream by = deviceCopies();
     if (region.tier() == Tier.DEVICE || region.memory().pin(devices.of(Tier.DEVICE))) {
+      final CopyStream by = deviceCopies();
       by.submit(copies(by, source, region.address(), (address, length) -> address));
       return;
     }
     try (HostBuffer staging = pinned(bytes)) {
+      final CopyStream by = deviceCopies();
       synchronize(by, copies(by, source, staging.address(), (address, length) -> address));
       UnsafeAccess.UNSAFE.copyMemory(staging.address(), region.address(), bytes);
     }
@@ -152,6 +156,13 @@ final class Packer {
     }
   }
 
+  /** A stream that could not be closed may have been that of any batch. */
+  private void checkUsable() {
+    if (stuck) {
+      throw new IllegalStateException("copies of this map output never ended");
+    }
+  }
+
   /** The stream of copies that may be under way; null if there were none. */
   CopyStream pending() {
     return deviceCopies;
@@ -162,8 +173,13 @@ final class Packer {
     deviceCopies = null;
   }
 
-  /** Waits for the copies that are under way. */
+  /**
+   * Waits for the copies that are under way.
+   *
+   * @throws IllegalStateException if some of them never ended: what was packed is not there
+   */
   void finish() {
+    checkUsable();
     if (deviceCopies != null) {
       guarded(deviceCopies, () -> deviceCopies.synchronize(limit));
     }

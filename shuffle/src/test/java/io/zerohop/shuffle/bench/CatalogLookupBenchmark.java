@@ -7,10 +7,11 @@ import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.EntryCursor;
-import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.catalog.RootView;
 import io.zerohop.shuffle.catalog.ShuffleView;
+import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.SegmentIds;
@@ -99,7 +100,9 @@ public class CatalogLookupBenchmark {
         new CatalogView(
             new RootView(mapped[0], INCARNATION, "bench"), this::segment, "bench", INCARNATION);
     final int block = root.lanes().connect();
-    lanes = new LanePool(mapped[0], block, root.lanes().generation(block), () -> true);
+    lanes =
+        new LanePool(
+            RootLayout.lanes(mapped[0]), block, root.lanes().generation(block), () -> true);
   }
 
   private SegmentMemory segment(final long id) {

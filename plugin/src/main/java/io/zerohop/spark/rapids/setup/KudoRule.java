@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.setup;
 
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.rapids.checksum.RetryChecksums;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkConf;

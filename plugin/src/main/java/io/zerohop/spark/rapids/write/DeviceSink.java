@@ -5,6 +5,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.rapids.api.TaskStream;
+import io.zerohop.spark.rapids.checksum.RowHash;
 import java.io.IOException;
 import java.time.Duration;
 

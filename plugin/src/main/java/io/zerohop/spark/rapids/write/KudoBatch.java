@@ -2,7 +2,6 @@ package io.zerohop.spark.rapids.write;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import io.zerohop.spark.rapids.format.KudoLayout;
-import io.zerohop.spark.rapids.format.TableSizes;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.vectorized.ColumnVector;

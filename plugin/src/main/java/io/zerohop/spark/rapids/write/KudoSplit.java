@@ -7,7 +7,6 @@ import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.KudoLayout;
-import io.zerohop.spark.rapids.format.KudoSizes;
 import java.util.Arrays;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.vectorized.ColumnarBatch;

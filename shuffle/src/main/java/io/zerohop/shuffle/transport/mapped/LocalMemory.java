@@ -2,9 +2,10 @@ package io.zerohop.shuffle.transport.mapped;
 
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogView;
-import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.catalog.RootView;
+import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
@@ -19,7 +20,8 @@ public final class LocalMemory implements BlockMemory {
 
   public LocalMemory(final RootSegment root, final Tiers tiers, final String self) {
     this.tiers = tiers;
-    this.lanes = new LanePool(root.memory(), 0, root.lanes().generation(0), () -> !closed);
+    this.lanes =
+        new LanePool(RootLayout.lanes(root.memory()), 0, root.lanes().generation(0), () -> !closed);
     this.catalog =
         new CatalogView(
             new RootView(root.memory(), root.incarnation(), self),

@@ -11,8 +11,9 @@ import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogException;
 import io.zerohop.shuffle.catalog.CatalogView;
-import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.RootLayout;
 import io.zerohop.shuffle.catalog.RootView;
+import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.LeaseBarrier;
 import io.zerohop.shuffle.pool.SegmentIds;
@@ -93,7 +94,11 @@ final class Peer implements BlockMemory {
     try {
       this.root = new RootView(rootMemory, greeting.incarnation(), name);
       this.lanes =
-          new LanePool(rootMemory, greeting.laneBlock(), greeting.generation(), link::alive);
+          new LanePool(
+              RootLayout.lanes(rootMemory),
+              greeting.laneBlock(),
+              greeting.generation(),
+              link::alive);
       this.catalog = new CatalogView(root, this::catalogSegment, name, greeting.incarnation());
       done = true;
     } finally {

@@ -1,0 +1,177 @@
+package io.zerohop.spark.blocktransfer;
+
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.io.IOException;
+import java.io.InputStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.shuffle.BlockFetchingListener;
+import org.apache.spark.network.shuffle.DownloadFileManager;
+import org.apache.spark.shuffle.ShuffleBlockResolver;
+import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.storage.ShuffleBlockId;
+import scala.Option;
+
+/**
+ * The last resort: whole blocks through Spark's block transfer service, with Spark's own retries,
+ * compression and encryption; blocks of this very executor come from its files. Large blocks land
+ * in a temporary file, as {@code spark.network.maxRemoteBlockSizeFetchToMem} says. Thread safe.
+ */
+public final class BlockTransferTransport implements StagedTransport {
+  private final SparkEnv env;
+  private final ShuffleBlockResolver resolver;
+  private final long largeBytes;
+
+  /**
+   * A transport.
+   *
+   * @param resolver serves this executor's own blocks
+   * @param largeBytes blocks over this size land in files
+   */
+  public BlockTransferTransport(
+      final SparkEnv env, final ShuffleBlockResolver resolver, final long largeBytes) {
+    this.env = env;
+    this.resolver = resolver;
+    this.largeBytes = largeBytes;
+  }
+
+  @Override
+  public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
+    if (isOwn(source)) {
+      blocks.forEach(block -> readOwn(source, block, sink));
+      return;
+    }
+    final List<Block> small = new ArrayList<>();
+    for (final Block block : blocks) {
+      if (block.bytes() > largeBytes) {
+        request(source, List.of(block), new TemporaryFiles(env), sink);
+      } else {
+        small.add(block);
+      }
+    }
+    if (!small.isEmpty()) {
+      request(source, small, null, sink);
+    }
+  }
+
+  @Override
+  public boolean answers(final BlockSource source, final Duration limit) {
+    final BlockManagerId owner = (BlockManagerId) source.address();
+    return isOwn(source) || PortProbe.answers(owner.host(), owner.port(), limit);
+  }
+
+  /** Whether the blocks are this very executor's. */
+  public boolean isOwn(final BlockSource source) {
+    return ((BlockManagerId) source.address()).executorId().equals(env.executorId());
+  }
+
+  private void readOwn(final BlockSource source, final Block block, final Sink sink) {
+    final ManagedBuffer buffer;
+    try {
+      buffer = resolver.getBlockData(id(block), Option.empty());
+      buffer.size(); // What is damaged in memory fails here, and not in the sink.
+    } catch (final Exception e) {
+      // Scala throws IOException from here without declaring it.
+      sink.failed(block, e);
+      return;
+    }
+    sink.arrived(block, payload(source, block, buffer, () -> {}));
+  }
+
+  private void request(
+      final BlockSource source,
+      final List<Block> blocks,
+      final TemporaryFiles files,
+      final Sink sink) {
+    final BlockManagerId owner = (BlockManagerId) source.address();
+    final Map<String, Block> byId =
+        new ConcurrentHashMap<>(
+            blocks.stream().collect(Collectors.toMap(Block::toString, block -> block)));
+    final DownloadFileManager manager = files;
+    env.blockManager()
+        .blockStoreClient()
+        .fetchBlocks(
+            owner.host(),
+            owner.port(),
+            owner.executorId(),
+            blocks.stream().map(Block::toString).toArray(String[]::new),
+            new Listener(source, byId, files, sink),
+            manager);
+  }
+
+  private static ShuffleBlockId id(final Block block) {
+    return new ShuffleBlockId(block.shuffleId(), block.mapId(), block.partition());
+  }
+
+  private StagedPayload payload(
+      final BlockSource source,
+      final Block block,
+      final ManagedBuffer buffer,
+      final Runnable afterRelease) {
+    return new StagedPayload() {
+      @Override
+      public long bytes() {
+        return buffer.size();
+      }
+
+      @Override
+      public InputStream open() throws IOException {
+        return new CheckedBlockStream(
+            env.serializerManager().wrapStream(id(block), BufferStream.of(buffer)), block, source);
+      }
+
+      @Override
+      public void release() {
+        buffer.release();
+        afterRelease.run();
+      }
+    };
+  }
+
+  /** Reports each block once, although Spark's client may report a failed one again. */
+  private final class Listener implements BlockFetchingListener {
+    private final BlockSource source;
+    private final Map<String, Block> waiting;
+    private final TemporaryFiles files;
+    private final Sink sink;
+
+    Listener(
+        final BlockSource source,
+        final Map<String, Block> waiting,
+        final TemporaryFiles files,
+        final Sink sink) {
+      this.source = source;
+      this.waiting = waiting;
+      this.files = files;
+      this.sink = sink;
+    }
+
+    @Override
+    public void onBlockFetchSuccess(final String blockId, final ManagedBuffer data) {
+      final Block block = waiting.remove(blockId);
+      if (block != null) {
+        data.retain();
+        sink.arrived(block, payload(source, block, data, files == null ? () -> {} : files::delete));
+      }
+    }
+
+    @Override
+    public void onBlockFetchFailure(final String blockId, final Throwable cause) {
+      final Block block = waiting.remove(blockId);
+      if (block != null) {
+        if (files != null) {
+          files.delete();
+        }
+        sink.failed(block, cause);
+      }
+    }
+  }
+}

@@ -1,0 +1,77 @@
+package io.zerohop.spark.blocktransfer;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.net.Proxy;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Tells within a limit whether a port is served. Spark's client would try for three times five
+ * seconds before it gave up an executor that is dead.
+ */
+final class PortProbe {
+  private static final Duration PAUSE = Duration.ofMillis(500);
+
+  private PortProbe() {}
+
+  /** Connects and lets go again, within a limit. */
+  @FunctionalInterface
+  interface Attempt {
+    void run(int limitMillis) throws IOException;
+  }
+
+  /**
+   * False if the connection was refused, or if nothing answered, or there was no way to the host,
+   * for all of the limit. The kernel accepts it, so a process that is only busy answers. What says
+   * nothing of the port, such as a name that cannot be looked up now or an interrupt, counts as an
+   * answer. To look the name up may take longer than the limit.
+   */
+  static boolean answers(final String host, final int port, final Duration limit) {
+    final InetSocketAddress address = new InetSocketAddress(host, port);
+    return answers(
+        limitMillis -> {
+          try (Socket socket = new Socket(Proxy.NO_PROXY)) {
+            socket.connect(address, limitMillis);
+          }
+        },
+        limit);
+  }
+
+  static boolean answers(final Attempt attempt, final Duration limit) {
+    final long deadline = System.nanoTime() + limit.toNanos();
+    for (; ; ) {
+      final long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+      if (left <= 0) {
+        return false;
+      }
+      try {
+        attempt.run(Math.toIntExact(left)); // 0 would be no limit.
+        return true;
+      } catch (final NoRouteToHostException e) {
+        if (!pause(left)) {
+          return true;
+        }
+      } catch (final ConnectException | SocketTimeoutException e) {
+        return false;
+      } catch (final IOException e) {
+        return true;
+      }
+    }
+  }
+
+  /** False if interrupted. */
+  private static boolean pause(final long mostMillis) {
+    try {
+      Thread.sleep(Math.min(mostMillis, PAUSE.toMillis()));
+      return true;
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+}

@@ -1,0 +1,322 @@
+package io.zerohop.spark.files;
+
+import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.spill.ColdStorage;
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.serializer.SerializerManager;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.apache.spark.storage.ShuffleBlockBatchId;
+import org.apache.spark.storage.ShuffleBlockId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Option;
+
+/**
+ * Map outputs as files in Spark's own format (one data file, one index) in Spark's local
+ * directories: those that found no room in memory or had to leave it, and those that somebody must
+ * read through Spark's block transfer service. Spark's index resolver serves them, after a look at
+ * their checksums, which are kept here: 4 bytes for each partition. Thread safe.
+ */
+public final class MapOutputFiles implements ColdStorage {
+  private static final Logger LOG = LoggerFactory.getLogger(MapOutputFiles.class);
+
+  private static final int WRITERS = 64;
+
+  private final IndexShuffleBlockResolver index;
+
+  /** By shuffle and map. */
+  private final Map<Integer, Map<Long, OutputFile>> written = new ConcurrentHashMap<>();
+
+  private final LongAdder bytes = new LongAdder();
+
+  /** One of these is held by whoever writes a map output that others may want to write, too. */
+  private final Object[] writing = new Object[WRITERS];
+
+  public MapOutputFiles(final IndexShuffleBlockResolver index) {
+    this.index = index;
+    Arrays.setAll(writing, i -> new Object());
+  }
+
+  /** Whether this class wrote a file for the map output. */
+  public boolean holds(final int shuffleId, final long mapId) {
+    return find(shuffleId, mapId) != null;
+  }
+
+  /** Shuffles of which this class has files. */
+  public Set<Integer> shuffles() {
+    return Set.copyOf(written.keySet());
+  }
+
+  private OutputFile find(final int shuffleId, final long mapId) {
+    return written.getOrDefault(shuffleId, Map.of()).get(mapId);
+  }
+
+  /** Where Spark's resolver finds the files of a map output, if it is not told otherwise. */
+  public Option<String[]> dirs(
+      final int shuffleId, final long mapId, final Option<String[]> otherwise) {
+    final OutputFile file = find(shuffleId, mapId);
+    return file == null || file.dir() == null ? otherwise : Option.apply(new String[] {file.dir()});
+  }
+
+  /**
+   * Makes sure that a block of a file that this class wrote is what was written.
+   *
+   * @param stored the block, as Spark's resolver found it
+   * @throws IOException if it is not, or cannot be read
+   */
+  public void verify(final ShuffleBlockId id, final ManagedBuffer stored) throws IOException {
+    final OutputFile file = find(id.shuffleId(), id.mapId());
+    if (file != null) {
+      file.verify(id, stored);
+    }
+  }
+
+  /**
+   * The same for each block of a batch.
+   *
+   * @param find a block as Spark's resolver finds it
+   */
+  public void verify(
+      final ShuffleBlockBatchId batch, final Function<ShuffleBlockId, ManagedBuffer> find)
+      throws IOException {
+    for (int reduceId = batch.startReduceId(); reduceId < batch.endReduceId(); reduceId++) {
+      final ShuffleBlockId id = new ShuffleBlockId(batch.shuffleId(), batch.mapId(), reduceId);
+      verify(id, find.apply(id));
+    }
+  }
+
+  /** Bytes of all map outputs that were written to files, since the start. */
+  public long bytes() {
+    return bytes.sum();
+  }
+
+  /**
+   * A temporary file in one of Spark's local directories for a batch that found no room.
+   *
+   * @throws IOException if none of them takes it
+   */
+  public SpilledBatch spill(final int partitions, final PartitionBytes source) throws IOException {
+    final SparkEnv env = SparkEnv.get();
+    final SerializerManager serializers = env.serializerManager();
+    final String name = "zerohop_batch_" + UUID.randomUUID();
+    return LocalDirs.firstThatWorks(
+        "a batch of a map output",
+        () ->
+            SpilledBatch.write(
+                env.blockManager().diskBlockManager().createTempShuffleBlock()._2(),
+                serializers,
+                partitions,
+                source),
+        dir -> SpilledBatch.write(LocalDirs.file(dir, name), serializers, partitions, source));
+  }
+
+  /**
+   * Writes a map output, compressed and encrypted as Spark's settings say, and commits it.
+   *
+   * @return the bytes of each partition in the file
+   * @throws IOException if none of Spark's local directories takes it
+   */
+  public long[] write(
+      final int shuffleId, final long mapId, final int partitions, final PartitionBytes source)
+      throws IOException {
+    return write(
+        shuffleId,
+        mapId,
+        partitions,
+        (file, lengths, checksums) -> fill(file, shuffleId, mapId, source, lengths, checksums));
+  }
+
+  /** Writes a data file, and each partition's length and checksum into the arrays of zeros. */
+  @FunctionalInterface
+  private interface DataFile {
+    void write(File file, long[] lengths, int[] checksums) throws IOException;
+  }
+
+  private long[] write(
+      final int shuffleId, final long mapId, final int partitions, final DataFile data)
+      throws IOException {
+    return LocalDirs.firstThatWorks(
+        "map output " + mapId + " of shuffle " + shuffleId,
+        () -> writeWhereSparkLooks(shuffleId, mapId, partitions, data),
+        dir -> writeElsewhere(dir, shuffleId, mapId, partitions, data));
+  }
+
+  private long[] writeWhereSparkLooks(
+      final int shuffleId, final long mapId, final int partitions, final DataFile data)
+      throws IOException {
+    final File temporary = index.createTempFile(index.getDataFile(shuffleId, mapId));
+    boolean done = false;
+    try {
+      final long[] lengths = new long[partitions];
+      final int[] checksums = new int[partitions];
+      data.write(temporary, lengths, checksums);
+      index.writeMetadataFileAndCommit(shuffleId, mapId, lengths, new long[0], temporary);
+      keep(shuffleId, mapId, new OutputFile(checksums, null));
+      done = true;
+      return lengths;
+    } finally {
+      Files.deleteIfExists(temporary.toPath());
+      if (!done) {
+        index.removeDataByMap(shuffleId, mapId); // An index may be there already.
+      }
+    }
+  }
+
+  /** Writes the same two files into a directory in which Spark has to be told to look. */
+  private long[] writeElsewhere(
+      final String dir,
+      final int shuffleId,
+      final long mapId,
+      final int partitions,
+      final DataFile data)
+      throws IOException {
+    final long[] lengths = new long[partitions];
+    final OutputFile file = new OutputFile(new int[partitions], dir);
+    boolean done = false;
+    try {
+      data.write(file.data(shuffleId, mapId), lengths, file.checksums());
+      file.writeIndex(shuffleId, mapId, lengths);
+      keep(shuffleId, mapId, file);
+      done = true;
+      return lengths;
+    } finally {
+      if (!done) {
+        file.delete(shuffleId, mapId);
+      }
+    }
+  }
+
+  private void fill(
+      final File file,
+      final int shuffleId,
+      final long mapId,
+      final PartitionBytes source,
+      final long[] lengths,
+      final int[] checksums)
+      throws IOException {
+    final SerializerManager serializers = SparkEnv.get().serializerManager();
+    try (CountingFile out = new CountingFile(file)) {
+      for (int partition = 0; partition < lengths.length; partition++) {
+        final ShuffleBlockId id = new ShuffleBlockId(shuffleId, mapId, partition);
+        final long start = out.bytes();
+        try (PartitionOutputStream part =
+            new PartitionOutputStream(out, stream -> serializers.wrapStream(id, stream))) {
+          source.writeTo(partition, part);
+        }
+        lengths[partition] = out.bytes() - start;
+        checksums[partition] = out.takeChecksum();
+      }
+      bytes.add(out.bytes());
+    }
+  }
+
+  private void keep(final int shuffleId, final long mapId, final OutputFile file) {
+    written.compute(
+        shuffleId,
+        (id, before) -> {
+          final Map<Long, OutputFile> known = before == null ? new ConcurrentHashMap<>() : before;
+          known.put(mapId, file);
+          return known;
+        });
+  }
+
+  /** Writes a map output that lies in memory, unless that has been done. */
+  @Override
+  public void store(final int shuffleId, final long mapId, final MapOutputLease output)
+      throws IOException {
+    synchronized (writing[Math.floorMod(31 * shuffleId + Long.hashCode(mapId), WRITERS)]) {
+      if (!holds(shuffleId, mapId)) {
+        if (output.isInHostMemory() && isPlain()) {
+          write(
+              shuffleId,
+              mapId,
+              output.partitions(),
+              (file, lengths, sums) -> bytes.add(ExtentFile.write(file, output, lengths, sums)));
+        } else {
+          output.checkIntact(); // Its checksums are not those of what goes into the file.
+          final NativeBytes copier = new NativeBytes();
+          write(
+              shuffleId,
+              mapId,
+              output.partitions(),
+              (partition, out) ->
+                  copyExtents(consumer -> output.forEachExtent(partition, consumer), copier, out));
+        }
+      }
+    }
+  }
+
+  /** Whether files hold blocks as they are, by Spark's settings. */
+  private static boolean isPlain() {
+    final SparkEnv env = SparkEnv.get();
+    return !env.conf().getBoolean("spark.shuffle.compress", true)
+        && !env.serializerManager().encryptionEnabled();
+  }
+
+  /** Copies every extent that {@code extents} names to a stream. */
+  public static void copyExtents(
+      final java.util.function.Consumer<io.zerohop.shuffle.extent.ExtentConsumer> extents,
+      final NativeBytes bytes,
+      final OutputStream out)
+      throws IOException {
+    try {
+      extents.accept(
+          (address, length) -> {
+            try {
+              bytes.copyTo(address, length, out);
+            } catch (final IOException e) {
+              throw new UncheckedIOException(e);
+            }
+          });
+    } catch (final UncheckedIOException e) {
+      throw e.getCause();
+    }
+  }
+
+  @Override
+  public void drop(final int shuffleId, final long mapId) {
+    final OutputFile[] dropped = {null};
+    written.computeIfPresent(
+        shuffleId,
+        (id, known) -> {
+          dropped[0] = known.remove(mapId);
+          return known.isEmpty() ? null : known;
+        });
+    if (dropped[0] != null) {
+      delete(shuffleId, mapId, dropped[0]);
+    }
+  }
+
+  /** Deletes the files of a shuffle. */
+  public void unregisterShuffle(final int shuffleId) {
+    final Map<Long, OutputFile> known = written.remove(shuffleId);
+    if (known != null) {
+      known.forEach((mapId, file) -> delete(shuffleId, mapId, file));
+    }
+  }
+
+  private void delete(final int shuffleId, final long mapId, final OutputFile file) {
+    if (file.dir() == null) {
+      index.removeDataByMap(shuffleId, mapId);
+      return;
+    }
+    try {
+      file.delete(shuffleId, mapId);
+    } catch (final IOException e) {
+      LOG.warn("map output {} of shuffle {} stays on disk: {}", mapId, shuffleId, e.toString());
+    }
+  }
+}

@@ -1,0 +1,12 @@
+package io.zerohop.spark.files;
+
+import java.io.IOException;
+import java.io.OutputStream;
+
+/** Where the plain bytes of a map output's partitions come from when it is written to a file. */
+@FunctionalInterface
+public interface PartitionBytes {
+
+  /** Writes all bytes of one partition; nothing for an empty one. Leaves the stream open. */
+  void writeTo(int partition, OutputStream out) throws IOException;
+}

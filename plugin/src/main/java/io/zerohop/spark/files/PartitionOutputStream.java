@@ -1,0 +1,74 @@
+package io.zerohop.spark.files;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.function.UnaryOperator;
+
+/**
+ * One partition's part of a file. The wrapping stream (compression, encryption) begins at the first
+ * byte, so that an empty partition takes no bytes at all, and ends with the partition while the
+ * file goes on. Not thread safe.
+ */
+public final class PartitionOutputStream extends OutputStream {
+  private final OutputStream file;
+  private final UnaryOperator<OutputStream> wrap;
+  private OutputStream wrapped;
+
+  public PartitionOutputStream(final OutputStream file, final UnaryOperator<OutputStream> wrap) {
+    this.file = file;
+    this.wrap = wrap;
+  }
+
+  private OutputStream wrapped() {
+    if (wrapped == null) {
+      wrapped = wrap.apply(new KeepOpen(file));
+    }
+    return wrapped;
+  }
+
+  @Override
+  public void write(final int b) throws IOException {
+    wrapped().write(b);
+  }
+
+  @Override
+  public void write(final byte[] bytes, final int offset, final int length) throws IOException {
+    wrapped().write(bytes, offset, length);
+  }
+
+  /** Ends the partition; the file stays open. */
+  @Override
+  public void close() throws IOException {
+    if (wrapped != null) {
+      wrapped.close();
+    }
+  }
+
+  private static final class KeepOpen extends OutputStream {
+    private final OutputStream out;
+
+    KeepOpen(final OutputStream out) {
+      this.out = out;
+    }
+
+    @Override
+    public void write(final int b) throws IOException {
+      out.write(b);
+    }
+
+    @Override
+    public void write(final byte[] bytes, final int offset, final int length) throws IOException {
+      out.write(bytes, offset, length);
+    }
+
+    @Override
+    public void flush() throws IOException {
+      out.flush();
+    }
+
+    @Override
+    public void close() throws IOException {
+      out.flush();
+    }
+  }
+}

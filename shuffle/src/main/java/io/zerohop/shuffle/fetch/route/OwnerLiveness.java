@@ -1,0 +1,41 @@
+package io.zerohop.shuffle.fetch.route;
+
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.transport.StagedTransport;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Who lives although it cannot be asked, such as an owner behind a firewall: found out by trying to
+ * reach what serves its staged blocks, and remembered for a while, since every task wants to know.
+ * Thread safe.
+ */
+final class OwnerLiveness {
+  /**
+   * How long one that says nothing may take: long enough for three attempts of the kernel's, and
+   * with the limit of the first contact (spark.zerohop.connect.timeout) ten seconds in all.
+   */
+  private static final Duration LIMIT = Duration.ofSeconds(5);
+
+  private static final Duration MEMORY = Duration.ofSeconds(10);
+
+  /** When owners answered last, by their incarnation. */
+  private final Map<Long, Long> answered = new ConcurrentHashMap<>();
+
+  /** Whether an owner answers, or did a short time ago. May wait, for a limited time. */
+  boolean answers(final BlockSource source, final StagedTransport staging) {
+    final long incarnation = source.location().incarnation();
+    final Long last = answered.get(incarnation);
+    if (last != null && System.nanoTime() - last < MEMORY.toNanos()) {
+      return true;
+    }
+    final boolean lives = staging.answers(source, LIMIT);
+    if (lives) {
+      answered.put(incarnation, System.nanoTime());
+    } else {
+      answered.remove(incarnation);
+    }
+    return lives;
+  }
+}

@@ -1,0 +1,258 @@
+package io.zerohop.shuffle.fetch.route;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.transport.OwnerGoneException;
+import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.mapped.LocalMemory;
+import io.zerohop.shuffle.transport.mapped.PeerDirectory;
+import io.zerohop.shuffle.transport.ucx.UcxNode;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Chooses the way to an owner's blocks: in place where that is possible and allowed, else staged.
+ * Thread safe.
+ */
+public final class PathChooser {
+  private static final Logger LOG = LoggerFactory.getLogger(PathChooser.class);
+
+  private final Location self;
+  private final Set<Path> allowed;
+  private final LocalMemory local;
+  private final PeerDirectory peers;
+  private final UcxNode ucx;
+  private final OwnerLiveness liveness = new OwnerLiveness();
+  private final Set<String> reported = ConcurrentHashMap.newKeySet();
+
+  /** Why no other way than staging is to be had; null if there may be others. */
+  private final String stagedOnly;
+
+  /**
+   * @param ucx the path between nodes; null if there is none here
+   */
+  public PathChooser(
+      final Location self,
+      final Set<Path> allowed,
+      final LocalMemory local,
+      final PeerDirectory peers,
+      final UcxNode ucx) {
+    this(self, allowed, local, peers, ucx, null);
+  }
+
+  private PathChooser(
+      final Location self,
+      final Set<Path> allowed,
+      final LocalMemory local,
+      final PeerDirectory peers,
+      final UcxNode ucx,
+      final String stagedOnly) {
+    this.self = self;
+    this.allowed = allowed;
+    this.local = local;
+    this.peers = peers;
+    this.ucx = ucx;
+    this.stagedOnly = stagedOnly;
+  }
+
+  /**
+   * For a process that has no memory to share.
+   *
+   * @param reason why, for messages
+   */
+  public static PathChooser stagedOnly(final Set<Path> allowed, final String reason) {
+    return new PathChooser(null, allowed, null, null, null, reason);
+  }
+
+  /**
+   * The route to an owner. May connect to it, which takes a limited time.
+   *
+   * @param staging what stages blocks, which also shows whether an owner lives that cannot be asked
+   * @throws OwnerGoneException if the owner is dead: on this node, nobody serves its socket; on
+   *     another, nobody answers where somebody did before; on either, it cannot be asked and nobody
+   *     serves staged blocks there. Also if its socket file is not there and staging is not allowed
+   * @throws ZerohopException (RETRY) if no way is allowed that is possible
+   */
+  public Route choose(final BlockSource source, final StagedTransport staging) {
+    final Route route = best(source, staging);
+    return route.path() == Path.STAGED ? staged(source.executorId(), route.reason()) : route;
+  }
+
+  /**
+   * The staged route, where nothing better is left.
+   *
+   * @throws ZerohopException (RETRY) if it is not allowed
+   */
+  public Route staged(final String executorId, final String reason) {
+    if (!allowed.contains(Path.STAGED)) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY,
+          "blocks of executor "
+              + executorId
+              + " can only be staged ("
+              + reason
+              + "), and spark.zerohop.paths does not allow that; add 'staged' to it");
+    }
+    return Route.staged(reason);
+  }
+
+  private Route best(final BlockSource source, final StagedTransport staging) {
+    final Location owner = source.location();
+    final String executorId = source.executorId();
+    if (stagedOnly != null) {
+      return Route.staged(stagedOnly);
+    }
+    if (owner == null) {
+      return Route.staged("its map status has no location");
+    }
+    if (owner.incarnation() == self.incarnation()) {
+      return allowed.contains(Path.LOCAL)
+          ? Route.inPlace(local)
+          : Route.staged("spark.zerohop.paths does not allow 'local'");
+    }
+    if (!owner.bootId().equals(self.bootId())) {
+      return elsewhere(source, staging, "it is on another node");
+    }
+    if (!allowed.contains(Path.PEER)) {
+      return elsewhere(source, staging, "spark.zerohop.paths does not allow 'peer'");
+    }
+    if (!owner.folderId().equals(self.folderId())) {
+      if (ucx != null && owner.port() > 0 && allowed.contains(Path.UCX)) {
+        return elsewhere(source, staging, "it has another spark.zerohop.socket.dir");
+      }
+      report(
+          executorId,
+          "executor {} is on this node but has another socket folder; its blocks are staged. Let"
+              + " both see the same spark.zerohop.socket.dir",
+          null);
+      return Route.staged("it has another spark.zerohop.socket.dir");
+    }
+    return peer(source, staging);
+  }
+
+  /** The owner's memory cannot be mapped: by UCX if that is to be had, else staged. */
+  private Route elsewhere(
+      final BlockSource source, final StagedTransport staging, final String why) {
+    if (!allowed.contains(Path.UCX)) {
+      return Route.staged(why + ", and spark.zerohop.paths does not allow 'ucx'");
+    }
+    if (ucx == null) {
+      return Route.staged(why + ", and UCX is not used here (this executor's log says why)");
+    }
+    if (source.location().port() == 0) {
+      return Route.staged(why + ", and UCX is not used there (that executor's log says why)");
+    }
+    try {
+      ucx.connect(source.location(), source.host(), source.executorId());
+      return Route.ucx();
+    } catch (final ExchangeException e) {
+      return unanswered(source, staging, e);
+    } catch (final UcxException e) {
+      report(source.executorId(), "UCX cannot read executor {}; its blocks are staged", e);
+      return Route.staged("UCX cannot read it: " + e.getMessage());
+    }
+  }
+
+  /**
+   * Dead is who refuses where it answered before, or who answers at none of its ports. Whoever only
+   * says nothing may have paused, or something may be in between: the kernel still accepts
+   * connections for a process that is stopped, and its blocks are staged, with Spark's patience.
+   */
+  private Route unanswered(
+      final BlockSource source, final StagedTransport staging, final ExchangeException e) {
+    final String executorId = source.executorId();
+    if (e.reason() == ExchangeException.Reason.AUTHENTICATION) {
+      report(
+          executorId,
+          "executor {} could not prove to belong to this application; its blocks are staged."
+              + " Check spark.authenticate.secret",
+          e);
+      return Route.staged("it failed authentication, see spark.authenticate.secret");
+    }
+    if (e.reason() == ExchangeException.Reason.BUSY) {
+      return Route.staged(e.getMessage());
+    }
+    final boolean refused = e.reason() == ExchangeException.Reason.REFUSED;
+    // One that is just dying may still accept a connection, and then reset it.
+    final boolean doubtful =
+        refused
+            || e.reason() == ExchangeException.Reason.TIMEOUT
+            || e.reason() == ExchangeException.Reason.CLOSED;
+    if ((refused && ucx.hasMet(source.location()))
+        || (doubtful && !liveness.answers(source, staging))) {
+      throw new OwnerGoneException(
+          "executor " + executorId + " does not answer: " + e.getMessage(), e);
+    }
+    report(
+        executorId,
+        "executor {} cannot be asked at its control port; its blocks are staged. If a firewall is"
+            + " between, set spark.zerohop.port to a port that it lets through; it may also have"
+            + " paused, as for a full garbage collection",
+        e);
+    return Route.staged("it cannot be asked at its control port: " + e.getMessage());
+  }
+
+  private Route peer(final BlockSource source, final StagedTransport staging) {
+    final Location owner = source.location();
+    final String executorId = source.executorId();
+    try {
+      return Route.inPlace(peers.connect(owner, executorId));
+    } catch (final ExchangeException e) {
+      switch (e.reason()) {
+        case ABSENT:
+          return absent(source, staging, e);
+        case REFUSED:
+          throw new OwnerGoneException(
+              "executor " + executorId + " is dead: nobody serves its socket " + owner.socket(), e);
+        case AUTHENTICATION:
+          report(
+              executorId,
+              "executor {} could not prove to belong to this application; its blocks are staged."
+                  + " Check spark.authenticate.secret and that both run as the same user",
+              e);
+          return Route.staged("it failed authentication, see spark.authenticate.secret");
+        default:
+          report(executorId, "executor {} could not be reached; its blocks are staged", e);
+          return Route.staged("it could not be reached: " + e.getMessage());
+      }
+    } catch (final ZerohopException e) {
+      report(executorId, "the memory of executor {} cannot be mapped; its blocks are staged", e);
+      return Route.staged("its memory cannot be mapped: " + e.getMessage());
+    }
+  }
+
+  /** It ended in good order, or lives on and something removed its socket file. */
+  private Route absent(
+      final BlockSource source, final StagedTransport staging, final ExchangeException cause) {
+    final String executorId = source.executorId();
+    final String socket = source.location().socket();
+    if (!allowed.contains(Path.STAGED) || !liveness.answers(source, staging)) {
+      throw new OwnerGoneException(
+          "executor "
+              + executorId
+              + " has ended: its socket "
+              + socket
+              + " is gone (if it runs, see spark.zerohop.socket.dir)",
+          cause);
+    }
+    report(
+        executorId,
+        "the socket of executor {} is gone; its blocks are staged. If the executor still runs,"
+            + " something cleans its socket folder: set spark.zerohop.socket.dir to one that stays",
+        null);
+    return Route.staged("its socket " + socket + " is gone");
+  }
+
+  /** Logs each kind of trouble once for each owner. */
+  private void report(final String executorId, final String message, final Exception cause) {
+    if (reported.add(executorId + ' ' + message)) {
+      LOG.warn(message, executorId, cause);
+    }
+  }
+}
