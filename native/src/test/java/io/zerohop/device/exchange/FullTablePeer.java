@@ -14,7 +14,7 @@ public final class FullTablePeer {
   private FullTablePeer() {}
 
   /** Arguments: a socket, and ids of a segment that is withheld and of one that is not. */
-  public static void main(final String[] arguments) {
+  public static void main(final String[] arguments) throws InterruptedException {
     final long withheld = Long.parseLong(arguments[1]);
     final long segment = Long.parseLong(arguments[2]);
     try (PeerLink link =
@@ -22,16 +22,29 @@ public final class FullTablePeer {
       // Classes are loaded by descriptors, so all that is needed later is used before.
       System.out.println(fetch(link, withheld) + " " + fetch(link, segment));
       final Deque<Integer> taken = new ArrayDeque<>();
+      fill(taken);
+      System.out.println(fetch(link, segment) + " " + fetch(link, segment) + " " + link.alive());
+      taken.forEach(Descriptor::close);
+      System.out.println(fetch(link, segment));
+    }
+  }
+
+  /**
+   * Takes all descriptors, those too that the JVM's own threads give back a moment later: they open
+   * files under /proc and of the control group now and then.
+   */
+  private static void fill(final Deque<Integer> taken) throws InterruptedException {
+    int before;
+    do {
+      before = taken.size();
       try {
         while (true) {
           taken.add(Descriptor.duplicate(0));
         }
       } catch (final PosixException full) {
-        System.out.println(fetch(link, segment) + " " + fetch(link, segment) + " " + link.alive());
+        Thread.sleep(100);
       }
-      taken.forEach(Descriptor::close);
-      System.out.println(fetch(link, segment));
-    }
+    } while (taken.size() > before);
   }
 
   private static String fetch(final PeerLink link, final long segment) {
