@@ -26,7 +26,7 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.spill.Reach;
 import io.zerohop.shuffle.spill.Spiller;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
@@ -38,6 +38,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
@@ -136,7 +137,14 @@ public final class ShuffleNode implements AutoCloseable {
       landing = new LandingBudget(config.landingBytes());
       final PathChooser paths = new PathChooser(location, config.paths(), local, peers, ucx);
       fetchContext =
-          new FetchContext(config.fetchSettings(), devices, paths, landing, counters, warmth, ucx);
+          new FetchContext(
+              config.fetchSettings(),
+              devices,
+              paths,
+              landing,
+              counters,
+              warmth,
+              ucx == null ? Map.of() : ucx.transports());
       server =
           new SegmentServer(
               folder,
@@ -318,7 +326,7 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public BlockFetcher fetch(
       final List<BlockSource> sources,
-      final StagedTransport staged,
+      final FallbackTransport staged,
       final FetchListener listener,
       final BooleanSupplier cancelled) {
     return fetch(sources, staged, listener, ReadSide.HOST, cancelled);
@@ -331,7 +339,7 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public BlockFetcher fetch(
       final List<BlockSource> sources,
-      final StagedTransport staged,
+      final FallbackTransport staged,
       final FetchListener listener,
       final ReadSide side,
       final BooleanSupplier cancelled) {

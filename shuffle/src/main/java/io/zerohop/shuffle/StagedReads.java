@@ -9,8 +9,9 @@ import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.LandingBudget;
 import io.zerohop.shuffle.fetch.route.PathChooser;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -30,7 +31,7 @@ public final class StagedReads {
             new LandingBudget(config.landingBytes()),
             new FetchCounters(),
             new Warmth(),
-            null);
+            Map.of());
   }
 
   /**
@@ -41,7 +42,7 @@ public final class StagedReads {
    */
   public BlockFetcher fetch(
       final List<BlockSource> sources,
-      final StagedTransport staged,
+      final FallbackTransport staged,
       final FetchListener listener,
       final BooleanSupplier cancelled) {
     return new BlockFetcher(context, sources, staged, listener, ReadSide.HOST, cancelled);

@@ -5,7 +5,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.spill.ColdStorage;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Files of the tests: map outputs that had to leave memory, and the way to their blocks. */
-final class StoredBlocks implements ColdStorage, StagedTransport {
+final class StoredBlocks implements ColdStorage, FallbackTransport {
   private final Map<StoredOutput, byte[][]> stored = new ConcurrentHashMap<>();
   private final AtomicInteger storing = new AtomicInteger();
   private final AtomicInteger drops = new AtomicInteger();
@@ -66,8 +66,8 @@ final class StoredBlocks implements ColdStorage, StagedTransport {
     }
   }
 
-  private static StagedPayload payload(final byte[] bytes) {
-    return new StagedPayload() {
+  private static Payload payload(final byte[] bytes) {
+    return new Payload() {
       @Override
       public long bytes() {
         return bytes.length;

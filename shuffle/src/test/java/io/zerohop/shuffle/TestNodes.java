@@ -8,7 +8,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.FetchedBlock;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
@@ -70,7 +70,7 @@ public final class TestNodes {
   /** Fetches everything and checks every byte; returns blocks by path. */
   public static Map<Path, Integer> fetchAndCheck(
       final ShuffleNode node,
-      final StagedTransport staged,
+      final FallbackTransport staged,
       final int batches,
       final int most,
       final BlockSource... sources) {
@@ -114,7 +114,7 @@ public final class TestNodes {
   }
 
   /** A staged transport that must not be asked. */
-  public static StagedTransport noStaging() {
+  public static FallbackTransport noStaging() {
     return (source, blocks, sink) -> {
       throw new AssertionError("staged: " + blocks);
     };

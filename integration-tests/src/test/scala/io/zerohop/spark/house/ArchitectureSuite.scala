@@ -41,6 +41,13 @@ class ArchitectureSuite extends AnyFunSuite {
     check("io.zerohop.shuffle.transport..", Seq("io.zerohop.shuffle.fetch..", "io.zerohop.shuffle.spill.."))
   }
 
+  test("readers know no transport, but for what chooses between them") {
+    check(
+      "io.zerohop.shuffle.fetch",
+      Seq("io.zerohop.shuffle.transport.mapped..", "io.zerohop.shuffle.transport.ucx..")
+    )
+  }
+
   test("the rule fails where an arrow is turned around") {
     val found = intercept[AssertionError](check(Plugin, Seq(Shuffle)))
     assert(found.getMessage.contains("io.zerohop.shuffle"))

@@ -2,7 +2,7 @@ package io.zerohop.spark.blocktransfer;
 
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
@@ -25,7 +25,7 @@ import scala.Option;
  * compression and encryption; blocks of this very executor come from its files. Large blocks land
  * in a temporary file, as {@code spark.network.maxRemoteBlockSizeFetchToMem} says. Thread safe.
  */
-public final class BlockTransferTransport implements StagedTransport {
+public final class BlockTransferTransport implements FallbackTransport {
   private final SparkEnv env;
   private final ShuffleBlockResolver resolver;
   private final long largeBytes;
@@ -111,12 +111,12 @@ public final class BlockTransferTransport implements StagedTransport {
     return new ShuffleBlockId(block.shuffleId(), block.mapId(), block.partition());
   }
 
-  private StagedPayload payload(
+  private Payload payload(
       final BlockSource source,
       final Block block,
       final ManagedBuffer buffer,
       final Runnable afterRelease) {
-    return new StagedPayload() {
+    return new Payload() {
       @Override
       public long bytes() {
         return buffer.size();

@@ -3,8 +3,8 @@ package io.zerohop.spark.executor;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.SharedTransfers;
-import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
@@ -199,7 +199,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     return metrics;
   }
 
-  public StagedTransport transport() {
+  public FallbackTransport transport() {
     return transport;
   }
 

@@ -5,7 +5,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.files.MapOutputFiles;
 import io.zerohop.spark.rapids.read.DeviceGather;
 import io.zerohop.spark.rapids.read.TableGather;
@@ -42,7 +42,7 @@ public record DeviceTableStore(ShuffleNode node, MapOutputFiles files, Duration 
   @Override
   public BlockFetcher fetch(
       final List<BlockSource> sources,
-      final StagedTransport staged,
+      final FallbackTransport staged,
       final FetchListener listener,
       final BooleanSupplier cancelled) {
     return node.fetch(sources, staged, listener, ReadSide.DEVICE, cancelled);

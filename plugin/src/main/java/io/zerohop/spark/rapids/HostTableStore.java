@@ -5,7 +5,7 @@ import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.files.MapOutputFiles;
 import io.zerohop.spark.rapids.checksum.RowHash;
@@ -46,7 +46,7 @@ public record HostTableStore(ShuffleNode node, MapOutputFiles files, StagedReads
   @Override
   public BlockFetcher fetch(
       final List<BlockSource> sources,
-      final StagedTransport transport,
+      final FallbackTransport transport,
       final FetchListener listener,
       final BooleanSupplier cancelled) {
     return node == null

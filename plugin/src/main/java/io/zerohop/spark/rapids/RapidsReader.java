@@ -2,7 +2,7 @@ package io.zerohop.spark.rapids;
 
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
@@ -39,7 +39,7 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleReadMetricsReporter metrics;
   private final ReadMetrics pathMetrics;
   private final TableStore tables;
-  private final StagedTransport staged;
+  private final FallbackTransport staged;
   private final long batchBytes;
 
   /**
@@ -56,7 +56,7 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
       final ShuffleReadMetricsReporter metrics,
       final ReadMetrics pathMetrics,
       final TableStore tables,
-      final StagedTransport staged,
+      final FallbackTransport staged,
       final long batchBytes) {
     this.dependency = dependency;
     this.blocks = blocks;

@@ -3,7 +3,7 @@ package io.zerohop.spark.rapids;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.rapids.read.TableGather;
 import io.zerohop.spark.rapids.write.TableSink;
 import java.util.List;
@@ -32,7 +32,7 @@ public sealed interface TableStore permits DeviceTableStore, HostTableStore {
    */
   BlockFetcher fetch(
       List<BlockSource> sources,
-      StagedTransport staged,
+      FallbackTransport staged,
       FetchListener listener,
       BooleanSupplier cancelled);
 

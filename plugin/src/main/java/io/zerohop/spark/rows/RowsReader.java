@@ -3,7 +3,7 @@ package io.zerohop.spark.rows;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.task.TrackedBlocks;
@@ -40,7 +40,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleReadMetricsReporter metrics;
   private final ReadMetrics pathMetrics;
   private final ShuffleNode node;
-  private final StagedTransport staged;
+  private final FallbackTransport staged;
 
   /**
    * A reader.
@@ -55,7 +55,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
       final ShuffleReadMetricsReporter metrics,
       final ReadMetrics pathMetrics,
       final ShuffleNode node,
-      final StagedTransport staged) {
+      final FallbackTransport staged) {
     this.dependency = dependency;
     this.blocks = blocks;
     this.context = context;

@@ -7,7 +7,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.route.Route;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -34,7 +34,7 @@ import java.util.function.BooleanSupplier;
 public final class BlockFetcher implements AutoCloseable {
   private static final long CLOSE_PATIENCE_MILLIS = 1_000;
 
-  /** How often a block of another node is asked for there before it is staged. */
+  /** How often a block of another node is asked for there before it is transfers. */
   private static final int MOST_ATTEMPTS = 2;
 
   /** After so many blocks that have landed a reader on the GPU looks whether it has enough. */
@@ -45,7 +45,7 @@ public final class BlockFetcher implements AutoCloseable {
   private final FetchListener listener;
   private final ReadSide side;
   private final BooleanSupplier ended;
-  private final StagedQueue staged;
+  private final BlockTransfers transfers;
   private final FetchPlan plan;
   private final OpenWindows windows;
 
@@ -61,14 +61,14 @@ public final class BlockFetcher implements AutoCloseable {
 
   /**
    * @param sources what to fetch; blocks of one source come in order, sources in any
-   * @param transport moves what cannot be read in place
+   * @param fallback moves what can be had in no other way
    * @param side who reads them
    * @param cancelled asked often; true ends any wait
    */
   public BlockFetcher(
       final FetchContext context,
       final List<BlockSource> sources,
-      final StagedTransport transport,
+      final FallbackTransport fallback,
       final FetchListener listener,
       final ReadSide side,
       final BooleanSupplier cancelled) {
@@ -77,9 +77,10 @@ public final class BlockFetcher implements AutoCloseable {
     this.listener = listener;
     this.side = side;
     this.ended = () -> closed || cancelled.getAsBoolean();
-    this.plan = new FetchPlan(context, transport, side);
+    this.plan = new FetchPlan(context, fallback, side);
     this.windows = new OpenWindows(side);
-    this.staged = new StagedQueue(context, transport, side, this::again);
+    this.transfers =
+        new BlockTransfers(context, context.transports(side, fallback), side, this::again);
   }
 
   /**
@@ -128,22 +129,22 @@ public final class BlockFetcher implements AutoCloseable {
 
   private boolean advance() {
     block = null;
-    staged.releaseCurrent();
+    transfers.releaseCurrent();
     plan();
     for (; ; ) {
       if (ended.getAsBoolean()) {
         throw new WaitException(WaitException.Reason.CANCELLED, "the fetch was cancelled");
       }
-      staged.start();
+      transfers.start();
       if (pollStaged() || nextInPlace()) {
         return true;
       }
       if (!plan.isEmpty()) {
         timed(this::openWindow);
-      } else if (staged.isWaiting()) {
-        timed(() -> staged.await(ended));
-      } else if (staged.hasPending()) {
-        timed(() -> staged.startOne(ended));
+      } else if (transfers.isWaiting()) {
+        timed(() -> transfers.await(ended));
+      } else if (transfers.hasPending()) {
+        timed(() -> transfers.startOne(ended));
       } else {
         windows.checkIntact();
         return false;
@@ -155,7 +156,7 @@ public final class BlockFetcher implements AutoCloseable {
   public boolean endsWindow() {
     return switch (block().path()) {
       case STAGED -> true;
-      case UCX -> landed % LANDED_WINDOW == 0 || !staged.hasArrived();
+      case UCX -> landed % LANDED_WINDOW == 0 || !transfers.hasArrived();
       default -> !windows.hasNext();
     };
   }
@@ -186,7 +187,7 @@ public final class BlockFetcher implements AutoCloseable {
    * asked for again counts until it is handed out. To be called after {@link #next}.
    */
   public boolean hasMore() {
-    return !plan.isEmpty() || windows.hasNext() || staged.hasPending() || staged.isWaiting();
+    return !plan.isEmpty() || windows.hasNext() || transfers.hasPending() || transfers.isWaiting();
   }
 
   /** Whether the fetcher was closed; one volatile load. */
@@ -209,7 +210,7 @@ public final class BlockFetcher implements AutoCloseable {
   private void route(final BlockSource source) {
     final Route moved = plan.add(source);
     if (moved != null) {
-      staged.add(source, source.blocks(), moved.path());
+      transfers.add(source, source.blocks(), moved.path());
     }
   }
 
@@ -227,7 +228,7 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private boolean pollStaged() {
-    block = staged.poll();
+    block = transfers.poll();
     if (block != null) {
       landed += block.path() == Path.UCX ? 1 : 0;
       count(block.path(), List.of(block.block()), block.bytes());
@@ -263,7 +264,7 @@ public final class BlockFetcher implements AutoCloseable {
   private void stage(final BlockSource source, final List<Block> blocks, final String reason) {
     if (!blocks.isEmpty()) {
       context.paths().staged(source.executorId(), reason);
-      staged.add(source, blocks, Path.STAGED);
+      transfers.add(source, blocks, Path.STAGED);
     }
   }
 
@@ -277,7 +278,7 @@ public final class BlockFetcher implements AutoCloseable {
   public void releaseWindows() {
     whileOpen(
         () -> {
-          staged.releasePassed();
+          transfers.releasePassed();
           windows.releasePassed();
         });
   }
@@ -325,7 +326,7 @@ public final class BlockFetcher implements AutoCloseable {
     try {
       block = null;
       plan.clear();
-      staged.close();
+      transfers.close();
     } finally {
       try {
         windows.close();

@@ -1,14 +1,18 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.pool.Devices;
-import io.zerohop.shuffle.transport.ucx.UcxNode;
+import io.zerohop.shuffle.transport.Transport;
+import java.util.EnumMap;
+import java.util.Map;
 
 /**
  * What all fetchers of a node share. Thread safe.
  *
- * @param ucx the path between nodes; null if there is none
+ * @param ucx what moves blocks between nodes, by who reads them; empty if nothing does
  */
 public record FetchContext(
     FetchSettings settings,
@@ -17,4 +21,15 @@ public record FetchContext(
     LandingBudget landing,
     FetchCounters counters,
     Warmth warmth,
-    UcxNode ucx) {}
+    Map<ReadSide, Transport> ucx) {
+
+  /** What moves blocks to one reader, by path. */
+  Map<Path, Transport> transports(final ReadSide side, final Transport fallback) {
+    final Map<Path, Transport> transports = new EnumMap<>(Path.class);
+    transports.put(Path.STAGED, fallback);
+    if (ucx.containsKey(side)) {
+      transports.put(Path.UCX, ucx.get(side));
+    }
+    return transports;
+  }
+}

@@ -4,8 +4,8 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.route.Route;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.OwnerGoneException;
-import io.zerohop.shuffle.transport.StagedTransport;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
@@ -16,14 +16,14 @@ import java.util.List;
  */
 final class FetchPlan {
   private final FetchContext context;
-  private final StagedTransport transport;
+  private final FallbackTransport transport;
   private final ReadSide side;
   private final Deque<Request> inPlace = new ArrayDeque<>();
 
   /** Blocks of one owner that make up a window, and where they are read. */
   record Request(BlockSource source, Route route, List<Block> blocks) {}
 
-  FetchPlan(final FetchContext context, final StagedTransport transport, final ReadSide side) {
+  FetchPlan(final FetchContext context, final FallbackTransport transport, final ReadSide side) {
     this.context = context;
     this.transport = transport;
     this.side = side;

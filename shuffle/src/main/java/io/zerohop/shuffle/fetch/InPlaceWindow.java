@@ -192,7 +192,7 @@ final class InPlaceWindow implements AutoCloseable {
       return;
     }
     final long bytes = HostLanding.bytes(extents);
-    context.landing().reserve(bytes, StagedQueue.LANDING_PATIENCE, cancelled);
+    context.landing().reserve(bytes, BlockTransfers.LANDING_PATIENCE, cancelled);
     try {
       landing =
           HostLanding.gather(

@@ -5,7 +5,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.Crc32c;
 import io.zerohop.shuffle.extent.ExtentList;
-import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
+import io.zerohop.shuffle.transport.Transport.Payload;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Objects;
@@ -18,7 +18,7 @@ final class LandedBlock implements FetchedBlock {
   private final BlockSource source;
   private final Block block;
   private final Path path;
-  private final StagedPayload payload;
+  private final Payload payload;
   private final ExtentList extents;
   private final boolean withinGpuReach;
 
@@ -29,7 +29,7 @@ final class LandedBlock implements FetchedBlock {
       final BlockSource source,
       final Block block,
       final Path path,
-      final StagedPayload payload,
+      final Payload payload,
       final boolean withinGpuReach) {
     this.source = source;
     this.block = block;

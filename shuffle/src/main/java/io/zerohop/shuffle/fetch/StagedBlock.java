@@ -3,7 +3,7 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.Transport;
 import java.io.IOException;
 import java.io.InputStream;
 
@@ -11,10 +11,9 @@ import java.io.InputStream;
 final class StagedBlock implements FetchedBlock {
   private final BlockSource source;
   private final Block block;
-  private final StagedTransport.StagedPayload payload;
+  private final Transport.Payload payload;
 
-  StagedBlock(
-      final BlockSource source, final Block block, final StagedTransport.StagedPayload payload) {
+  StagedBlock(final BlockSource source, final Block block, final Transport.Payload payload) {
     this.source = source;
     this.block = block;
     this.payload = payload;

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport;
 
-import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
+import io.zerohop.shuffle.transport.Transport.Payload;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -8,25 +8,25 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** One payload that several sinks own: released when the last of its shares is. Thread safe. */
 final class SharedPayload {
-  private final StagedPayload payload;
+  private final Payload payload;
   private final AtomicInteger shares;
 
   /**
    * @param payload owned from now on; each of its streams has a position of its own
    * @param shares how many of them will be made, at least one
    */
-  SharedPayload(final StagedPayload payload, final int shares) {
+  SharedPayload(final Payload payload, final int shares) {
     this.payload = payload;
     this.shares = new AtomicInteger(shares);
   }
 
   /** One owner's share. */
-  StagedPayload share() {
+  Payload share() {
     return new Share();
   }
 
   /** Its streams end with it, though the memory may stay for others, or be given to them. */
-  private final class Share implements StagedPayload {
+  private final class Share implements Payload {
     private boolean released;
 
     @Override

@@ -35,12 +35,12 @@ import org.slf4j.LoggerFactory;
  * <p>Each reader keeps the landing memory that it reserved, although the bytes are there once: so
  * the budget holds whoever goes first, at the price of some that is reserved and not used.
  */
-public final class SharedTransfers implements StagedTransport, AutoCloseable {
+public final class SharedTransfers implements FallbackTransport, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SharedTransfers.class);
   private static final Duration IDLE = Duration.ofSeconds(30);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
 
-  private final StagedTransport transport;
+  private final FallbackTransport transport;
   private final Predicate<BlockSource> isShared;
   private final long patienceNanos;
   private final ThreadPoolExecutor asking;
@@ -68,7 +68,7 @@ public final class SharedTransfers implements StagedTransport, AutoCloseable {
    *     keep all who come later from the block
    */
   public SharedTransfers(
-      final StagedTransport transport,
+      final FallbackTransport transport,
       final Predicate<BlockSource> isShared,
       final int threads,
       final Duration patience) {
@@ -228,7 +228,7 @@ public final class SharedTransfers implements StagedTransport, AutoCloseable {
     }
 
     @Override
-    public void arrived(final Block block, final StagedPayload payload) {
+    public void arrived(final Block block, final Payload payload) {
       final Transfer transfer = requested.get(block);
       final List<Sink> sinks = end(transfer);
       if (sinks.isEmpty()) {
@@ -237,7 +237,7 @@ public final class SharedTransfers implements StagedTransport, AutoCloseable {
       }
       final SharedPayload shared = new SharedPayload(payload, sinks.size());
       for (final Sink sink : sinks) {
-        final StagedPayload share = shared.share();
+        final Payload share = shared.share();
         if (!tell(transfer, sink, reader -> reader.arrived(block, share))) {
           share.release();
         }

@@ -11,7 +11,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FakeStaging;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.Transport;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -65,7 +65,7 @@ class CloseTest {
 
   @Test
   void aWaitForStagedBlocksEnds() throws Exception {
-    final AtomicReference<StagedTransport.Sink> sink = new AtomicReference<>();
+    final AtomicReference<Transport.Sink> sink = new AtomicReference<>();
     final BlockSource source = elsewhere();
     final BlockFetcher fetcher =
         node.fetch(

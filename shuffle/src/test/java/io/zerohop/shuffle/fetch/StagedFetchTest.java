@@ -13,7 +13,8 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FakeStaging;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -66,7 +67,7 @@ class StagedFetchTest {
   }
 
   private BlockFetcher fetch(
-      final StagedTransport transport,
+      final FallbackTransport transport,
       final BooleanSupplier cancelled,
       final BlockSource... sources) {
     return node.fetch(List.of(sources), transport, TestNodes.quiet(), cancelled);
@@ -111,7 +112,7 @@ class StagedFetchTest {
         TestBlocks.source("1", node.location(), 1, 100, 4, 1, PARTITIONS, MOST);
     final ExecutorService network = Executors.newFixedThreadPool(3);
     try {
-      final StagedTransport shuffled =
+      final FallbackTransport shuffled =
           (source, blocks, sink) -> {
             final List<Block> order = new ArrayList<>(blocks);
             Collections.shuffle(order);
@@ -128,14 +129,14 @@ class StagedFetchTest {
     }
     final List<Path> order = new ArrayList<>();
     final List<Object[]> held = new ArrayList<>();
-    final StagedTransport late =
+    final FallbackTransport late =
         (source, blocks, sink) -> blocks.forEach(b -> held.add(new Object[] {b, sink}));
     try (BlockFetcher fetcher = fetch(late, () -> false, here, elsewhere(0, 1))) {
       assertThat(fetcher.next()).isTrue();
       order.add(fetcher.block().path());
       assertThat(held).as("asked for before the first block in place").isNotEmpty();
       final Block first = (Block) held.get(0)[0];
-      ((StagedTransport.Sink) held.get(0)[1]).arrived(first, staging.payload(first));
+      ((Transport.Sink) held.get(0)[1]).arrived(first, staging.payload(first));
       assertThat(fetcher.next()).isTrue();
       order.add(fetcher.block().path());
     }
@@ -145,8 +146,8 @@ class StagedFetchTest {
   @Test
   void whatArrivesTooLateOrTwiceIsReleased() {
     final List<Block> asked = new ArrayList<>();
-    final StagedTransport.Sink[] sinks = new StagedTransport.Sink[1];
-    final StagedTransport slow =
+    final Transport.Sink[] sinks = new Transport.Sink[1];
+    final FallbackTransport slow =
         (source, blocks, sink) -> {
           asked.addAll(blocks);
           sinks[0] = sink;
@@ -179,7 +180,7 @@ class StagedFetchTest {
   void aFailedBlockIsNamed() {
     final BlockSource source = elsewhere(0, 1);
     final IOException cause = new IOException("connection reset");
-    final StagedTransport failing =
+    final FallbackTransport failing =
         (from, blocks, sink) -> {
           sink.arrived(blocks.get(0), staging.payload(blocks.get(0)));
           blocks.subList(1, blocks.size()).forEach(block -> sink.failed(block, cause));
@@ -199,7 +200,7 @@ class StagedFetchTest {
 
   @Test
   void aTransportThatThrowsIsAFailureOfItsBlocks() {
-    final StagedTransport broken =
+    final FallbackTransport broken =
         (source, blocks, sink) -> {
           throw new IllegalStateException("not connected");
         };
@@ -231,7 +232,7 @@ class StagedFetchTest {
             .build());
     final ExecutorService network = Executors.newSingleThreadExecutor();
     try {
-      final StagedTransport slow =
+      final FallbackTransport slow =
           (source, blocks, sink) ->
               network.execute(
                   () -> {

@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A staged transport that makes up the right bytes, in the calling thread, and counts payloads. */
-public class FakeStaging implements StagedTransport {
+public class FakeStaging implements FallbackTransport {
   private final int batches;
   private final int most;
   private final AtomicInteger open = new AtomicInteger();
@@ -45,12 +45,12 @@ public class FakeStaging implements StagedTransport {
   }
 
   /** The payload of a block, counted until it is released. */
-  public StagedPayload payload(final Block block) {
+  public Payload payload(final Block block) {
     final byte[] bytes =
         TestBlocks.block(block.shuffleId(), block.mapId(), batches, block.partition(), most);
     open.incrementAndGet();
     mostOpenBytes.accumulateAndGet(openBytes.addAndGet(bytes.length), Math::max);
-    return new StagedPayload() {
+    return new Payload() {
       private boolean released;
 
       @Override

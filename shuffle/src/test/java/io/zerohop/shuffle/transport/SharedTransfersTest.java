@@ -8,8 +8,8 @@ import io.zerohop.device.Leaks;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.transport.StagedTransport.Sink;
-import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
+import io.zerohop.shuffle.transport.Transport.Payload;
+import io.zerohop.shuffle.transport.Transport.Sink;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
@@ -48,16 +48,17 @@ class SharedTransfersTest {
     return new BlockSource(owner, null, owner, BLOCKS);
   }
 
-  private static SharedTransfers sharing(final StagedTransport transport, final Duration patience) {
+  private static SharedTransfers sharing(
+      final FallbackTransport transport, final Duration patience) {
     return new SharedTransfers(
         transport, source -> !source.executorId().equals("self"), 2, patience);
   }
 
-  private void share(final StagedTransport transport) {
+  private void share(final FallbackTransport transport) {
     share(transport, LONG);
   }
 
-  private void share(final StagedTransport transport, final Duration patience) {
+  private void share(final FallbackTransport transport, final Duration patience) {
     shared.close();
     shared = sharing(transport, patience);
   }
@@ -71,12 +72,12 @@ class SharedTransfersTest {
   }
 
   /** A transport whose blocks arrive when the test says so. */
-  private static final class Network implements StagedTransport {
+  private static final class Network implements FallbackTransport {
     private final Queue<Runnable> arrivals = new ConcurrentLinkedQueue<>();
     private final AtomicInteger asked = new AtomicInteger();
-    private final StagedTransport transport;
+    private final FallbackTransport transport;
 
-    Network(final StagedTransport transport) {
+    Network(final FallbackTransport transport) {
       this.transport = transport;
     }
 
@@ -100,11 +101,11 @@ class SharedTransfersTest {
   }
 
   private static class Reader implements Sink {
-    private final Map<Block, StagedPayload> arrived = new ConcurrentHashMap<>();
+    private final Map<Block, Payload> arrived = new ConcurrentHashMap<>();
     private final Map<Block, Throwable> failed = new ConcurrentHashMap<>();
 
     @Override
-    public void arrived(final Block block, final StagedPayload payload) {
+    public void arrived(final Block block, final Payload payload) {
       assertThat(arrived.put(block, payload)).isNull();
     }
 
@@ -117,12 +118,12 @@ class SharedTransfersTest {
       assertThat(arrived).hasSize(blocks);
       assertThat(failed).isEmpty();
       arrived.forEach(SharedTransfersTest::check);
-      arrived.values().forEach(StagedPayload::release);
+      arrived.values().forEach(Payload::release);
       arrived.clear();
     }
   }
 
-  private static void check(final Block block, final StagedPayload payload) {
+  private static void check(final Block block, final Payload payload) {
     final byte[] expected =
         TestBlocks.block(block.shuffleId(), block.mapId(), 1, block.partition(), MOST);
     assertThat(payload.bytes()).isEqualTo(expected.length);
@@ -197,7 +198,7 @@ class SharedTransfersTest {
     network.awaitAsked(1);
     network.arrive();
     assertThat(bytes.requests()).isEqualTo(1);
-    final StagedPayload share = first.arrived.get(block);
+    final Payload share = first.arrived.get(block);
     share.release();
     share.release(); // Not the other's.
     assertThatThrownBy(bytes::assertAllReleased).isInstanceOf(AssertionError.class);
@@ -214,7 +215,7 @@ class SharedTransfersTest {
     shared.fetch(SOURCE, List.of(block), second);
     network.awaitAsked(1);
     network.arrive();
-    final StagedPayload share = first.arrived.get(block);
+    final Payload share = first.arrived.get(block);
     final InputStream stream = share.open();
     assertThat(stream.read()).isNotNegative();
     share.release();
@@ -312,7 +313,7 @@ class SharedTransfersTest {
     network.arrive();
     second.checkAndRelease(1);
     assertThat(first.arrived).hasSize(1);
-    first.arrived.values().forEach(StagedPayload::release);
+    first.arrived.values().forEach(Payload::release);
   }
 
   @Test
@@ -331,7 +332,7 @@ class SharedTransfersTest {
     final Reader broken =
         new Reader() {
           @Override
-          public void arrived(final Block block, final StagedPayload payload) {
+          public void arrived(final Block block, final Payload payload) {
             throw new IllegalStateException("wanted by the test");
           }
         };
@@ -427,11 +428,11 @@ class SharedTransfersTest {
   }
 
   private Void readOften(final Random random) throws InterruptedException {
-    final LinkedBlockingQueue<Map.Entry<Block, StagedPayload>> queue = new LinkedBlockingQueue<>();
+    final LinkedBlockingQueue<Map.Entry<Block, Payload>> queue = new LinkedBlockingQueue<>();
     final Sink sink =
         new Sink() {
           @Override
-          public void arrived(final Block block, final StagedPayload payload) {
+          public void arrived(final Block block, final Payload payload) {
             queue.add(Map.entry(block, payload));
           }
 
@@ -444,7 +445,7 @@ class SharedTransfersTest {
       final List<Block> wanted = BLOCKS.subList(random.nextInt(BLOCKS.size()), BLOCKS.size());
       shared.fetch(SOURCE, wanted, sink);
       for (int i = 0; i < wanted.size(); i++) {
-        final Map.Entry<Block, StagedPayload> next = queue.poll(20, TimeUnit.SECONDS);
+        final Map.Entry<Block, Payload> next = queue.poll(20, TimeUnit.SECONDS);
         assertThat(next).isNotNull();
         check(next.getKey(), next.getValue());
         next.getValue().release();

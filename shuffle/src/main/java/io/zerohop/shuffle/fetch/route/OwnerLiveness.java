@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.fetch.route;
 
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,7 +24,7 @@ final class OwnerLiveness {
   private final Map<Long, Long> answered = new ConcurrentHashMap<>();
 
   /** Whether an owner answers, or did a short time ago. May wait, for a limited time. */
-  boolean answers(final BlockSource source, final StagedTransport staging) {
+  boolean answers(final BlockSource source, final FallbackTransport staging) {
     final long incarnation = source.location().incarnation();
     final Long last = answered.get(incarnation);
     if (last != null && System.nanoTime() - last < MEMORY.toNanos()) {

@@ -5,8 +5,8 @@ import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.OwnerGoneException;
-import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
@@ -79,7 +79,7 @@ public final class PathChooser {
    *     serves staged blocks there. Also if its socket file is not there and staging is not allowed
    * @throws ZerohopException (RETRY) if no way is allowed that is possible
    */
-  public Route choose(final BlockSource source, final StagedTransport staging) {
+  public Route choose(final BlockSource source, final FallbackTransport staging) {
     final Route route = best(source, staging);
     return route.path() == Path.STAGED ? staged(source.executorId(), route.reason()) : route;
   }
@@ -102,7 +102,7 @@ public final class PathChooser {
     return Route.staged(reason);
   }
 
-  private Route best(final BlockSource source, final StagedTransport staging) {
+  private Route best(final BlockSource source, final FallbackTransport staging) {
     final Location owner = source.location();
     final String executorId = source.executorId();
     if (stagedOnly != null) {
@@ -138,7 +138,7 @@ public final class PathChooser {
 
   /** The owner's memory cannot be mapped: by UCX if that is to be had, else staged. */
   private Route elsewhere(
-      final BlockSource source, final StagedTransport staging, final String why) {
+      final BlockSource source, final FallbackTransport staging, final String why) {
     if (!allowed.contains(Path.UCX)) {
       return Route.staged(why + ", and spark.zerohop.paths does not allow 'ucx'");
     }
@@ -165,7 +165,7 @@ public final class PathChooser {
    * connections for a process that is stopped, and its blocks are staged, with Spark's patience.
    */
   private Route unanswered(
-      final BlockSource source, final StagedTransport staging, final ExchangeException e) {
+      final BlockSource source, final FallbackTransport staging, final ExchangeException e) {
     final String executorId = source.executorId();
     if (e.reason() == ExchangeException.Reason.AUTHENTICATION) {
       report(
@@ -198,7 +198,7 @@ public final class PathChooser {
     return Route.staged("it cannot be asked at its control port: " + e.getMessage());
   }
 
-  private Route peer(final BlockSource source, final StagedTransport staging) {
+  private Route peer(final BlockSource source, final FallbackTransport staging) {
     final Location owner = source.location();
     final String executorId = source.executorId();
     try {
@@ -229,7 +229,7 @@ public final class PathChooser {
 
   /** It ended in good order, or lives on and something removed its socket file. */
   private Route absent(
-      final BlockSource source, final StagedTransport staging, final ExchangeException cause) {
+      final BlockSource source, final FallbackTransport staging, final ExchangeException cause) {
     final String executorId = source.executorId();
     final String socket = source.location().socket();
     if (!allowed.contains(Path.STAGED) || !liveness.answers(source, staging)) {

@@ -12,7 +12,7 @@ import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.ControlChannel;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.ucx.connect.PeerConnector;
 import io.zerohop.shuffle.transport.ucx.connect.RemotePeers;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
@@ -30,7 +30,9 @@ import io.zerohop.shuffle.transport.ucx.owner.RemoteService;
 import io.zerohop.shuffle.transport.ucx.reader.Arrivals;
 import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
 import io.zerohop.shuffle.transport.ucx.reader.RemoteTransfer;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -202,16 +204,20 @@ public final class UcxNode implements AutoCloseable {
     return peers.hasMet(location);
   }
 
-  /**
-   * Starts to fetch blocks of one owner, as {@link StagedTransport#fetch} does.
-   *
-   * @param side who reads them: for the GPU they may land in its memory
-   */
-  public void fetch(
+  /** The transports of this node: for a reader on the GPU blocks may land in its memory. */
+  public Map<ReadSide, Transport> transports() {
+    final Map<ReadSide, Transport> transports = new EnumMap<>(ReadSide.class);
+    for (final ReadSide side : ReadSide.values()) {
+      transports.put(side, (source, blocks, sink) -> fetch(source, blocks, side, sink));
+    }
+    return transports;
+  }
+
+  private void fetch(
       final BlockSource source,
       final List<Block> blocks,
       final ReadSide side,
-      final StagedTransport.Sink sink) {
+      final Transport.Sink sink) {
     final RemotePeer peer = peers.connected(source.location());
     if (peer == null) {
       throw new ZerohopException(

@@ -2,12 +2,12 @@ package io.zerohop.shuffle.transport.ucx.reader;
 
 import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
-import io.zerohop.shuffle.transport.StagedTransport.StagedPayload;
+import io.zerohop.shuffle.transport.Transport.Payload;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 import java.io.InputStream;
 
 /** A block that has landed: its extents as its owner wrote them, in memory that others share. */
-final class LandedPayload implements StagedPayload {
+final class LandedPayload implements Payload {
   private final Landing landing;
   private final ExtentList extents = new ExtentList();
   private long bytes;

@@ -4,7 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.shuffle.block.Block;
-import io.zerohop.shuffle.transport.StagedTransport.Sink;
+import io.zerohop.shuffle.transport.Transport.Sink;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;

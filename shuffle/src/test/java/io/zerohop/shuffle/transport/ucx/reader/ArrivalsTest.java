@@ -6,7 +6,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.transport.ControlLink;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
@@ -67,10 +67,10 @@ final class ArrivalsTest {
     final RemotePeer peer = new RemotePeer("1", link);
     peer.byMessage(true);
     final List<String> failed = new ArrayList<>();
-    final StagedTransport.Sink sink =
-        new StagedTransport.Sink() {
+    final Transport.Sink sink =
+        new Transport.Sink() {
           @Override
-          public void arrived(final Block block, final StagedTransport.StagedPayload payload) {
+          public void arrived(final Block block, final Transport.Payload payload) {
             throw new AssertionError("nothing has arrived");
           }
 

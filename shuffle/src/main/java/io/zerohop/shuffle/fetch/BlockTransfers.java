@@ -5,7 +5,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.Transport;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -28,12 +28,12 @@ import java.util.function.BooleanSupplier;
  * with the next block. The memory that it lies in is shared by what landed with it, and is freed
  * with the last of that: a window for each fetcher, or a batch on the GPU, is not counted.
  */
-final class StagedQueue implements AutoCloseable {
+final class BlockTransfers implements AutoCloseable {
   private static final long SLICE_MILLIS = 10;
   static final Duration LANDING_PATIENCE = Duration.ofSeconds(2);
 
   private final FetchContext context;
-  private final StagedTransport transport;
+  private final Map<Path, Transport> transports;
   private final ReadSide side;
   private final Rerouter rerouter;
   private final Deque<Request> pending = new ArrayDeque<>();
@@ -47,7 +47,7 @@ final class StagedQueue implements AutoCloseable {
   private Arrival current;
 
   /** Passed blocks whose bytes may still be read. */
-  private final Deque<StagedTransport.StagedPayload> passed = new ArrayDeque<>();
+  private final Deque<Transport.Payload> passed = new ArrayDeque<>();
 
   /** Says what to do when a block could not be had from another node's memory. */
   @FunctionalInterface
@@ -62,13 +62,19 @@ final class StagedQueue implements AutoCloseable {
     Path again(BlockSource source, Block block, Throwable cause, int attempts);
   }
 
-  StagedQueue(
+  /**
+   * Transfers of one reader.
+   *
+   * @param transports by the path that they are
+   * @param side who reads what they bring
+   */
+  BlockTransfers(
       final FetchContext context,
-      final StagedTransport transport,
+      final Map<Path, Transport> transports,
       final ReadSide side,
       final Rerouter rerouter) {
     this.context = context;
-    this.transport = transport;
+    this.transports = transports;
     this.side = side;
     this.rerouter = rerouter;
   }
@@ -159,11 +165,7 @@ final class StagedQueue implements AutoCloseable {
       window.forEach(block -> outstanding.put(block, request));
     }
     try {
-      if (request.path == Path.UCX) {
-        context.ucx().fetch(request.source, window, side, new WindowSink());
-      } else {
-        transport.fetch(request.source, window, new WindowSink());
-      }
+      transports.get(request.path).fetch(request.source, window, new WindowSink());
     } catch (final RuntimeException e) {
       window.forEach(block -> land(block, null, e));
     }
@@ -289,8 +291,7 @@ final class StagedQueue implements AutoCloseable {
     context.landing().release(block.bytes());
   }
 
-  private void land(
-      final Block block, final StagedTransport.StagedPayload payload, final Throwable cause) {
+  private void land(final Block block, final Transport.Payload payload, final Throwable cause) {
     synchronized (this) {
       final Request request = outstanding.remove(block);
       if (request != null && !closed) {
@@ -361,11 +362,11 @@ final class StagedQueue implements AutoCloseable {
   private record Request(BlockSource source, Path path, int attempts, Deque<Block> blocks) {}
 
   private record Arrival(
-      Request request, Block block, StagedTransport.StagedPayload payload, Throwable cause) {}
+      Request request, Block block, Transport.Payload payload, Throwable cause) {}
 
-  private final class WindowSink implements StagedTransport.Sink {
+  private final class WindowSink implements Transport.Sink {
     @Override
-    public void arrived(final Block block, final StagedTransport.StagedPayload payload) {
+    public void arrived(final Block block, final Transport.Payload payload) {
       land(block, payload, null);
     }
 
@@ -376,7 +377,7 @@ final class StagedQueue implements AutoCloseable {
 
     @Override
     public void failed(final Collection<Block> blocks, final Throwable cause) {
-      synchronized (StagedQueue.this) { // So that the reader finds all of them.
+      synchronized (BlockTransfers.this) { // So that the reader finds all of them.
         blocks.forEach(block -> failed(block, cause));
       }
     }

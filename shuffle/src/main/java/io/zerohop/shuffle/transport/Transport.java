@@ -5,37 +5,31 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.extent.ExtentList;
 import java.io.IOException;
 import java.io.InputStream;
-import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 
 /**
- * Moves whole blocks to this process: through host memory or files, the path that always works, or
- * out of another node's memory.
+ * A way that moves blocks to this process for one kind of reader: out of another node's memory, or
+ * by Spark's block transfer. Thread safe. What reads blocks where they lie is a {@link BlockMemory}
+ * instead.
  */
-public interface StagedTransport {
+@FunctionalInterface
+public interface Transport {
 
   /**
-   * Starts to fetch blocks of one owner and returns without waiting for them. If it throws, no
-   * block of this call may be reported to the sink any more.
+   * Starts to fetch blocks of one owner and returns without waiting for them. Each of them is
+   * reported to the sink exactly once, by any thread, this one included. If the call throws, no
+   * block of it is reported.
    *
    * @param blocks some of the source's blocks, never empty
    */
   void fetch(BlockSource source, List<Block> blocks, Sink sink);
 
-  /**
-   * Whether anybody serves an owner's blocks: false if nobody answers there although there is a
-   * way, or for all of the limit. Waits no longer than that.
-   */
-  default boolean answers(final BlockSource source, final Duration limit) {
-    return true;
-  }
-
   /** Where blocks arrive. Thread safe; each block of a call is reported exactly once. */
   interface Sink {
 
     /** A block is there; the sink owns the payload from now on and releases it. */
-    void arrived(Block block, StagedPayload payload);
+    void arrived(Block block, Payload payload);
 
     /**
      * A block could not be had. A {@link io.zerohop.device.ZerohopException} says what may be done:
@@ -50,7 +44,7 @@ public interface StagedTransport {
   }
 
   /** The bytes of one block, landed somewhere. */
-  interface StagedPayload {
+  interface Payload {
 
     /** Bytes that were transferred. */
     long bytes();
