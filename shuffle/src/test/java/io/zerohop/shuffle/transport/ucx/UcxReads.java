@@ -38,7 +38,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two executors that take each other to be on other nodes. */
+/**
+ * Two executors that take each other to be on other nodes: what goes wrong between them. That
+ * blocks come is in {@link UcxPathContract}.
+ */
 @Timeout(120)
 abstract class UcxReads {
   private static final int SHUFFLE = 1;
@@ -97,34 +100,14 @@ abstract class UcxReads {
   }
 
   final BlockSource write(final int maps) {
-    return write(maps, PARTITIONS, MOST);
-  }
-
-  private BlockSource write(final int maps, final int partitions, final int most) {
     for (int map = 0; map < maps; map++) {
-      TestBlocks.write(owner, SHUFFLE, map, BATCHES, partitions, most);
+      TestBlocks.write(owner, SHUFFLE, map, BATCHES, PARTITIONS, MOST);
     }
-    return TestBlocks.source("1", owner.location(), SHUFFLE, 0, maps, BATCHES, partitions, most);
+    return TestBlocks.source("1", owner.location(), SHUFFLE, 0, maps, BATCHES, PARTITIONS, MOST);
   }
 
   final Map<Path, Integer> read(final BlockSource source) {
     return TestNodes.fetchAndCheck(reader, staging, BATCHES, MOST, source);
-  }
-
-  @Test
-  void blocksOfAnotherNodeComeByUcx() {
-    final BlockSource source = write(6);
-    assertThat(read(source)).isEqualTo(Map.of(Path.UCX, source.blocks().size()));
-    assertThat(reader.stats().ucx().blocks()).isEqualTo(source.blocks().size());
-    TestNodes.eventually("the owner holds no lease", () -> owner.stats().openLeases() == 0);
-  }
-
-  @Test
-  void longBlocksComeInPieces() {
-    final int most = 2 << 20;
-    final BlockSource source = write(2, 3, most);
-    assertThat(TestNodes.fetchAndCheck(reader, staging, BATCHES, most, source))
-        .containsOnlyKeys(Path.UCX);
   }
 
   @Test
@@ -389,19 +372,5 @@ abstract class UcxReads {
       threads.shutdownNow();
     }
     assertThat(channels.openLinks()).isEqualTo(1);
-  }
-
-  @Test
-  void aFetcherThatIsClosedEarlyGivesEverythingBack() {
-    final BlockSource source = write(10);
-    for (int stop = 0; stop < 5; stop++) {
-      final BlockFetcher fetcher =
-          reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false);
-      for (int i = 0; i < stop; i++) {
-        assertThat(fetcher.next()).isTrue();
-      }
-      fetcher.close();
-    }
-    TestNodes.eventually("no lease is left", () -> owner.stats().openLeases() == 0);
   }
 }

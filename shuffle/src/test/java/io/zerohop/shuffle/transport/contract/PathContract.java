@@ -1,0 +1,293 @@
+package io.zerohop.shuffle.transport.contract;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.device.WaitException;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.NodeStats;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestBlocks;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.fetch.MovedBlocks;
+import io.zerohop.shuffle.transport.FallbackTransport;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What a reader may expect of its blocks whatever way they come: each once, with the bytes that
+ * were written or not at all, and nothing held at either end when it is done, or gives up.
+ */
+@Timeout(120)
+public abstract class PathContract {
+  protected static final int SHUFFLE = 1;
+  private static final int MAPS = 6;
+  private static final int PARTITIONS = 40;
+  private static final int MOST = 3_000;
+  private static final int BATCHES = 2;
+
+  @TempDir private java.nio.file.Path folder;
+  private final Leaks leaks = new Leaks();
+  protected final ServedBlocks served = new ServedBlocks();
+  private FallbackTransport fallback;
+  protected ShuffleNode owner;
+  private ShuffleNode reader;
+
+  /** The way that all blocks go. */
+  protected abstract Path path();
+
+  /** Whether the reader is the owner, or a node of its own. */
+  protected boolean isOwn() {
+    return false;
+  }
+
+  /** How nodes are configured so that blocks go this way. */
+  protected NodeConfig.Builder configure(final NodeConfig.Builder config, final String executor) {
+    return config;
+  }
+
+  /** What serves blocks in the end. Closed by {@link #endFallback}. */
+  protected FallbackTransport startFallback() {
+    return served;
+  }
+
+  protected void endFallback() {}
+
+  @BeforeEach
+  void start() {
+    owner = startNode("owner");
+    reader = isOwn() ? owner : startNode("reader");
+    served.serve("owner", owner);
+    fallback = startFallback();
+  }
+
+  private ShuffleNode startNode(final String executor) {
+    final NodeConfig.Builder config = TestNodes.config(folder.resolve("s"), executor);
+    return ShuffleNode.start(configure(config.windowBlocks(30), executor).build());
+  }
+
+  @AfterEach
+  void nothingIsHeld() {
+    if (reader == null) {
+      return; // Skipped.
+    }
+    for (final ShuffleNode node : List.of(reader, owner)) {
+      node.unregisterShuffle(SHUFFLE);
+      TestNodes.assertNothingHeld(node);
+    }
+    served.assertAllReleased();
+    endFallback();
+    served.close();
+    reader.close();
+    owner.close();
+    leaks.check();
+  }
+
+  protected final BlockSource write(final int maps) {
+    return write(0, maps, PARTITIONS, MOST);
+  }
+
+  private BlockSource write(
+      final int firstMap, final int maps, final int partitions, final int most) {
+    for (int map = firstMap; map < firstMap + maps; map++) {
+      TestBlocks.write(owner, SHUFFLE, map, BATCHES, partitions, most);
+    }
+    return TestBlocks.source(
+        "owner", owner.location(), SHUFFLE, firstMap, maps, BATCHES, partitions, most);
+  }
+
+  private BlockFetcher fetch(final BlockSource source, final AtomicBoolean cancelled) {
+    return reader.fetch(List.of(source), fallback, TestNodes.quiet(), cancelled::get);
+  }
+
+  protected final BlockFetcher fetch(final BlockSource source) {
+    return fetch(source, new AtomicBoolean());
+  }
+
+  private void readAll(final BlockSource source, final int most) {
+    assertThat(TestNodes.fetchAndCheck(reader, fallback, BATCHES, most, source))
+        .containsOnlyKeys(path());
+  }
+
+  private static void check(final FetchedBlock fetched) {
+    final Block block = fetched.block();
+    assertThat(TestNodes.read(fetched))
+        .as("%s", block)
+        .isEqualTo(TestBlocks.block(SHUFFLE, block.mapId(), BATCHES, block.partition(), MOST));
+  }
+
+  @Test
+  void everyBlockComesOnce() {
+    readAll(write(MAPS), MOST);
+  }
+
+  @Test
+  void nothingIsFetchedForNoBlocks() {
+    write(1);
+    try (BlockFetcher fetcher =
+        fetch(new BlockSource("owner", owner.location(), "owner", List.of()))) {
+      assertThat(fetcher.next()).isFalse();
+    }
+  }
+
+  @Test
+  void longBlocksComeWhole() {
+    final int most = 1 << 20;
+    readAll(write(0, 2, 3, most), most);
+  }
+
+  /** As a task does that reads a part of a skewed partition. */
+  @Test
+  void partOfTheBlocksComesAlone() {
+    final BlockSource all = write(MAPS);
+    final List<Block> wanted =
+        all.blocks().stream().filter(block -> block.partition() % 7 == 3).toList();
+    readAll(new BlockSource("owner", owner.location(), "owner", wanted), MOST);
+  }
+
+  @Test
+  void whatIsWrittenLaterComesToo() {
+    readAll(write(2), MOST);
+    readAll(write(2, MAPS, PARTITIONS, MOST), MOST);
+  }
+
+  @Test
+  void blocksAndBytesAreCounted() {
+    final BlockSource source = write(MAPS);
+    readAll(source, MOST);
+    final MovedBlocks moved = moved(reader.stats());
+    assertThat(moved.blocks()).isEqualTo(source.blocks().size());
+    assertThat(moved.bytes()).isEqualTo(source.blocks().stream().mapToLong(Block::bytes).sum());
+  }
+
+  private MovedBlocks moved(final NodeStats stats) {
+    return switch (path()) {
+      case LOCAL -> stats.local();
+      case PEER -> stats.peer();
+      case UCX -> stats.ucx();
+      case STAGED -> stats.staged();
+    };
+  }
+
+  @Test
+  void readersDoNotDisturbOneAnother() throws Exception {
+    final BlockSource source = write(MAPS);
+    final ExecutorService threads = Executors.newFixedThreadPool(4);
+    try {
+      final List<Future<?>> readers = new ArrayList<>();
+      for (int i = 0; i < 12; i++) {
+        readers.add(threads.submit(() -> readAll(source, MOST)));
+      }
+      for (final Future<?> each : readers) {
+        each.get(60, TimeUnit.SECONDS);
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  @Test
+  void aFetcherThatIsClosedEarlyHoldsNothing() {
+    final BlockSource source = write(MAPS);
+    for (final int stop : new int[] {0, 1, 2, 31, 62}) {
+      try (BlockFetcher fetcher = fetch(source)) {
+        for (int i = 0; i < stop; i++) {
+          assertThat(fetcher.next()).isTrue();
+          check(fetcher.block());
+        }
+      }
+    }
+    TestNodes.eventually("no lease is left", () -> owner.stats().openLeases() == 0);
+  }
+
+  @Test
+  void aCancelledFetchEnds() {
+    final AtomicBoolean cancelled = new AtomicBoolean();
+    try (BlockFetcher fetcher = fetch(write(MAPS), cancelled)) {
+      assertThat(fetcher.next()).isTrue();
+      cancelled.set(true);
+      assertThatThrownBy(
+              () -> {
+                while (fetcher.next()) {
+                  check(fetcher.block());
+                }
+              })
+          .isInstanceOf(WaitException.class);
+    }
+  }
+
+  @Test
+  void whoClosesAtAnyTimeEndsTheReader() throws Exception {
+    final BlockSource source = write(MAPS);
+    final ExecutorService thread = Executors.newSingleThreadExecutor();
+    try {
+      for (int round = 0; round < 60; round++) {
+        final BlockFetcher fetcher = fetch(source);
+        final Future<?> reading = thread.submit(() -> readToTheEndOrClose(fetcher));
+        LockSupport.parkNanos(TimeUnit.MICROSECONDS.toNanos(50L * round));
+        fetcher.close();
+        reading.get(60, TimeUnit.SECONDS);
+      }
+    } finally {
+      thread.shutdownNow();
+    }
+  }
+
+  private static void readToTheEndOrClose(final BlockFetcher fetcher) {
+    try {
+      while (fetcher.next()) {
+        Thread.onSpinWait();
+      }
+    } catch (final IllegalStateException e) {
+      assertThat(fetcher.isClosed()).isTrue();
+    }
+  }
+
+  /** Blocks may be missed then, but none has other bytes than its own. */
+  @Test
+  void whatIsUnregisteredWhileItIsReadIsRightOrMissed() {
+    final BlockSource source = write(MAPS);
+    for (int after = 1; after < 60; after += 29) {
+      try (BlockFetcher fetcher = fetch(source)) {
+        for (int i = 0; fetcher.next(); i++) {
+          if (i == after) {
+            owner.unregisterShuffle(SHUFFLE);
+            write(MAPS, MAPS, PARTITIONS, MOST); // Into the memory that this gives back.
+          }
+          check(fetcher.block());
+        }
+      } catch (final BlockFetchException e) {
+        assertThat(e.source().executorId()).isEqualTo("owner");
+      }
+      owner.unregisterShuffle(SHUFFLE);
+      write(MAPS);
+    }
+  }
+
+  @Test
+  void aBlockThatIsNowhereFailsItsFetch() {
+    final BlockSource source = write(MAPS);
+    owner.remove(SHUFFLE, 3);
+    assertThatThrownBy(() -> readAll(source, MOST))
+        .isInstanceOfSatisfying(
+            BlockFetchException.class, e -> assertThat(e.block().mapId()).isEqualTo(3));
+  }
+}

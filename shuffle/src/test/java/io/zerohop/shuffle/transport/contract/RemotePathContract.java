@@ -1,0 +1,49 @@
+package io.zerohop.shuffle.transport.contract;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import org.junit.jupiter.api.Test;
+
+/** The same where the owner may end and the reader lives on. */
+public abstract class RemotePathContract extends PathContract {
+
+  @Test
+  void anOwnerThatHasEndedFailsTheFetch() {
+    final BlockSource source = write(2);
+    end();
+    assertFails(source);
+  }
+
+  @Test
+  void anOwnerThatWasReadAndHasEndedFailsTheFetch() {
+    final BlockSource source = write(2);
+    try (BlockFetcher fetcher = fetch(source)) {
+      assertThat(fetcher.next()).isTrue();
+    }
+    end();
+    assertFails(source);
+  }
+
+  private void end() {
+    owner.unregisterShuffle(SHUFFLE);
+    served.leave("owner");
+    owner.close();
+  }
+
+  private void assertFails(final BlockSource source) {
+    try (BlockFetcher fetcher = fetch(source)) {
+      assertThatThrownBy(fetcher::next)
+          .isInstanceOfSatisfying(
+              BlockFetchException.class,
+              e -> {
+                assertThat(e.category()).isEqualTo(ZerohopException.Category.FETCH_FAILED);
+                assertThat(e.source().executorId()).isEqualTo("owner");
+              });
+    }
+  }
+}

@@ -1,0 +1,23 @@
+package io.zerohop.shuffle.transport.contract;
+
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.SharedTransfers;
+import java.time.Duration;
+
+/** The same, by transfers that readers share. */
+class SharedFallbackPathTest extends FallbackPathTest {
+  private SharedTransfers shared;
+
+  @Override
+  protected FallbackTransport startFallback() {
+    shared = new SharedTransfers(served, source -> true, 2, Duration.ofSeconds(30));
+    return shared;
+  }
+
+  @Override
+  protected void endFallback() {
+    TestNodes.eventually("all transfers have ended", () -> shared.open() == 0);
+    shared.close();
+  }
+}
