@@ -30,6 +30,7 @@ import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
+import io.zerohop.shuffle.transport.mapped.SocketWatch;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import io.zerohop.shuffle.write.CopyCompletions;
 import io.zerohop.shuffle.write.MapOutputWriter;

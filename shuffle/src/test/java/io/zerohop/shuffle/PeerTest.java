@@ -238,17 +238,6 @@ class PeerTest {
   }
 
   @Test
-  void aSocketThatVanishedIsReportedOnce() throws IOException {
-    final java.nio.file.Path socket = Files.createFile(base.resolve("socket"));
-    final SocketWatch watch = new SocketWatch(socket);
-    assertThat(watch.isGone()).isFalse();
-    Files.delete(socket);
-    assertThat(watch.isGone()).isTrue();
-    assertThat(watch.report()).isTrue();
-    assertThat(watch.report()).isFalse();
-  }
-
-  @Test
   void aNodeWhoseServerFailedChangesNothingAnyMore() {
     write(1, 2);
     try (BlockFetcher fetcher = fetch(source(1, 2));

@@ -1,11 +1,11 @@
-package io.zerohop.shuffle;
+package io.zerohop.shuffle.transport.mapped;
 
 import java.nio.file.Files;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Notices that somebody else removed this node's socket file. Used by one thread. */
-final class SocketWatch {
+public final class SocketWatch {
   private static final Logger LOG = LoggerFactory.getLogger(SocketWatch.class);
 
   private final java.nio.file.Path socket;
@@ -14,12 +14,12 @@ final class SocketWatch {
   /**
    * @param socket the file, which is there now
    */
-  SocketWatch(final java.nio.file.Path socket) {
+  public SocketWatch(final java.nio.file.Path socket) {
     this.socket = socket;
   }
 
   /** Whether the file is gone. */
-  boolean isGone() {
+  public boolean isGone() {
     return Files.notExists(socket);
   }
 
@@ -28,7 +28,7 @@ final class SocketWatch {
    *
    * @return whether it was the first time
    */
-  boolean report() {
+  public boolean report() {
     if (reported) {
       return false;
     }
