@@ -1,5 +1,6 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.spill.PoolShrinker;

@@ -3,6 +3,7 @@ package io.zerohop.shuffle;
 import io.zerohop.device.Topology;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchSettings;
+import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.spill.ColdStorage;
 import io.zerohop.shuffle.spill.SpillSettings;
 import io.zerohop.shuffle.transport.ControlChannel;
@@ -17,68 +18,83 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 
-/** What a {@link ShuffleNode} needs to know. Immutable and thread safe. */
+/**
+ * What a {@link ShuffleNode} needs to know: what concerns all of it, and the settings of each of
+ * its rooms. Immutable and thread safe.
+ */
 public final class NodeConfig {
   private final String appId;
   private final String executorId;
   private final java.nio.file.Path socketBase;
   private final byte[] secret;
+  private final String nodeId;
   private final Topology.View view;
   private final boolean neighbours;
-  private final long poolBytes;
-  private final long devicePoolBytes;
-  private final long segmentBytes;
-  private final Duration keepEmpty;
-  private final boolean checksum;
   private final Set<Path> paths;
-  private final Duration connectLimit;
-  private final Duration requestLimit;
-  private final Duration stagedLimit;
-  private final Duration deviceLimit;
-  private final int windowBlocks;
-  private final long windowBytes;
-  private final long deviceWindowBytes;
-  private final long deviceSegmentBytes;
+  private final boolean checksum;
   private final boolean asyncCommit;
   private final long landingBytes;
-  private final double spillStart;
-  private final Duration spillIdle;
-  private final ColdStorage coldStorage;
-  private final String nodeId;
-  private final UcxMode ucxMode;
-  private final UcxStarter ucx;
-  private final Function<ControlService, ControlChannel> controlChannels;
+  private final Duration connectLimit;
+  private final Duration requestLimit;
+  private final Duration deviceLimit;
+  private final PoolSettings hostPool;
+  private final PoolSettings devicePool;
+  private final FetchSettings fetch;
+  private final SpillSettings spill;
+  private final UcxSettings ucx;
 
   private NodeConfig(final Builder builder) {
     appId = Objects.requireNonNull(builder.appId, "appId");
     executorId = Objects.requireNonNull(builder.executorId, "executorId");
     socketBase = builder.socketBase;
     secret = Objects.requireNonNull(builder.secret, "secret").clone();
+    nodeId = Objects.requireNonNull(builder.nodeId, "nodeId");
     view = builder.view == null ? new Topology.View(executorId, "", "") : builder.view;
     neighbours = builder.neighbours && builder.paths.contains(Path.PEER);
-    poolBytes = positive(builder.poolBytes, "poolBytes");
-    devicePoolBytes = positive(builder.devicePoolBytes, "devicePoolBytes");
-    segmentBytes = positive(builder.segmentBytes, "segmentBytes");
-    keepEmpty = Objects.requireNonNull(builder.keepEmpty, "keepEmpty");
-    checksum = builder.checksum;
     paths = Set.copyOf(builder.paths);
+    checksum = builder.checksum;
+    asyncCommit = builder.asyncCommit;
+    landingBytes = positive(builder.landingBytes, "landingBytes");
     connectLimit = Objects.requireNonNull(builder.connectLimit, "connectLimit");
     requestLimit = Objects.requireNonNull(builder.requestLimit, "requestLimit");
     deviceLimit = Objects.requireNonNull(builder.deviceLimit, "deviceLimit");
-    stagedLimit = Objects.requireNonNull(builder.stagedLimit, "stagedLimit");
-    windowBlocks = (int) positive(builder.windowBlocks, "windowBlocks");
-    windowBytes = positive(builder.windowBytes, "windowBytes");
-    deviceWindowBytes = positive(builder.deviceWindowBytes, "deviceWindowBytes");
-    deviceSegmentBytes = positive(builder.deviceSegmentBytes, "deviceSegmentBytes");
-    asyncCommit = builder.asyncCommit;
-    landingBytes = positive(builder.landingBytes, "landingBytes");
-    spillStart = builder.spillStart;
-    spillIdle = Objects.requireNonNull(builder.spillIdle, "spillIdle");
-    coldStorage = builder.coldStorage;
-    nodeId = Objects.requireNonNull(builder.nodeId, "nodeId");
-    ucx = Objects.requireNonNull(builder.ucx, "ucx");
-    ucxMode = Objects.requireNonNull(builder.ucxMode, "ucxMode");
-    controlChannels = paths.contains(Path.UCX) ? builder.controlChannels : null;
+    final Duration keepEmpty = Objects.requireNonNull(builder.keepEmpty, "keepEmpty");
+    hostPool =
+        new PoolSettings(
+            positive(builder.poolBytes, "poolBytes"),
+            positive(builder.segmentBytes, "segmentBytes"),
+            keepEmpty);
+    devicePool =
+        new PoolSettings(
+            positive(builder.devicePoolBytes, "devicePoolBytes"),
+            positive(builder.deviceSegmentBytes, "deviceSegmentBytes"),
+            keepEmpty);
+    fetch =
+        new FetchSettings(
+            checksum,
+            connectLimit,
+            requestLimit,
+            Objects.requireNonNull(builder.stagedLimit, "stagedLimit"),
+            deviceLimit,
+            (int) positive(builder.windowBlocks, "windowBlocks"),
+            positive(builder.windowBytes, "windowBytes"),
+            positive(builder.deviceWindowBytes, "deviceWindowBytes"));
+    spill =
+        new SpillSettings(
+            builder.spillStart,
+            Objects.requireNonNull(builder.spillIdle, "spillIdle"),
+            builder.coldStorage,
+            deviceLimit);
+    ucx =
+        new UcxSettings(
+            executorId,
+            Objects.requireNonNull(builder.ucxMode, "ucxMode"),
+            Objects.requireNonNull(builder.ucx, "ucx"),
+            paths.contains(Path.UCX) ? builder.controlChannels : null,
+            landingBytes,
+            connectLimit,
+            requestLimit,
+            deviceLimit);
   }
 
   public static Builder builder() {
@@ -120,24 +136,9 @@ public final class NodeConfig {
     return neighbours;
   }
 
-  /** Most bytes of host memory that the pool may reserve, catalog included. */
-  public long poolBytes() {
-    return poolBytes;
-  }
-
-  /** Most bytes of GPU memory that the pool may reserve, where there is a GPU. */
-  public long devicePoolBytes() {
-    return devicePoolBytes;
-  }
-
-  /** Bytes of an ordinary segment; larger regions get a segment of their own. */
-  public long segmentBytes() {
-    return segmentBytes;
-  }
-
-  /** How long a segment without blocks keeps its memory. */
-  public Duration keepEmpty() {
-    return keepEmpty;
+  /** Ways that blocks may take. */
+  public Set<Path> paths() {
+    return paths;
   }
 
   /** Whether block bytes are checksummed when written and verified at each read. */
@@ -145,9 +146,14 @@ public final class NodeConfig {
     return checksum;
   }
 
-  /** Ways that blocks may take. */
-  public Set<Path> paths() {
-    return paths;
+  /** Whether map outputs on the GPU are published before their copies have ended. */
+  public boolean asyncCommit() {
+    return asyncCommit;
+  }
+
+  /** Most bytes that all fetchers' staged blocks may occupy at a time. */
+  public long landingBytes() {
+    return landingBytes;
   }
 
   /** Longest time to connect to a peer. */
@@ -165,50 +171,29 @@ public final class NodeConfig {
     return deviceLimit;
   }
 
-  /** Bytes of an ordinary segment of GPU memory. */
-  public long deviceSegmentBytes() {
-    return deviceSegmentBytes;
+  /** The pool in host memory, catalog included. */
+  public PoolSettings hostPool() {
+    return hostPool;
   }
 
-  /** Whether map outputs on the GPU are published before their copies have ended. */
-  public boolean asyncCommit() {
-    return asyncCommit;
-  }
-
-  /** Most bytes that all fetchers' staged blocks may occupy at a time. */
-  public long landingBytes() {
-    return landingBytes;
+  /** The pool in GPU memory, where there is a GPU. */
+  public PoolSettings devicePool() {
+    return devicePool;
   }
 
   /** The limits of fetchers. */
   public FetchSettings fetchSettings() {
-    return new FetchSettings(
-        checksum,
-        connectLimit,
-        requestLimit,
-        stagedLimit,
-        deviceLimit,
-        windowBlocks,
-        windowBytes,
-        deviceWindowBytes);
+    return fetch;
   }
 
   /** When map outputs leave memory, and where to. */
   public SpillSettings spillSettings() {
-    return new SpillSettings(spillStart, spillIdle, coldStorage, deviceLimit);
+    return spill;
   }
 
   /** How blocks come from other nodes. */
   public UcxSettings ucxSettings() {
-    return new UcxSettings(
-        executorId,
-        ucxMode,
-        ucx,
-        controlChannels,
-        landingBytes,
-        connectLimit,
-        requestLimit,
-        deviceLimit);
+    return ucx;
   }
 
   private static long positive(final long value, final String name) {

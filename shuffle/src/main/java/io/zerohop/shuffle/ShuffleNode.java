@@ -12,6 +12,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.fetch.BlockFetcher;
@@ -96,7 +97,7 @@ public final class ShuffleNode implements AutoCloseable {
     final Deque<Runnable> begun = new ArrayDeque<>(List.of(root::close));
     boolean done = false;
     try {
-      memory = OwnMemory.behind(root, config, devices);
+      memory = OwnMemory.behind(root, devices, config.hostPool(), config.devicePool());
       final Tiers tiers = memory.tiers();
       final CopyCompletions completions =
           devices.hasGpu() && config.asyncCommit()
@@ -226,7 +227,7 @@ public final class ShuffleNode implements AutoCloseable {
           "executor {} shares its memory at {} (pool of {} bytes)",
           config.executorId(),
           node.server.socket(),
-          config.poolBytes());
+          config.hostPool().limitBytes());
       return node;
     } finally {
       if (!done) {

@@ -52,25 +52,20 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   /**
    * @param tier what the device's memory is called in segment ids
    * @param access what peers may do with its segments
-   * @param limit most bytes of all segments together
-   * @param segmentBytes size of an ordinary segment, at most {@code limit}
-   * @param keepEmpty how long an empty segment stays: fresh pages are slow, a free pool is polite
    */
   public Pool(
       final Device device,
       final Tier tier,
       final PeerAccess access,
       final SegmentRegistry registry,
-      final long limit,
-      final long segmentBytes,
-      final Duration keepEmpty) {
+      final PoolSettings settings) {
     this.device = device;
     this.tier = tier;
     this.access = access;
     this.registry = registry;
-    this.limit = limit;
-    this.segmentBytes = Math.min(segmentBytes, MAX_SEGMENT_BYTES);
-    this.keepEmptyNanos = keepEmpty.toNanos();
+    this.limit = settings.limitBytes();
+    this.segmentBytes = Math.min(settings.segmentBytes(), MAX_SEGMENT_BYTES);
+    this.keepEmptyNanos = settings.keepEmpty().toNanos();
   }
 
   /** What its memory is. */

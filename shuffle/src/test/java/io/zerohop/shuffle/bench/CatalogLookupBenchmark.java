@@ -13,6 +13,7 @@ import io.zerohop.shuffle.catalog.RootView;
 import io.zerohop.shuffle.catalog.ShuffleView;
 import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -80,9 +81,7 @@ public class CatalogLookupBenchmark {
             Tier.HOST,
             PeerAccess.READ,
             root,
-            512L << 20,
-            128L << 20,
-            Duration.ofMinutes(1));
+            new PoolSettings(512L << 20, 128L << 20, Duration.ofMinutes(1)));
     reclaimer = new Reclaimer(root.lanes());
     catalog = new Catalog(device, root, pool, reclaimer);
     final Random random = new Random(1);

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
@@ -19,7 +20,12 @@ final class TestCatalog implements AutoCloseable {
   private final HostDevice device = new HostDevice();
   private final RootSegment root = new RootSegment(device, INCARNATION);
   private final Pool pool =
-      new Pool(device, Tier.HOST, PeerAccess.READ, root, 64 << 20, 4 << 20, Duration.ofMinutes(1));
+      new Pool(
+          device,
+          Tier.HOST,
+          PeerAccess.READ,
+          root,
+          new PoolSettings(64 << 20, 4 << 20, Duration.ofMinutes(1)));
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(device, root, pool, reclaimer);
 

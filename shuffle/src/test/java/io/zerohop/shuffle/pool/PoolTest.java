@@ -24,7 +24,12 @@ class PoolTest {
   private final HostDevice device = new HostDevice();
   private final Names names = new Names();
   private final Pool pool =
-      new Pool(device, Tier.HOST, PeerAccess.READ, names, LIMIT, SEGMENT, Duration.ofMinutes(1));
+      new Pool(
+          device,
+          Tier.HOST,
+          PeerAccess.READ,
+          names,
+          new PoolSettings(LIMIT, SEGMENT, Duration.ofMinutes(1)));
 
   @AfterEach
   void noLeaks() {
@@ -158,7 +163,12 @@ class PoolTest {
     pool.trim();
     assertThat(pool.stats().segments()).as("kept for the next shuffle").isOne();
     try (Pool impatient =
-        new Pool(device, Tier.HOST, PeerAccess.READ, names, LIMIT, SEGMENT, Duration.ZERO)) {
+        new Pool(
+            device,
+            Tier.HOST,
+            PeerAccess.READ,
+            names,
+            new PoolSettings(LIMIT, SEGMENT, Duration.ZERO))) {
       final Region kept = impatient.allocate(100);
       impatient.trim();
       assertThat(impatient.stats().segments()).as("in use").isOne();

@@ -22,6 +22,7 @@ import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
@@ -51,9 +52,7 @@ class WithheldCatalogTest {
           Tier.HOST,
           PeerAccess.READ,
           root,
-          1 << 20,
-          1 << 20,
-          Duration.ofMinutes(1));
+          new PoolSettings(1 << 20, 1 << 20, Duration.ofMinutes(1)));
   private final Tiers tiers = new Tiers(pool, null);
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(devices.host(), root, pool, reclaimer);

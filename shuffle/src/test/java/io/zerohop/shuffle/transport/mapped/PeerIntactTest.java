@@ -15,6 +15,7 @@ import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -47,9 +48,7 @@ class PeerIntactTest {
               Tier.HOST,
               PeerAccess.READ,
               root,
-              1 << 20,
-              1 << 20,
-              Duration.ofMinutes(1)),
+              new PoolSettings(1 << 20, 1 << 20, Duration.ofMinutes(1))),
           null);
   private SocketFolder folder;
   private SegmentServer server;

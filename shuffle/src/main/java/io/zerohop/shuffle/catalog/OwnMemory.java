@@ -1,9 +1,8 @@
-package io.zerohop.shuffle;
+package io.zerohop.shuffle.catalog;
 
-import io.zerohop.shuffle.catalog.Catalog;
-import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
@@ -12,70 +11,64 @@ import io.zerohop.shuffle.pool.Tiers;
  * The memory of one executor that peers map, and what says where blocks lie in it. Its parts are
  * thread safe. Owns them.
  */
-record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Catalog catalog) {
+public record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Catalog catalog) {
 
-  /** Pools and a catalog behind a root segment, which is owned once this returns. */
-  static OwnMemory behind(final RootSegment root, final NodeConfig config, final Devices devices) {
+  /**
+   * Pools and a catalog behind a root segment, which is owned once this returns.
+   *
+   * @param device the pool in GPU memory; not used without a GPU
+   */
+  public static OwnMemory behind(
+      final RootSegment root,
+      final Devices devices,
+      final PoolSettings host,
+      final PoolSettings device) {
     final Tiers tiers =
         new Tiers(
-            pool(root, Tier.HOST, config.poolBytes(), config.segmentBytes(), config, devices),
-            devices.hasGpu()
-                ? pool(
-                    root,
-                    Tier.DEVICE,
-                    config.devicePoolBytes(),
-                    config.deviceSegmentBytes(),
-                    config,
-                    devices)
-                : null);
+            pool(root, devices, Tier.HOST, host),
+            devices.hasGpu() ? pool(root, devices, Tier.DEVICE, device) : null);
     final Reclaimer reclaimer = new Reclaimer(root.lanes());
     return new OwnMemory(
         root, tiers, reclaimer, new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer));
   }
 
   private static Pool pool(
-      final RootSegment root,
-      final Tier tier,
-      final long bytes,
-      final long segment,
-      final NodeConfig config,
-      final Devices devices) {
-    return new Pool(
-        devices.of(tier), tier, devices.blockAccess(), root, bytes, segment, config.keepEmpty());
+      final RootSegment root, final Devices devices, final Tier tier, final PoolSettings settings) {
+    return new Pool(devices.of(tier), tier, devices.blockAccess(), root, settings);
   }
 
   /** Whether a peer may have some of it mapped. */
-  boolean isShared() {
+  public boolean isShared() {
     return root.lanes().connected() > 0;
   }
 
   /** Frees what the last reader has passed, and what has been empty for long. */
-  void trim() {
+  public void trim() {
     reclaimer.poll();
     tiers.all().forEach(Pool::trim);
   }
 
   /** Frees a shuffle's map outputs after their last reader. */
-  void unregister(final int shuffleId) {
+  public void unregister(final int shuffleId) {
     catalog.unregister(shuffleId);
     reclaimer.poll();
     tiers.overflow().forget(shuffleId);
   }
 
   /** Lets no byte change any more: peers may go on reading what they have mapped. */
-  void freeze() {
+  public void freeze() {
     tiers.all().forEach(Pool::freeze);
     root.lanes().freeze();
   }
 
   /** The same, with map outputs going to files from now on. */
-  void freezeForFiles() {
+  public void freezeForFiles() {
     tiers.all().forEach(Pool::freezeForFiles);
     root.lanes().freeze();
   }
 
   /** Frees everything; nobody reads or writes it any more. */
-  void close() {
+  public void close() {
     reclaimer.drop();
     try {
       tiers.close();

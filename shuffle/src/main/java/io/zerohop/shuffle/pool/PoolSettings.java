@@ -1,0 +1,12 @@
+package io.zerohop.shuffle.pool;
+
+import java.time.Duration;
+
+/**
+ * How much memory a pool takes, and how.
+ *
+ * @param limitBytes most bytes of all its segments together
+ * @param segmentBytes size of an ordinary segment; larger regions get a segment of their own
+ * @param keepEmpty how long an empty segment stays: fresh pages are slow, a free pool is polite
+ */
+public record PoolSettings(long limitBytes, long segmentBytes, Duration keepEmpty) {}
