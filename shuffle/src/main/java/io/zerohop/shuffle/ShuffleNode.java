@@ -6,6 +6,7 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
@@ -25,8 +26,8 @@ import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.shuffle.spill.Reach;
-import io.zerohop.shuffle.spill.Spiller;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
@@ -35,6 +36,7 @@ import io.zerohop.shuffle.transport.mapped.SocketWatch;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import io.zerohop.shuffle.write.CopyCompletions;
 import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.OwnOutputs;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -74,10 +76,10 @@ public final class ShuffleNode implements AutoCloseable {
   private final FetchCounters counters = new FetchCounters();
   private final FetchContext fetchContext;
   private final Warmth warmth = new Warmth();
-  private final Maintenance maintenance;
+  private final ChoreThread maintenance;
   private final Evictor evictor;
   private final OwnOutputs outputs;
-  private final Maintenance neighbours;
+  private final ChoreThread neighbours;
   private final SocketWatch socketWatch;
 
   /** Whether the socket may be missing: the node ends, or its server failed. */
@@ -114,7 +116,7 @@ public final class ShuffleNode implements AutoCloseable {
               tiers,
               memory.catalog(),
               completions);
-      outputs = new OwnOutputs(config, parts, warmth, () -> notServing);
+      outputs = new OwnOutputs(parts, warmth, config.requestLimit(), () -> notServing);
       ucx = UcxNode.start(config.ucxSettings(), incarnation, devices, tiers, outputs::retain);
       if (ucx != null) {
         begun.push(ucx::close);
@@ -158,16 +160,8 @@ public final class ShuffleNode implements AutoCloseable {
       begun.push(server::close);
       socketWatch = new SocketWatch(server.socket());
       maintenance = begin("maintenance", CHORES, this::maintain, begun);
-      final Spiller spiller =
-          new Spiller(
-              config.spillSettings(),
-              devices,
-              tiers,
-              memory.catalog(),
-              memory.reclaimer(),
-              warmth,
-              outputs::leaseToSpill);
-      evictor = new Evictor(config, devices.hasGpu(), memory, spiller, begun);
+      evictor = new Evictor(config.spillSettings(), devices, memory, warmth, outputs::leaseToSpill);
+      begun.push(evictor::close);
       neighbours =
           config.neighbours() ? begin("neighbours", MEETING, peers::meetNeighbours, begun) : null;
       done = true;
@@ -188,9 +182,9 @@ public final class ShuffleNode implements AutoCloseable {
     }
   }
 
-  private static Maintenance begin(
+  private static ChoreThread begin(
       final String name, final Duration period, final Runnable chore, final Deque<Runnable> begun) {
-    final Maintenance maintenance = new Maintenance(name, period, chore);
+    final ChoreThread maintenance = new ChoreThread(name, period, chore);
     begun.push(maintenance::close);
     return maintenance;
   }
@@ -468,7 +462,7 @@ public final class ShuffleNode implements AutoCloseable {
     if (freed) {
       return;
     }
-    for (final Maintenance chore : new Maintenance[] {maintenance, evictor.alive(), neighbours}) {
+    for (final ChoreThread chore : new ChoreThread[] {maintenance, evictor.alive(), neighbours}) {
       if (chore != null && chore.isAlive()) {
         throw new IllegalStateException(
             "executor "

@@ -10,7 +10,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.PoolStats;
-import io.zerohop.shuffle.spill.PoolShrinker;
+import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.shuffle.spill.Reach;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -193,7 +193,7 @@ class ShrinkTest {
   void thePoolTakesNothingInForAWhileAndThenItDoes() {
     final ShuffleNode owner = node("owner");
     final int maps = fill(owner);
-    final long paused = System.nanoTime() + PoolShrinker.PAUSE.toNanos();
+    final long paused = System.nanoTime() + Evictor.SHRINK_PAUSE.toNanos();
     assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)).isEqualTo(SEGMENT);
     final boolean refused = !writes(owner);
     assertThat(refused || System.nanoTime() - paused > 0).as("it takes nothing in").isTrue();

@@ -15,10 +15,7 @@ import java.util.function.BooleanSupplier;
  * hold nothing at once, and then what the spiller empties. Whoever asks takes turns. Thread safe;
  * holds no lock of the pool or the catalog while it waits, and takes no GPU memory itself.
  */
-public final class PoolShrinker {
-  /** How long the pool takes nothing in afterwards, or it would take the same memory again. */
-  public static final Duration PAUSE = Duration.ofSeconds(5);
-
+final class PoolShrinker {
   /** Peers look every 100 ms for segments that are gone; until then their mappings keep memory. */
   private static final Duration PEERS_UNMAP = Duration.ofMillis(250);
 
@@ -68,7 +65,7 @@ public final class PoolShrinker {
    *     go of them; zero if only what is empty is to go
    * @return bytes that were given back during this call
    */
-  public long shrink(final long bytes, final Reach reach, final Duration limit) {
+  long shrink(final long bytes, final Reach reach, final Duration limit) {
     final long deadline = System.nanoTime() + limit.toNanos();
     try {
       if (!turn.tryLock(limit.toNanos(), TimeUnit.NANOSECONDS)) {
@@ -88,7 +85,7 @@ public final class PoolShrinker {
   private long shrink(
       final long bytes, final Reach reach, final Duration limit, final long deadline) {
     final long before = pool.stats().returnedBytes();
-    pool.pause(limit.plus(PAUSE));
+    pool.pause(limit.plus(Evictor.SHRINK_PAUSE));
     try {
       final Eviction eviction = new Eviction(reach, () -> bytes - giveBack(before));
       if (eviction.missing() > 0 && mover != null && !isVain()) {
@@ -98,7 +95,7 @@ public final class PoolShrinker {
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt(); // What there is by now has to do.
     } finally {
-      pool.pause(PAUSE);
+      pool.pause(Evictor.SHRINK_PAUSE);
     }
     final long returned = giveBack(before);
     if (returned > 0) {
@@ -110,7 +107,7 @@ public final class PoolShrinker {
   }
 
   /** An upper bound of what {@link #shrink} could give back now, in bytes. */
-  public long shrinkableBytes(final Reach reach) {
+  long shrinkableBytes(final Reach reach) {
     final PoolStats stats = pool.stats();
     if (mover == null) {
       return stats.emptyBytes();
@@ -136,7 +133,7 @@ public final class PoolShrinker {
         if (left <= 0) {
           // Its readers may wait for the same memory as whoever asks.
           vain = true;
-          vainUntil = System.nanoTime() + PAUSE.toNanos();
+          vainUntil = System.nanoTime() + Evictor.SHRINK_PAUSE.toNanos();
           return;
         }
         eviction.await(Math.min(left, LOOK_NANOS));
@@ -162,12 +159,12 @@ public final class PoolShrinker {
   }
 
   /** Bytes that it gave back since the start. */
-  public long givenBytes() {
+  long givenBytes() {
     return given.sum();
   }
 
   /** Ends waits and gives nothing back any more. Idempotent. */
-  public void stop() {
+  void stop() {
     stopped = true;
   }
 }

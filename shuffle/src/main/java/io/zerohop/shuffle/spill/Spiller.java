@@ -4,6 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.pool.Devices;
@@ -36,7 +37,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link #round} belongs to one thread; everything else may be called by any.
  */
-public final class Spiller implements AutoCloseable {
+final class Spiller implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Spiller.class);
 
   /** A round goes on until so much less of a pool is used than made it begin. */
@@ -71,25 +72,23 @@ public final class Spiller implements AutoCloseable {
   /**
    * @param leases holds an output of the catalog's; gives null if it was freed
    */
-  public Spiller(
+  Spiller(
       final SpillSettings settings,
       final Devices devices,
-      final Tiers tiers,
-      final Catalog catalog,
-      final Reclaimer reclaimer,
+      final OwnMemory memory,
       final Warmth warmth,
       final Function<OwnOutput, MapOutputLease> leases) {
     this.settings = settings;
-    this.tiers = tiers;
-    this.catalog = catalog;
-    this.reclaimer = reclaimer;
+    this.tiers = memory.tiers();
+    this.catalog = memory.catalog();
+    this.reclaimer = memory.reclaimer();
     this.warmth = warmth;
     this.leases = leases;
     this.toHost = new ToHost(devices, tiers, catalog, settings.deviceLimit());
   }
 
   /** Notes that a pool has refused an allocation. Does not wait. */
-  public void shortage(final Tier tier) {
+  void shortage(final Tier tier) {
     if (tier == Tier.DEVICE) {
       deviceIsShort = true;
     } else {
@@ -103,7 +102,7 @@ public final class Spiller implements AutoCloseable {
    * @param hurry has {@link #round} called soon; null if nothing is moved
    * @param peers whether other processes may have segments mapped
    */
-  public PoolShrinker shrinker(final Runnable hurry, final BooleanSupplier peers) {
+  PoolShrinker shrinker(final Runnable hurry, final BooleanSupplier peers) {
     final PoolShrinker.Mover mover =
         new PoolShrinker.Mover() {
           @Override
@@ -129,7 +128,7 @@ public final class Spiller implements AutoCloseable {
   }
 
   /** Makes room where it is needed; returns when there is enough or nothing cold is left. */
-  public void round() {
+  void round() {
     immovable.removeIf(output -> catalog.find(output.shuffleId(), output.mapId()) != output);
     final Eviction eviction = asked.get();
     if (eviction != null) {

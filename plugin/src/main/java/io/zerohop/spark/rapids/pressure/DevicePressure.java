@@ -3,7 +3,7 @@ package io.zerohop.spark.rapids.pressure;
 import ai.rapids.cudf.Cuda;
 import ai.rapids.cudf.Rmm;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.spill.PoolShrinker;
+import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.shuffle.spill.Reach;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.rapids.api.SpillStore;
@@ -167,7 +167,7 @@ public final class DevicePressure implements AutoCloseable {
         LOG.warn("the pool could not give GPU memory back to RAPIDS", e);
       }
       // Without this RAPIDS would not get to what it could spill itself.
-      quietUntil = System.nanoTime() + PoolShrinker.PAUSE.toNanos();
+      quietUntil = System.nanoTime() + Evictor.SHRINK_PAUSE.toNanos();
       quiet = given == 0;
       if (given > 0 && said.compareAndSet(false, true)) {
         LOG.warn(

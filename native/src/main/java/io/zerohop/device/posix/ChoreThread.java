@@ -1,14 +1,12 @@
-package io.zerohop.shuffle;
+package io.zerohop.device.posix;
 
-import io.zerohop.device.posix.Deadline;
-import io.zerohop.device.posix.Threads;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Runs a short chore again and again on a daemon thread of its own, until closed. */
-final class Maintenance implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(Maintenance.class);
+/** Runs a short chore again and again on a daemon thread of its own, until closed. Thread safe. */
+public final class ChoreThread implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ChoreThread.class);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
 
   private final Runnable chore;
@@ -17,7 +15,13 @@ final class Maintenance implements AutoCloseable {
   private boolean hurried;
   private boolean closed;
 
-  Maintenance(final String name, final Duration period, final Runnable chore) {
+  /**
+   * Starts the thread.
+   *
+   * @param period pause between two chores
+   * @throws io.zerohop.device.ZerohopException (FALLBACK) if the system has no thread left
+   */
+  public ChoreThread(final String name, final Duration period, final Runnable chore) {
     this.chore = chore;
     this.period = period;
     thread = Threads.daemon(this::run, "zerohop-" + name);
@@ -39,7 +43,7 @@ final class Maintenance implements AutoCloseable {
       try {
         wait(period.toMillis());
       } catch (final InterruptedException e) {
-        LOG.debug("maintenance was interrupted, and goes on until it is closed", e);
+        LOG.debug("a chore's pause was interrupted, and goes on until it is closed", e);
       }
     }
     hurried = false;
@@ -50,7 +54,7 @@ final class Maintenance implements AutoCloseable {
    * Has the chore done now, or once more behind the one that is being done. Does not wait. From the
    * chore itself it does nothing, or what cannot be done would be tried without a pause.
    */
-  synchronized void hurry() {
+  public synchronized void hurry() {
     if (Thread.currentThread() != thread) {
       hurried = true;
       notifyAll();
@@ -58,7 +62,7 @@ final class Maintenance implements AutoCloseable {
   }
 
   /** Whether it still does a chore, or may do another. */
-  boolean isAlive() {
+  public boolean isAlive() {
     return thread.isAlive();
   }
 

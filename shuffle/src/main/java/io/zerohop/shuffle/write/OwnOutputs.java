@@ -1,4 +1,4 @@
-package io.zerohop.shuffle;
+package io.zerohop.shuffle.write;
 
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.Catalog;
@@ -7,8 +7,7 @@ import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.write.CopyCompletions;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -18,35 +17,42 @@ import java.util.function.BooleanSupplier;
  * The map outputs of this executor: who writes them, and who holds some of them. Thread safe.
  * Writers and leases are closed by those who asked for them.
  */
-final class OwnOutputs {
-  private final NodeConfig config;
+public final class OwnOutputs {
   private final Devices devices;
   private final Catalog catalog;
   private final Warmth warmth;
   private final MapOutputWriter.Parts writerParts;
+  private final Duration readyLimit;
   private final BooleanSupplier ending;
   private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
 
   /**
    * @param writerParts what writers share
+   * @param readyLimit longest time to wait until a map output is complete
    * @param ending whether nobody may wait any more
    */
-  OwnOutputs(
-      final NodeConfig config,
+  public OwnOutputs(
       final MapOutputWriter.Parts writerParts,
       final Warmth warmth,
+      final Duration readyLimit,
       final BooleanSupplier ending) {
-    this.config = config;
     this.devices = writerParts.devices();
     this.catalog = writerParts.catalog();
     this.warmth = warmth;
     this.writerParts = writerParts;
+    this.readyLimit = readyLimit;
     this.ending = ending;
   }
 
-  /** Begins a map output; see {@link ShuffleNode#newMapOutput}. */
-  MapOutputWriter begin(
+  /**
+   * Begins a map output, which the caller closes.
+   *
+   * @param mapId the map task attempt; no two outputs of a shuffle share it
+   * @param partitions reduce partitions of the shuffle
+   * @param tier where its blocks are to lie
+   */
+  public MapOutputWriter begin(
       final int shuffleId, final long mapId, final int partitions, final Tier tier) {
     warmth.touch(shuffleId);
     final MapOutputWriter writer =
@@ -64,22 +70,24 @@ final class OwnOutputs {
     return writer;
   }
 
-  boolean holds(final int shuffleId, final long mapId) {
+  /** Whether a map output is held in memory. */
+  public boolean holds(final int shuffleId, final long mapId) {
     return catalog.find(shuffleId, mapId) != null;
   }
 
-  List<StoredOutput> stored() {
+  /** Names of the map outputs that are held in memory. */
+  public List<StoredOutput> stored() {
     return catalog.stored();
   }
 
   /** A hold on a map output, for the caller to close; null if it is not held. */
-  MapOutputLease lease(final int shuffleId, final long mapId) {
+  public MapOutputLease lease(final int shuffleId, final long mapId) {
     final OwnOutput output = retain(shuffleId, mapId);
     return output == null ? null : leaseOf(output);
   }
 
   /** For who reads it on the host or sends it: waits until it is complete. */
-  OwnOutput retain(final int shuffleId, final long mapId) {
+  public OwnOutput retain(final int shuffleId, final long mapId) {
     warmth.touch(shuffleId);
     final OwnOutput output = catalog.retain(shuffleId, mapId);
     if (output == null || output.isReady(devices.host())) {
@@ -87,7 +95,7 @@ final class OwnOutputs {
     }
     boolean ready = false;
     try {
-      output.ready(devices.host()).await(OwnOutput.READY_EPOCH, config.requestLimit(), ending);
+      output.ready(devices.host()).await(OwnOutput.READY_EPOCH, readyLimit, ending);
       ready = true;
       return output;
     } finally {
@@ -98,34 +106,34 @@ final class OwnOutputs {
   }
 
   /** A hold for who moves it; null if it was freed, or is not complete yet. */
-  MapOutputLease leaseToSpill(final OwnOutput output) {
+  public MapOutputLease leaseToSpill(final OwnOutput output) {
     return output.retainReady(devices.host()) ? leaseOf(output) : null;
   }
 
   private MapOutputLease leaseOf(final OwnOutput retained) {
     final MapOutputLease lease =
-        new MapOutputLease(retained, devices, config.deviceLimit(), leases::remove);
+        new MapOutputLease(retained, devices, writerParts.deviceLimit(), leases::remove);
     leases.add(lease);
     return lease;
   }
 
   /** Writers that are open. */
-  Set<MapOutputWriter> writers() {
+  public Set<MapOutputWriter> writers() {
     return writers;
   }
 
   /** Leases that are open. */
-  Set<MapOutputLease> leases() {
+  public Set<MapOutputLease> leases() {
     return leases;
   }
 
   /** Map outputs that were published before their copies had ended, since the start. */
-  long begunCommits() {
+  public long begunCommits() {
     return completions() == null ? 0 : completions().begun();
   }
 
   /** Those whose copies have not ended yet. */
-  int pendingCommits() {
+  public int pendingCommits() {
     return completions() == null ? 0 : completions().pending();
   }
 
@@ -133,7 +141,7 @@ final class OwnOutputs {
    * Waits, for a limited time, for copies of outputs that are published already: they are to be
    * there when readers look. No further ones are published before their copies have ended.
    */
-  void close() {
+  public void close() {
     if (completions() != null) {
       completions().close();
     }

@@ -1,0 +1,125 @@
+package io.zerohop.shuffle.spill;
+
+import io.zerohop.device.posix.ChoreThread;
+import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.catalog.OwnMemory;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.Warmth;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.Tier;
+import java.time.Duration;
+import java.util.function.Function;
+
+/**
+ * Makes room in an executor's pools: has map outputs that nobody uses leave them, on a thread of
+ * its own, and gives GPU memory back to who asks for it. Thread safe.
+ */
+public final class Evictor {
+  /**
+   * How long the pool in GPU memory takes nothing in after {@link #shrink}, or it would take the
+   * same memory again.
+   */
+  public static final Duration SHRINK_PAUSE = Duration.ofSeconds(5);
+
+  private static final Duration PERIOD = Duration.ofMillis(100);
+
+  private final OwnMemory memory;
+  private final Spiller spiller;
+
+  /** Null without a GPU. */
+  private final PoolShrinker shrinker;
+
+  /** Null if map outputs stay. */
+  private final ChoreThread thread;
+
+  /**
+   * Starts the thread, if map outputs may leave.
+   *
+   * @param memory whose pools have the room made
+   * @param leases holds an output of the catalog's; gives null if it was freed
+   * @throws io.zerohop.device.ZerohopException (FALLBACK) if there is no thread
+   */
+  public Evictor(
+      final SpillSettings settings,
+      final Devices devices,
+      final OwnMemory memory,
+      final Warmth warmth,
+      final Function<OwnOutput, MapOutputLease> leases) {
+    this.memory = memory;
+    spiller = new Spiller(settings, devices, memory, warmth, leases);
+    final boolean moves = settings.start() < 1;
+    shrinker =
+        devices.hasGpu() ? spiller.shrinker(moves ? this::hurry : null, memory::isShared) : null;
+    for (final Pool pool : memory.tiers().all()) {
+      pool.onShortage(() -> shortage(pool.tier()));
+    }
+    thread = moves ? new ChoreThread("spiller", PERIOD, spiller::round) : null;
+  }
+
+  private void hurry() {
+    if (thread != null) {
+      thread.hurry();
+    }
+  }
+
+  /** A pool refused an allocation: what readers have passed is freed, and more is on its way. */
+  private void shortage(final Tier tier) {
+    memory.reclaimer().poll();
+    spiller.shortage(tier);
+    hurry();
+  }
+
+  /**
+   * Gives GPU memory back that others have run out of: what is empty, and then what map outputs
+   * leave that move to host memory.
+   *
+   * @param bytes that are wanted; whole segments go, and all that are empty, so it may be more
+   * @param limit how long to wait for others' turns, for map outputs to move and for readers to let
+   *     go of them; zero if only what is empty is to go
+   * @return bytes that were given back during this call; 0 without a GPU
+   */
+  public long shrink(final long bytes, final Reach reach, final Duration limit) {
+    return shrinker == null ? 0 : shrinker.shrink(bytes, reach, limit);
+  }
+
+  /** An upper bound of what {@link #shrink} could give back now, in bytes. */
+  public long shrinkableBytes(final Reach reach) {
+    return shrinker == null ? 0 : shrinker.shrinkableBytes(reach);
+  }
+
+  /** Bytes of GPU memory that were given back since the start. */
+  public long givenBytes() {
+    return shrinker == null ? 0 : shrinker.givenBytes();
+  }
+
+  /** What was moved from GPU memory to host memory. */
+  public SpilledOutputs movedToHost() {
+    return spiller.movedToHost();
+  }
+
+  /** What was moved from host memory to files. */
+  public SpilledOutputs movedToFiles() {
+    return spiller.movedToFiles();
+  }
+
+  /** Nothing is moved or given back any more; what is under way may still be. */
+  public void stop() {
+    if (shrinker != null) {
+      shrinker.stop();
+    }
+    spiller.close();
+  }
+
+  /** Ends the thread, for which it waits a limited time. Idempotent. */
+  public void close() {
+    if (thread != null) {
+      thread.close();
+    }
+  }
+
+  /** The thread if it is still at work; else null. */
+  public ChoreThread alive() {
+    return thread != null && thread.isAlive() ? thread : null;
+  }
+}
