@@ -4,6 +4,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.MovedBlocks;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.SpilledOutputs;
+import java.util.Map;
 import java.util.function.ToLongFunction;
 
 /**
@@ -11,60 +12,74 @@ import java.util.function.ToLongFunction;
  *
  * @param host the pool in host memory
  * @param device the pool in GPU memory; null if there is none
- * @param deflectedBytes bytes that found no room in GPU memory and went to host memory, since the
- *     start
- * @param shrunkBytes bytes of GPU memory that were given back since others had run out of it, since
- *     the start
- * @param toHost what was moved from GPU memory to host memory
- * @param toFiles what was moved from host memory to files
- * @param retiredRegions regions that only wait for readers
- * @param mapOutputs map outputs that can be read
- * @param openWriters map outputs that are being written
- * @param openLeases leases that readers in this process hold, on own and on peers' memory, and that
- *     readers on other nodes hold on its own
- * @param connectedPeers peers that may read this node's memory now
- * @param peers peers whose memory this node may read now
- * @param mappedPeerSegments peers' segments that are mapped now, their root segments included
- * @param strangers connections, since the start, that were refused or ended before they had proved
- *     to belong to this application
- * @param landingBytes bytes reserved for staged blocks now
- * @param landingSlabs pieces of memory that bytes from other nodes land in or leave from now
- * @param landingWaitNanos time that readers waited for such memory, since the start
- * @param asyncCommits map outputs, since the start, that were published before their copies had
- *     ended
- * @param pendingCommits those of them whose copies are under way now
- * @param unreadyOutputs map outputs, since the start, that readers here found before their bytes
- *     were there
- * @param local blocks handed out in place from own memory
- * @param peer blocks handed out in place from peers' memory
- * @param ucx blocks handed out that came from other nodes' memory
- * @param staged blocks handed out that were staged
+ * @param evictions what did not go to a pool, or left one
+ * @param outputs own map outputs
+ * @param leases who is reading, and what waits for it
+ * @param peers executors of the same node, and connections
+ * @param landing memory for blocks that are moved here
+ * @param moved blocks handed out to readers in this process, by each path
  */
 public record NodeStats(
     PoolStats host,
     PoolStats device,
-    long deflectedBytes,
-    long shrunkBytes,
-    SpilledOutputs toHost,
-    SpilledOutputs toFiles,
-    int retiredRegions,
-    int mapOutputs,
-    int openWriters,
-    int openLeases,
-    int connectedPeers,
-    int peers,
-    int mappedPeerSegments,
-    long strangers,
-    long landingBytes,
-    int landingSlabs,
-    long landingWaitNanos,
-    long asyncCommits,
-    int pendingCommits,
-    long unreadyOutputs,
-    MovedBlocks local,
-    MovedBlocks peer,
-    MovedBlocks ucx,
-    MovedBlocks staged) {
+    Evictions evictions,
+    Outputs outputs,
+    Leases leases,
+    Peers peers,
+    Landing landing,
+    Map<Path, MovedBlocks> moved) {
+
+  /**
+   * What did not go to a pool, or left one, since the start.
+   *
+   * @param deflectedBytes bytes that found no room in GPU memory and went to host memory
+   * @param shrunkBytes bytes of GPU memory that were given back since others had run out of it
+   * @param toHost what was moved from GPU memory to host memory
+   * @param toFiles what was moved from host memory to files
+   */
+  public record Evictions(
+      long deflectedBytes, long shrunkBytes, SpilledOutputs toHost, SpilledOutputs toFiles) {}
+
+  /**
+   * Own map outputs.
+   *
+   * @param published those that can be read
+   * @param writers those that are being written
+   * @param asyncCommits those, since the start, that were published before their copies had ended
+   * @param pendingCommits those of them whose copies are under way now
+   */
+  public record Outputs(int published, int writers, long asyncCommits, int pendingCommits) {}
+
+  /**
+   * Who is reading, and what waits for it.
+   *
+   * @param open leases that readers in this process hold, on own and on peers' memory, and that
+   *     readers on other nodes hold on its own
+   * @param retiredRegions regions that only wait for readers
+   * @param unreadyOutputs map outputs, since the start, that readers here found before their bytes
+   *     were there
+   */
+  public record Leases(int open, int retiredRegions, long unreadyOutputs) {}
+
+  /**
+   * Executors of the same node, and connections.
+   *
+   * @param connected peers that may read this node's memory now
+   * @param readable peers whose memory this node may read now
+   * @param mappedSegments peers' segments that are mapped now, their root segments included
+   * @param strangers connections, since the start, that were refused or ended before they had
+   *     proved to belong to this application
+   */
+  public record Peers(int connected, int readable, int mappedSegments, long strangers) {}
+
+  /**
+   * Memory for blocks that are moved here.
+   *
+   * @param bytes bytes reserved for staged blocks now
+   * @param slabs pieces of memory that bytes from other nodes land in or leave from now
+   * @param waitNanos time in nanoseconds that readers waited for such memory, since the start
+   */
+  public record Landing(long bytes, int slabs, long waitNanos) {}
 
   /** Most bytes that all pools may reserve. */
   public long poolLimitBytes() {
@@ -97,11 +112,6 @@ public record NodeStats(
 
   /** What went one way. */
   public MovedBlocks moved(final Path path) {
-    return switch (path) {
-      case LOCAL -> local;
-      case PEER -> peer;
-      case UCX -> ucx;
-      case STAGED -> staged;
-    };
+    return moved.get(path);
   }
 }

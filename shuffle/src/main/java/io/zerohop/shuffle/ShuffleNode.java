@@ -9,7 +9,6 @@ import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
@@ -392,31 +391,31 @@ public final class ShuffleNode implements AutoCloseable {
     return new NodeStats(
         tiers.of(Tier.HOST).stats(),
         gpu == null ? null : gpu.stats(),
-        tiers.overflow().deflectedBytes(),
-        evictor.givenBytes(),
-        evictor.movedToHost(),
-        evictor.movedToFiles(),
-        memory.reclaimer().waitingRegions(),
-        memory.catalog().outputs(),
-        outputs.writers().size(),
-        local.lanes().openLeases()
-            + peers.openLeases()
-            + outputs.leases().size()
-            + (ucx == null ? 0 : ucx.leases()),
-        memory.root().lanes().connected(),
-        peers.connected(),
-        peers.mappings(),
-        server.refused() + (ucx == null ? 0 : ucx.strangers()),
-        landing.reserved(),
-        ucx == null ? 0 : ucx.slabsTaken(),
-        landing.waitedNanos(),
-        outputs.begunCommits(),
-        outputs.pendingCommits(),
-        counters.unready(),
-        counters.moved(Path.LOCAL),
-        counters.moved(Path.PEER),
-        counters.moved(Path.UCX),
-        counters.moved(Path.STAGED));
+        new NodeStats.Evictions(
+            tiers.overflow().deflectedBytes(),
+            evictor.givenBytes(),
+            evictor.movedToHost(),
+            evictor.movedToFiles()),
+        new NodeStats.Outputs(
+            memory.catalog().outputs(),
+            outputs.writers().size(),
+            outputs.begunCommits(),
+            outputs.pendingCommits()),
+        new NodeStats.Leases(
+            local.lanes().openLeases()
+                + peers.openLeases()
+                + outputs.leases().size()
+                + (ucx == null ? 0 : ucx.leases()),
+            memory.reclaimer().waitingRegions(),
+            counters.unready()),
+        new NodeStats.Peers(
+            memory.root().lanes().connected(),
+            peers.connected(),
+            peers.mappings(),
+            server.refused() + (ucx == null ? 0 : ucx.strangers())),
+        new NodeStats.Landing(
+            landing.reserved(), ucx == null ? 0 : ucx.slabsTaken(), landing.waitedNanos()),
+        counters.moved());
   }
 
   /**

@@ -51,7 +51,7 @@ class AsyncCommitTest {
   @AfterEach
   void noLeaks() {
     for (final ShuffleNode node : nodes) {
-      TestNodes.eventually("nothing is copied", () -> node.stats().pendingCommits() == 0);
+      TestNodes.eventually("nothing is copied", () -> node.stats().outputs().pendingCommits() == 0);
     }
     made.close();
     landing.close();
@@ -72,8 +72,8 @@ class AsyncCommitTest {
   private BlockSource pending(final ShuffleNode owner) {
     ownersDevice.hold();
     final BlockSource source = made.write(owner, "owner", 1, 1);
-    assertThat(owner.stats().pendingCommits()).isOne();
-    assertThat(owner.stats().asyncCommits()).isOne();
+    assertThat(owner.stats().outputs().pendingCommits()).isOne();
+    assertThat(owner.stats().outputs().asyncCommits()).isOne();
     return source;
   }
 
@@ -83,14 +83,14 @@ class AsyncCommitTest {
     final ShuffleNode reader = node("reader", readersDevice);
     final CompletableFuture<Integer> read =
         CompletableFuture.supplyAsync(() -> landing.readAll(reader, source, 1, block -> {}));
-    TestNodes.eventually("it was found", () -> reader.stats().unreadyOutputs() == 1);
+    TestNodes.eventually("it was found", () -> reader.stats().leases().unreadyOutputs() == 1);
     Thread.sleep(BRIEF.toMillis());
     assertThat(read).isNotDone();
     ownersDevice.letGo();
     assertThat(read.get(LIMIT_SECONDS, TimeUnit.SECONDS)).isPositive();
     assertThat(landing.readAll(reader, source, 1, block -> assertThat(block.ready()).isNull()))
         .isPositive();
-    assertThat(reader.stats().unreadyOutputs()).isOne();
+    assertThat(reader.stats().leases().unreadyOutputs()).isOne();
   }
 
   @Test
@@ -129,7 +129,7 @@ class AsyncCommitTest {
                 throw new AssertionError(e);
               }
             });
-    TestNodes.eventually("it was found", () -> reader.stats().unreadyOutputs() == 1);
+    TestNodes.eventually("it was found", () -> reader.stats().leases().unreadyOutputs() == 1);
     Thread.sleep(BRIEF.toMillis());
     assertThat(onHost).isNotDone();
     assertThat(sent).isNotDone();
@@ -157,11 +157,11 @@ class AsyncCommitTest {
     final ShuffleNode owner = node("owner", ownersDevice);
     final BlockSource source = pending(owner);
     assertThat(owner.shrinkDevicePool(1, Reach.ALL, BRIEF)).isZero();
-    assertThat(owner.stats().toHost().outputs()).isZero();
+    assertThat(owner.stats().evictions().toHost().outputs()).isZero();
     ownersDevice.letGo();
-    TestNodes.eventually("it is there", () -> owner.stats().pendingCommits() == 0);
+    TestNodes.eventually("it is there", () -> owner.stats().outputs().pendingCommits() == 0);
     assertThat(owner.shrinkDevicePool(1, Reach.ALL, Duration.ofSeconds(60))).isPositive();
-    assertThat(owner.stats().toHost().outputs()).isOne();
+    assertThat(owner.stats().evictions().toHost().outputs()).isOne();
     landing.readAll(node("reader", readersDevice), source, 1, block -> {});
   }
 
@@ -185,7 +185,7 @@ class AsyncCommitTest {
     final ShuffleNode reader = node("reader", readersDevice);
     final CompletableFuture<Integer> read =
         CompletableFuture.supplyAsync(() -> landing.readAll(reader, source, 1, block -> {}));
-    TestNodes.eventually("it was found", () -> reader.stats().unreadyOutputs() == 1);
+    TestNodes.eventually("it was found", () -> reader.stats().leases().unreadyOutputs() == 1);
     nodes.remove(owner);
     final CompletableFuture<Void> end = CompletableFuture.runAsync(owner::close);
     Thread.sleep(BRIEF.toMillis());
@@ -207,7 +207,8 @@ class AsyncCommitTest {
       for (final ReadSide side : ReadSide.values()) {
         reads.add(CompletableFuture.runAsync(() -> readFirst(reader, source, side)));
       }
-      TestNodes.eventually("it was found", () -> reader.stats().unreadyOutputs() == reads.size());
+      TestNodes.eventually(
+          "it was found", () -> reader.stats().leases().unreadyOutputs() == reads.size());
       assertThat(reads).noneMatch(CompletableFuture::isDone);
       owner.kill();
       for (final CompletableFuture<Void> read : reads) {

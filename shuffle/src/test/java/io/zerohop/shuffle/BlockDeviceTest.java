@@ -73,7 +73,7 @@ class BlockDeviceTest {
       final Map<Path, Integer> counts =
           TestNodes.fetchAndCheck(by.getKey(), TestNodes.noStaging(), 2, MOST, source);
       assertThat(counts).isEqualTo(Map.of(by.getValue(), source.blocks().size()));
-      assertThat(by.getKey().stats().landingBytes()).isZero();
+      assertThat(by.getKey().stats().landing().bytes()).isZero();
     }
   }
 
@@ -96,7 +96,7 @@ class BlockDeviceTest {
             .isEqualTo(Map.of(Path.STAGED, source.blocks().size()));
       }
       staging.assertAllReleased();
-      assertThat(owner.stats().connectedPeers()).isEqualTo(1);
+      assertThat(owner.stats().peers().connected()).isEqualTo(1);
       ownersDevice.refuseExports(false);
       TestNodes.eventually(
           "it is asked for again",
@@ -117,7 +117,7 @@ class BlockDeviceTest {
     try (BlockFetcher fetcher =
         reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
-        most = Math.max(most, reader.stats().landingBytes());
+        most = Math.max(most, reader.stats().landing().bytes());
       }
     }
     assertThat(most).isBetween(1L, 3L * (WINDOW_BYTES + 2 * MOST * 8));
@@ -136,7 +136,7 @@ class BlockDeviceTest {
       ownersDevice.interruptNext();
       assertThatThrownBy(fetcher::next).hasMessageContaining("could not be copied");
     }
-    assertThat(owner.stats().landingBytes()).isZero();
+    assertThat(owner.stats().landing().bytes()).isZero();
     assertThat(TestNodes.fetchAndCheck(owner, TestNodes.noStaging(), 2, MOST, source))
         .containsOnlyKeys(Path.LOCAL);
   }

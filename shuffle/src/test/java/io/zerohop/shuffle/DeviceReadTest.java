@@ -98,17 +98,17 @@ class DeviceReadTest {
         windows += fetcher.endsWindow() ? 1 : 0;
         all.add(block);
       }
-      assertThat(reader.stats().openLeases()).isEqualTo(windows);
+      assertThat(reader.stats().leases().open()).isEqualTo(windows);
       for (final FetchedBlock block : all) {
         assertThat(landing.gather(reader, block)).isEqualTo(FarBlocks.expected(block.block(), 2));
       }
       fetcher.releaseWindows();
-      assertThat(reader.stats().openLeases()).isZero();
+      assertThat(reader.stats().leases().open()).isZero();
     }
     assertThat(blocks).isEqualTo(source.blocks().size());
     assertThat(onDevice).isGreaterThan(blocks);
     assertThat(windows).isGreaterThan(3);
-    assertThat(reader.stats().landingBytes()).isZero();
+    assertThat(reader.stats().landing().bytes()).isZero();
   }
 
   @Test

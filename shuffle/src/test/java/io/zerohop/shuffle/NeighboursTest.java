@@ -55,14 +55,16 @@ class NeighboursTest {
       for (int map = 0; map < 3; map++) {
         TestBlocks.write(owner, 1, map, 1, PARTITIONS, MOST);
       }
-      TestNodes.eventually("all know all", () -> owner.stats().peers() == 1);
+      TestNodes.eventually("all know all", () -> owner.stats().peers().readable() == 1);
       TestNodes.eventually(
-          "root and segment are mapped", () -> reader.stats().mappedPeerSegments() == 2);
+          "root and segment are mapped", () -> reader.stats().peers().mappedSegments() == 2);
       final BlockSource source = source(owner);
       assertThat(TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), 1, MOST, source))
           .isEqualTo(Map.of(Path.PEER, source.blocks().size()));
-      assertThat(reader.stats().mappedPeerSegments()).isEqualTo(2);
-      assertThat(reader.stats().peers()).as("the reader uses the same connection").isEqualTo(1);
+      assertThat(reader.stats().peers().mappedSegments()).isEqualTo(2);
+      assertThat(reader.stats().peers().readable())
+          .as("the reader uses the same connection")
+          .isEqualTo(1);
     }
   }
 
@@ -76,9 +78,9 @@ class NeighboursTest {
                     .build());
         ShuffleNode reader = node("reader")) {
       TestBlocks.write(owner, 1, 0, 1, PARTITIONS, MOST);
-      TestNodes.eventually("mapped", () -> reader.stats().mappedPeerSegments() == 2);
+      TestNodes.eventually("mapped", () -> reader.stats().peers().mappedSegments() == 2);
       owner.unregisterShuffle(1);
-      TestNodes.eventually("unmapped", () -> reader.stats().mappedPeerSegments() == 1);
+      TestNodes.eventually("unmapped", () -> reader.stats().peers().mappedSegments() == 1);
     }
   }
 
@@ -86,13 +88,13 @@ class NeighboursTest {
   void oneThatDiesIsForgottenByTheOthers() {
     try (ShuffleNode reader = node("reader")) {
       try (ShuffleNode owner = node("owner")) {
-        TestNodes.eventually("met", () -> reader.stats().peers() == 1);
+        TestNodes.eventually("met", () -> reader.stats().peers().readable() == 1);
         assertThat(owner.location()).isNotNull();
       }
-      TestNodes.eventually("gone", () -> reader.stats().mappedPeerSegments() == 0);
+      TestNodes.eventually("gone", () -> reader.stats().peers().mappedSegments() == 0);
       try (ShuffleNode next = node("owner")) {
-        TestNodes.eventually("its successor is met", () -> reader.stats().peers() == 1);
-        assertThat(next.stats().connectedPeers()).isLessThanOrEqualTo(1);
+        TestNodes.eventually("its successor is met", () -> reader.stats().peers().readable() == 1);
+        assertThat(next.stats().peers().connected()).isLessThanOrEqualTo(1);
       }
     }
   }
@@ -108,7 +110,7 @@ class NeighboursTest {
       TestBlocks.write(owner, 1, 0, 1, PARTITIONS, MOST);
       TestBlocks.write(otherOwner, 1, 0, 1, PARTITIONS, MOST);
       for (final ShuffleNode each : List.of(owner, reader, otherOwner, otherReader)) {
-        TestNodes.eventually("knows its own", () -> each.stats().connectedPeers() == 1);
+        TestNodes.eventually("knows its own", () -> each.stats().peers().connected() == 1);
       }
       for (final List<ShuffleNode> pair :
           List.of(List.of(owner, reader), List.of(otherOwner, otherReader))) {
@@ -124,8 +126,8 @@ class NeighboursTest {
           .as("even where it is told of the other's blocks")
           .containsOnlyKeys(Path.STAGED);
       for (final ShuffleNode each : List.of(owner, reader, otherOwner, otherReader)) {
-        assertThat(each.stats().connectedPeers()).isEqualTo(1);
-        assertThat(each.stats().peers()).isEqualTo(1);
+        assertThat(each.stats().peers().connected()).isEqualTo(1);
+        assertThat(each.stats().peers().readable()).isEqualTo(1);
       }
     }
   }

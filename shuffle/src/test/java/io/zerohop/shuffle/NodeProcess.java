@@ -217,7 +217,7 @@ final class NodeProcess implements AutoCloseable {
         case "pend":
           device.hold();
           new FarBlocks(device).write(node, "far", Integer.parseInt(words[1]), 1);
-          return Integer.toString(node.stats().pendingCommits());
+          return Integer.toString(node.stats().outputs().pendingCommits());
         case "fail":
           return fail();
         case "letGo":

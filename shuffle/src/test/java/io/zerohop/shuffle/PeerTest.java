@@ -76,12 +76,12 @@ class PeerTest {
     final Map<Path, Integer> counts =
         TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), 2, MOST, source(1, 40));
     assertThat(counts).containsOnlyKeys(Path.PEER);
-    assertThat(reader.stats().peers()).isEqualTo(1);
-    assertThat(owner.stats().connectedPeers()).isEqualTo(1);
-    assertThat(reader.stats().mappedPeerSegments()).isEqualTo(owner.stats().segments() + 1);
+    assertThat(reader.stats().peers().readable()).isEqualTo(1);
+    assertThat(owner.stats().peers().connected()).isEqualTo(1);
+    assertThat(reader.stats().peers().mappedSegments()).isEqualTo(owner.stats().segments() + 1);
     write(2, 3);
     TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), 2, MOST, source(2, 3));
-    assertThat(reader.stats().peers()).as("connected once").isEqualTo(1);
+    assertThat(reader.stats().peers().readable()).as("connected once").isEqualTo(1);
   }
 
   @Test
@@ -107,16 +107,16 @@ class PeerTest {
     try (BlockFetcher fetcher = fetch(source(1, 2))) {
       assertThat(fetcher.next()).isTrue();
       owner.unregisterShuffle(1);
-      assertThat(owner.stats().retiredRegions()).isEqualTo(5);
+      assertThat(owner.stats().leases().retiredRegions()).isEqualTo(5);
       write(2, 20);
       do {
         final Block block = fetcher.block().block();
         assertThat(TestNodes.read(fetcher.block()))
             .isEqualTo(TestBlocks.block(1, block.mapId(), 2, block.partition(), MOST));
       } while (fetcher.next());
-      assertThat(owner.stats().retiredRegions()).isEqualTo(5);
+      assertThat(owner.stats().leases().retiredRegions()).isEqualTo(5);
     }
-    TestNodes.eventually("freed", () -> owner.stats().retiredRegions() == 0);
+    TestNodes.eventually("freed", () -> owner.stats().leases().retiredRegions() == 0);
   }
 
   @Test
@@ -152,14 +152,14 @@ class PeerTest {
             new Block(1, 2, 2, 0, 3 << 20));
     try (BlockFetcher fetcher = fetch(new BlockSource("owner", owner.location(), null, blocks))) {
       assertThat(fetcher.next()).isTrue();
-      assertThat(reader.stats().mappedPeerSegments()).isEqualTo(5);
+      assertThat(reader.stats().peers().mappedSegments()).isEqualTo(5);
       owner.unregisterShuffle(1);
       while (fetcher.next()) {
         assertThat(fetcher.block().bytes()).isEqualTo(3 << 20);
       }
-      assertThat(reader.stats().mappedPeerSegments()).isEqualTo(5);
+      assertThat(reader.stats().peers().mappedSegments()).isEqualTo(5);
     }
-    TestNodes.eventually("unmapped", () -> reader.stats().mappedPeerSegments() == 2);
+    TestNodes.eventually("unmapped", () -> reader.stats().peers().mappedSegments() == 2);
   }
 
   @Test
@@ -204,7 +204,7 @@ class PeerTest {
     final FakeStaging staging = new FakeStaging(2, MOST);
     assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
         .containsOnlyKeys(Path.STAGED);
-    TestNodes.eventually("unmapped", () -> reader.stats().mappedPeerSegments() == 0);
+    TestNodes.eventually("unmapped", () -> reader.stats().peers().mappedSegments() == 0);
     owner = TestNodes.start(base.resolve("s"), "owner");
   }
 
@@ -282,11 +282,12 @@ class PeerTest {
         third.fetch(List.of(source(1, 2)), TestNodes.noStaging(), TestNodes.quiet(), () -> false);
     assertThat(fetcher.next()).isTrue();
     owner.unregisterShuffle(1);
-    assertThat(owner.stats().retiredRegions()).isEqualTo(5);
+    assertThat(owner.stats().leases().retiredRegions()).isEqualTo(5);
     assertThatThrownBy(third::close)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("fetch windows");
-    TestNodes.eventually("its leases are dropped", () -> owner.stats().retiredRegions() == 0);
+    TestNodes.eventually(
+        "its leases are dropped", () -> owner.stats().leases().retiredRegions() == 0);
     // Its mapping outlives its connection, and what it reads now is refused at the window's end,
     // or when it is asked for.
     assertThatThrownBy(fetcher::checkIntact)
@@ -353,7 +354,7 @@ class PeerTest {
       final FakeStaging staging = new FakeStaging(2, MOST);
       assertThat(TestNodes.fetchAndCheck(stranger, staging, 2, MOST, source(1, 1)))
           .containsOnlyKeys(Path.STAGED);
-      assertThat(owner.stats().connectedPeers()).isZero();
+      assertThat(owner.stats().peers().connected()).isZero();
     }
   }
 }

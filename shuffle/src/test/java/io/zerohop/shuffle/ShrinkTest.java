@@ -111,7 +111,7 @@ class ShrinkTest {
     assertThat(owner.shrinkableDeviceBytes(Reach.COLD)).isEqualTo(3 * SEGMENT);
     assertThat(owner.shrinkDevicePool(1, Reach.COLD, Duration.ZERO)).isEqualTo(3 * SEGMENT);
     assertThat(device(owner).reservedBytes()).isZero();
-    assertThat(owner.stats().shrunkBytes()).isEqualTo(3 * SEGMENT);
+    assertThat(owner.stats().evictions().shrunkBytes()).isEqualTo(3 * SEGMENT);
     assertThat(owner.shrinkDevicePool(1, Reach.ALL, PATIENT)).as("there is no more").isZero();
   }
 
@@ -122,18 +122,18 @@ class ShrinkTest {
     final int maps = fill(owner);
     final long asked = SEGMENT / 2;
     assertThat(owner.shrinkDevicePool(asked, Reach.COLD, PATIENT)).as("it is not cold").isZero();
-    assertThat(owner.stats().toHost().outputs()).isZero();
+    assertThat(owner.stats().evictions().toHost().outputs()).isZero();
 
     assertThat(owner.shrinkDevicePool(asked, Reach.ALL, PATIENT)).isEqualTo(SEGMENT);
     assertThat(device(owner).reservedBytes()).isEqualTo(2 * SEGMENT);
     assertThat(device(owner).usedBytes()).isPositive();
-    assertThat(owner.stats().toHost().outputs()).isBetween(1L, maps - 1L);
+    assertThat(owner.stats().evictions().toHost().outputs()).isBetween(1L, maps - 1L);
     check(reader, owner, maps);
     check(owner, owner, maps);
 
     assertThat(owner.shrinkDevicePool(DEVICE_POOL, Reach.ALL, PATIENT)).isEqualTo(2 * SEGMENT);
     assertThat(device(owner).reservedBytes()).isZero();
-    assertThat(owner.stats().shrunkBytes()).isEqualTo(3 * SEGMENT);
+    assertThat(owner.stats().evictions().shrunkBytes()).isEqualTo(3 * SEGMENT);
     check(reader, owner, maps);
     check(owner, owner, maps);
   }
@@ -174,15 +174,15 @@ class ShrinkTest {
         reader.fetch(
             List.of(source(owner, maps)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThat(fetcher.next()).isTrue();
-      assertThat(reader.stats().openLeases()).isPositive();
+      assertThat(reader.stats().leases().open()).isPositive();
       assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, BRIEF)).isZero();
       assertThat(device(owner).reservedBytes()).isEqualTo(3 * SEGMENT);
-      final long moved = owner.stats().toHost().bytes();
+      final long moved = owner.stats().evictions().toHost().bytes();
       assertThat(moved).as("no more than will be enough").isBetween(SEGMENT, 2 * SEGMENT);
       assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)).as("in vain").isZero();
-      assertThat(owner.stats().toHost().bytes()).isEqualTo(moved);
+      assertThat(owner.stats().evictions().toHost().bytes()).isEqualTo(moved);
     }
-    eventually("the reader has passed", () -> owner.stats().retiredRegions() == 0);
+    eventually("the reader has passed", () -> owner.stats().leases().retiredRegions() == 0);
     owner.shrinkDevicePool(1, Reach.COLD, Duration.ZERO);
     assertThat(device(owner).reservedBytes()).isLessThan(3 * SEGMENT);
     check(reader, owner, maps);
@@ -246,7 +246,9 @@ class ShrinkTest {
       threads.shutdownNow();
       assertThat(threads.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
     }
-    assertThat(sum).isEqualTo(owner.stats().shrunkBytes()).isGreaterThanOrEqualTo(SEGMENT);
+    assertThat(sum)
+        .isEqualTo(owner.stats().evictions().shrunkBytes())
+        .isGreaterThanOrEqualTo(SEGMENT);
     assertThat(device(owner).returnedBytes()).isGreaterThanOrEqualTo(sum);
     check(reader, owner, maps);
   }

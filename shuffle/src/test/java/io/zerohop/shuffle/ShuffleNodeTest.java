@@ -74,8 +74,8 @@ class ShuffleNodeTest {
           TestNodes.fetchAndCheck(node, TestNodes.noStaging(), 1 + map % 3, MOST, source);
       assertThat(counts).isEqualTo(Map.of(Path.LOCAL, source.blocks().size()));
     }
-    assertThat(node.stats().local().blocks()).isPositive();
-    assertThat(node.stats().mapOutputs()).isEqualTo(70);
+    assertThat(node.stats().moved(Path.LOCAL).blocks()).isPositive();
+    assertThat(node.stats().outputs().published()).isEqualTo(70);
   }
 
   @Test
@@ -87,10 +87,10 @@ class ShuffleNodeTest {
         node.fetch(
             List.of(source(1, 20, 1)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
-        assertThat(node.stats().openLeases()).isBetween(1, 2);
+        assertThat(node.stats().leases().open()).isBetween(1, 2);
       }
     }
-    assertThat(node.stats().openLeases()).isZero();
+    assertThat(node.stats().leases().open()).isZero();
   }
 
   @Test
@@ -148,7 +148,7 @@ class ShuffleNodeTest {
     try (MapOutputWriter writer = node.newMapOutput(1, 1, PARTITIONS)) {
       writer.append(TestBlocks.batch(1, 1, 0, PARTITIONS, MOST));
       assertThat(node.stats().poolUsedBytes()).isPositive();
-      assertThat(node.stats().openWriters()).isEqualTo(1);
+      assertThat(node.stats().outputs().writers()).isEqualTo(1);
       assertThat(node.holds(1, 1)).isFalse();
     }
     TestNodes.assertNothingHeld(node);
@@ -239,7 +239,7 @@ class ShuffleNodeTest {
       assertThat(fetcher.next()).isTrue();
       node.unregisterShuffle(1);
       assertThat(node.holds(1, 0)).isFalse();
-      assertThat(node.stats().retiredRegions()).isEqualTo(3);
+      assertThat(node.stats().leases().retiredRegions()).isEqualTo(3);
       // New memory must not land on what is still being read.
       for (int map = 0; map < 10; map++) {
         TestBlocks.write(node, 2, map, 1, PARTITIONS, MOST);
@@ -249,9 +249,9 @@ class ShuffleNodeTest {
         assertThat(TestNodes.read(fetcher.block()))
             .isEqualTo(TestBlocks.block(1, 0, 2, block.partition(), MOST));
       } while (fetcher.next());
-      assertThat(node.stats().retiredRegions()).isEqualTo(3);
+      assertThat(node.stats().leases().retiredRegions()).isEqualTo(3);
     }
-    TestNodes.eventually("retired", () -> node.stats().retiredRegions() == 0);
+    TestNodes.eventually("retired", () -> node.stats().leases().retiredRegions() == 0);
   }
 
   @Test
@@ -268,7 +268,7 @@ class ShuffleNodeTest {
           assertThat(in.readAllBytes()).isEqualTo(TestBlocks.block(1, 0, 2, partition, MOST));
         }
       }
-      assertThat(node.stats().openLeases()).isEqualTo(1);
+      assertThat(node.stats().leases().open()).isEqualTo(1);
       late = lease.stream(0);
     }
     assertThatThrownBy(late::read).isInstanceOf(IOException.class);

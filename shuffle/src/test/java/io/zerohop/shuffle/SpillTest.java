@@ -126,12 +126,12 @@ class SpillTest {
     final ShuffleNode reader = node("reader", true, Duration.ofHours(1));
     final int maps = write(owner, SHUFFLE, 0, 0.7);
     eventually("the pool is relieved", () -> used(owner.stats().device()) <= 0.5);
-    assertThat(owner.stats().toHost().outputs()).isPositive();
-    assertThat(owner.stats().toHost().bytes()).isPositive();
-    assertThat(owner.stats().mapOutputs()).isEqualTo(maps);
+    assertThat(owner.stats().evictions().toHost().outputs()).isPositive();
+    assertThat(owner.stats().evictions().toHost().bytes()).isPositive();
+    assertThat(owner.stats().outputs().published()).isEqualTo(maps);
     assertThat(read(reader, owner, SHUFFLE, maps)).containsOnlyKeys(Path.PEER);
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
-    assertThat(owner.stats().toFiles().outputs()).isZero();
+    assertThat(owner.stats().evictions().toFiles().outputs()).isZero();
   }
 
   @Test
@@ -141,7 +141,7 @@ class SpillTest {
     final ShuffleNode owner = node("owner", gpu, AFTERWARDS);
     final int maps = write(owner, SHUFFLE, 0, 0.7);
     eventually("the pool is relieved", () -> used(owner.stats().device()) <= 0.5);
-    assertThat(owner.stats().toHost().outputs()).isPositive();
+    assertThat(owner.stats().evictions().toHost().outputs()).isPositive();
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
   }
 
@@ -152,13 +152,13 @@ class SpillTest {
     gpu.fail("zerohop-spiller", how);
     final ShuffleNode owner = node("owner", gpu, Duration.ZERO);
     final int maps = write(owner, SHUFFLE, 0, 0.7);
-    eventually("all were tried", () -> owner.stats().toHost().failures() == maps);
-    assertThat(owner.stats().toHost().outputs()).isZero();
+    eventually("all were tried", () -> owner.stats().evictions().toHost().failures() == maps);
+    assertThat(owner.stats().evictions().toHost().outputs()).isZero();
     assertThat(used(owner.stats().device())).isGreaterThanOrEqualTo(0.7);
     gpu.fail("zerohop-spiller", FarDevice.Failure.NONE);
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
     final int fresh = write(owner, OTHER_SHUFFLE, 0, 0.7);
-    eventually("others go", () -> owner.stats().toHost().outputs() == fresh);
+    eventually("others go", () -> owner.stats().evictions().toHost().outputs() == fresh);
     assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(Path.LOCAL);
   }
 
@@ -168,8 +168,10 @@ class SpillTest {
     final ShuffleNode reader = node("reader", false, Duration.ofHours(1));
     final int maps = write(owner, SHUFFLE, 0, 0.7);
     eventually("the pool is relieved", () -> used(owner.stats().host()) <= 0.5);
-    eventually("both are counted", () -> owner.stats().toFiles().outputs() == storage.outputs());
-    assertThat(owner.stats().mapOutputs()).isEqualTo(maps - storage.outputs());
+    eventually(
+        "both are counted",
+        () -> owner.stats().evictions().toFiles().outputs() == storage.outputs());
+    assertThat(owner.stats().outputs().published()).isEqualTo(maps - storage.outputs());
     assertThat(read(reader, owner, SHUFFLE, maps)).containsOnlyKeys(Path.PEER, Path.STAGED);
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL, Path.STAGED);
   }
@@ -214,8 +216,8 @@ class SpillTest {
     final ShuffleNode owner = node("owner", false, Duration.ZERO);
     storage.fail();
     final int maps = write(owner, SHUFFLE, 0, 0.7);
-    eventually("it was tried", () -> owner.stats().toFiles().failures() > 0);
-    assertThat(owner.stats().toFiles().outputs()).isZero();
+    eventually("it was tried", () -> owner.stats().evictions().toFiles().failures() > 0);
+    assertThat(owner.stats().evictions().toFiles().outputs()).isZero();
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
   }
 
@@ -325,7 +327,7 @@ class SpillTest {
       assertThat(threads.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
     }
     for (final ShuffleNode owner : both) {
-      assertThat(owner.stats().toHost().outputs()).isPositive();
+      assertThat(owner.stats().evictions().toHost().outputs()).isPositive();
       assertThat(nodes.get(owner).outputs()).isPositive();
       assertThat(read(owner, owner, OTHER_SHUFFLE, maps)).isNotEmpty();
     }

@@ -60,11 +60,11 @@ public final class TestNodes {
     eventually("all regions are freed", () -> node.stats().poolUsedBytes() == 0);
     final NodeStats stats = node.stats();
     assertThat(stats.regions()).isZero();
-    assertThat(stats.retiredRegions()).isZero();
-    assertThat(stats.mapOutputs()).isZero();
-    assertThat(stats.openWriters()).isZero();
-    assertThat(stats.openLeases()).isZero();
-    assertThat(stats.landingBytes()).isZero();
+    assertThat(stats.leases().retiredRegions()).isZero();
+    assertThat(stats.outputs().published()).isZero();
+    assertThat(stats.outputs().writers()).isZero();
+    assertThat(stats.leases().open()).isZero();
+    assertThat(stats.landing().bytes()).isZero();
   }
 
   /** Fetches everything and checks every byte; returns blocks by path. */

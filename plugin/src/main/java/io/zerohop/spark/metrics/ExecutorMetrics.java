@@ -37,25 +37,25 @@ public final class ExecutorMetrics implements Source {
   /** Adds the gauges of the executor's blocks in memory. */
   public void watch(final ShuffleNode node) {
     pool("pool.host", node, NodeStats::host);
-    spilled("spill.files", node, NodeStats::toFiles);
-    gauge("landing.slabs", node, NodeStats::landingSlabs);
-    gauge("landing.wait.nanos", node, NodeStats::landingWaitNanos);
+    spilled("spill.files", node, stats -> stats.evictions().toFiles());
+    gauge("landing.slabs", node, stats -> stats.landing().slabs());
+    gauge("landing.wait.nanos", node, stats -> stats.landing().waitNanos());
     if (node.hasGpu()) {
-      spilled("spill.host", node, NodeStats::toHost);
+      spilled("spill.host", node, stats -> stats.evictions().toHost());
       pool("pool.device", node, NodeStats::device);
-      gauge("pool.device.overflow.bytes", node, NodeStats::deflectedBytes);
-      gauge("pool.device.shrunk.bytes", node, NodeStats::shrunkBytes);
-      gauge("commits.async", node, NodeStats::asyncCommits);
-      gauge("commits.pending", node, NodeStats::pendingCommits);
-      gauge("fetch.unready", node, NodeStats::unreadyOutputs);
+      gauge("pool.device.overflow.bytes", node, stats -> stats.evictions().deflectedBytes());
+      gauge("pool.device.shrunk.bytes", node, stats -> stats.evictions().shrunkBytes());
+      gauge("commits.async", node, stats -> stats.outputs().asyncCommits());
+      gauge("commits.pending", node, stats -> stats.outputs().pendingCommits());
+      gauge("fetch.unready", node, stats -> stats.leases().unreadyOutputs());
     }
     gauge("pool.limit.bytes", node, NodeStats::poolLimitBytes);
     gauge("pool.reserved.bytes", node, NodeStats::poolReservedBytes);
     gauge("pool.used.bytes", node, NodeStats::poolUsedBytes);
     gauge("pool.segments", node, NodeStats::segments);
-    gauge("leases.open", node, NodeStats::openLeases);
-    gauge("peers", node, NodeStats::peers);
-    gauge("strangers", node, NodeStats::strangers);
+    gauge("leases.open", node, stats -> stats.leases().open());
+    gauge("peers", node, stats -> stats.peers().readable());
+    gauge("strangers", node, stats -> stats.peers().strangers());
     final Gauge<Long> port = () -> (long) node.location().port();
     registry.gauge("control.port", () -> port);
   }

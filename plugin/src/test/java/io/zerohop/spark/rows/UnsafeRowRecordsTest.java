@@ -122,9 +122,11 @@ class UnsafeRowRecordsTest {
     }
     assertThat(rows).isEqualTo(ROWS * PARTITIONS);
     assertThat(onHeap).as("rows that were copied").isEqualTo(1);
-    assertThat(node.stats().openLeases()).isZero();
+    assertThat(node.stats().leases().open()).isZero();
     node.unregisterShuffle(1);
-    assertThat(node.stats().retiredRegions()).as("regions that wait for the task").isZero();
+    assertThat(node.stats().leases().retiredRegions())
+        .as("regions that wait for the task")
+        .isZero();
     write(2, "second ");
     final String last = "first " + (PARTITIONS - 1) + " " + (ROWS - 1);
     assertThat(row.getString(0)).isEqualTo(last);

@@ -1,6 +1,9 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.shuffle.block.Path;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
 /** What all fetchers of a node have handed out, by path. Thread safe. */
@@ -15,9 +18,13 @@ public final class FetchCounters {
     bytes[path.ordinal()].add(moreBytes);
   }
 
-  /** What went one way so far. */
-  public MovedBlocks moved(final Path path) {
-    return new MovedBlocks(blocks[path.ordinal()].sum(), bytes[path.ordinal()].sum());
+  /** What went each way so far. */
+  public Map<Path, MovedBlocks> moved() {
+    final Map<Path, MovedBlocks> moved = new EnumMap<>(Path.class);
+    for (final Path path : Path.values()) {
+      moved.put(path, new MovedBlocks(blocks[path.ordinal()].sum(), bytes[path.ordinal()].sum()));
+    }
+    return Collections.unmodifiableMap(moved);
   }
 
   void foundUnready() {

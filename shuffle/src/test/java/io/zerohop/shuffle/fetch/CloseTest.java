@@ -76,7 +76,7 @@ class CloseTest {
     fetcher.close();
     assertThat(fetcher.isClosed()).isTrue();
     reading.get();
-    assertThat(node.stats().landingBytes()).isZero();
+    assertThat(node.stats().landing().bytes()).isZero();
     source.blocks().forEach(block -> sink.get().arrived(block, staging.payload(block)));
   }
 
@@ -101,10 +101,10 @@ class CloseTest {
     final Future<?> reading = reader.submit(() -> assertEndsClosed(fetcher));
     awaitQuietly(opened);
     fetcher.close();
-    assertThat(node.stats().openLeases()).as("the reader still works on it").isEqualTo(1);
+    assertThat(node.stats().leases().open()).as("the reader still works on it").isEqualTo(1);
     closed.countDown();
     reading.get();
-    assertThat(node.stats().openLeases()).isZero();
+    assertThat(node.stats().leases().open()).isZero();
     assertThatThrownBy(fetcher::block).isInstanceOf(IllegalStateException.class);
   }
 
@@ -117,8 +117,8 @@ class CloseTest {
       LockSupport.parkNanos(round * 5_000L);
       fetcher.close();
       reading.get();
-      assertThat(node.stats().openLeases()).isZero();
-      assertThat(node.stats().landingBytes()).isZero();
+      assertThat(node.stats().leases().open()).isZero();
+      assertThat(node.stats().landing().bytes()).isZero();
       staging.assertAllReleased();
     }
   }

@@ -84,7 +84,7 @@ class StagedFetchTest {
         .containsOnlyKeys(Path.STAGED);
     assertThat(staging.mostOpenBytes()).isBetween(1L, WINDOW);
     assertThat(staging.requests()).isGreaterThan(10);
-    assertThat(node.stats().staged().bytes()).isPositive();
+    assertThat(node.stats().moved(Path.STAGED).bytes()).isPositive();
   }
 
   @Test
@@ -169,7 +169,7 @@ class StagedFetchTest {
       sinks[0].arrived(asked.get(0), staging.payload(asked.get(0)));
       sinks[0].failed(asked.get(0), new IOException("after it had arrived"));
     }
-    assertThat(node.stats().landingBytes()).isZero();
+    assertThat(node.stats().landing().bytes()).isZero();
     for (final Block block : asked) {
       sinks[0].arrived(block, staging.payload(block));
     }
@@ -264,7 +264,7 @@ class StagedFetchTest {
         BlockFetcher two = fetch(staging, () -> false, elsewhere(1, 1))) {
       assertThat(one.next()).isTrue();
       assertThat(two.next()).isTrue();
-      assertThat(node.stats().landingBytes()).isBetween(2L, 2L * MOST);
+      assertThat(node.stats().landing().bytes()).isBetween(2L, 2L * MOST);
     }
   }
 

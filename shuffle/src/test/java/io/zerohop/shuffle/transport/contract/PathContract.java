@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
@@ -173,18 +172,9 @@ public abstract class PathContract {
   void blocksAndBytesAreCounted() {
     final BlockSource source = write(MAPS);
     readAll(source, MOST);
-    final MovedBlocks moved = moved(reader.stats());
+    final MovedBlocks moved = reader.stats().moved(path());
     assertThat(moved.blocks()).isEqualTo(source.blocks().size());
     assertThat(moved.bytes()).isEqualTo(source.blocks().stream().mapToLong(Block::bytes).sum());
-  }
-
-  private MovedBlocks moved(final NodeStats stats) {
-    return switch (path()) {
-      case LOCAL -> stats.local();
-      case PEER -> stats.peer();
-      case UCX -> stats.ucx();
-      case STAGED -> stats.staged();
-    };
   }
 
   @Test
@@ -215,7 +205,7 @@ public abstract class PathContract {
         }
       }
     }
-    TestNodes.eventually("no lease is left", () -> owner.stats().openLeases() == 0);
+    TestNodes.eventually("no lease is left", () -> owner.stats().leases().open() == 0);
   }
 
   @Test
