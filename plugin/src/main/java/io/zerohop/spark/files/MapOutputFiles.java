@@ -267,7 +267,7 @@ public final class MapOutputFiles implements ColdStorage {
   }
 
   /** Copies every extent that {@code extents} names to a stream. */
-  public static void copyExtents(
+  static void copyExtents(
       final java.util.function.Consumer<io.zerohop.shuffle.extent.ExtentConsumer> extents,
       final NativeBytes bytes,
       final OutputStream out)

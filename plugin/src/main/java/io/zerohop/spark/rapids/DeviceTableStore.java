@@ -7,10 +7,10 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.files.MapOutputFiles;
+import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.rapids.read.DeviceGather;
 import io.zerohop.spark.rapids.read.TableGather;
 import io.zerohop.spark.rapids.write.DeviceSink;
-import io.zerohop.spark.rapids.write.TableOutput;
 import io.zerohop.spark.rapids.write.TableSink;
 import java.time.Duration;
 import java.util.List;
@@ -33,8 +33,8 @@ public record DeviceTableStore(ShuffleNode node, MapOutputFiles files, Duration 
       final int partitions,
       final boolean rowChecksum,
       final long attempt) {
-    final TableOutput output =
-        new TableOutput(
+    final OverflowingOutput output =
+        new OverflowingOutput(
             shuffleId, mapId, partitions, node.newMapOutput(shuffleId, mapId, partitions), files);
     return new DeviceSink(node, output, partitions, rowChecksum, attempt, limit);
   }

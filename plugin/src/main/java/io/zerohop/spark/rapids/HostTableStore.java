@@ -8,11 +8,11 @@ import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.files.MapOutputFiles;
+import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.read.HostGather;
 import io.zerohop.spark.rapids.read.TableGather;
 import io.zerohop.spark.rapids.write.HostSink;
-import io.zerohop.spark.rapids.write.TableOutput;
 import io.zerohop.spark.rapids.write.TableSink;
 import java.util.List;
 import java.util.function.BooleanSupplier;
@@ -39,7 +39,7 @@ public record HostTableStore(ShuffleNode node, MapOutputFiles files, StagedReads
     final MapOutputWriter memory =
         node == null ? null : node.newMapOutput(shuffleId, mapId, partitions);
     return new HostSink(
-        new TableOutput(shuffleId, mapId, partitions, memory, files),
+        new OverflowingOutput(shuffleId, mapId, partitions, memory, files),
         rowChecksum ? RowHash.unknown(attempt) : 0);
   }
 

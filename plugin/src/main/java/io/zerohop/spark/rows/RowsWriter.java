@@ -4,6 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.files.MapOutputFiles;
+import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.task.FailureOutcome;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -68,11 +69,8 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
     final int partitions = dependency.partitioner().numPartitions();
     this.output =
         new MapOutputBuffer(
-            dependency.shuffleId(),
-            mapId,
             new PartitionArena(pages, partitions, writeBufferBytes),
-            memory.get(),
-            files);
+            new OverflowingOutput(dependency.shuffleId(), mapId, partitions, memory.get(), files));
     // Spark stops a writer after exceptions only; errors that an executor survives end up here.
     context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }

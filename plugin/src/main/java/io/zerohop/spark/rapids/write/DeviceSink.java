@@ -4,6 +4,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.rapids.api.TaskStream;
 import io.zerohop.spark.rapids.checksum.RowHash;
 import java.io.IOException;
@@ -13,10 +14,9 @@ import java.time.Duration;
  * Packs tables into GPU memory of this executor. The copies are in the order of the task's own
  * stream, as is the freeing of what they read.
  */
-public final class DeviceSink implements TableSink {
+public final class DeviceSink extends TableSink {
   private final ShuffleNode node;
   private final Duration limit;
-  private final TableOutput output;
   private final TaskStream stream;
   private final OffsetBounds bounds;
 
@@ -26,20 +26,21 @@ public final class DeviceSink implements TableSink {
   /**
    * A new output.
    *
+   * @param output owned from now on
    * @param rowChecksum whether {@link #checksum} will be asked for
    * @param attempt a number that no other attempt at this map task has
    * @param limit of the copies of one batch
    */
   public DeviceSink(
       final ShuffleNode node,
-      final TableOutput output,
+      final OverflowingOutput output,
       final int partitions,
       final boolean rowChecksum,
       final long attempt,
       final Duration limit) {
+    super(output);
     this.node = node;
     this.limit = limit;
-    this.output = output;
     this.stream = new TaskStream(node::gpuStream);
     this.bounds = new OffsetBounds(node, stream, limit);
     this.hash =
@@ -53,7 +54,7 @@ public final class DeviceSink implements TableSink {
     } else if (hash != null) {
       hash.giveUp(); // Its rows are in a form that only RAPIDS' kernels read.
     }
-    output.append(batch, batch.payload(), () -> toHost(batch));
+    append(batch, batch.payload(), () -> toHost(batch));
   }
 
   /** Reads of the tables what their headers say, and their rows' hashes. */
@@ -95,24 +96,9 @@ public final class DeviceSink implements TableSink {
   }
 
   @Override
-  public long[] commit() throws IOException {
-    return output.commit();
-  }
-
-  @Override
-  public long deflectedBytes() {
-    return output.deflectedBytes();
-  }
-
-  @Override
-  public long spilledBytes() {
-    return output.spilledBytes();
-  }
-
-  @Override
   public void close() throws IOException {
     try {
-      output.close(); // First: copies out of the batch may be under way.
+      super.close(); // First: copies out of the batch may be under way.
     } finally {
       // What is under way on the stream ends before the memory that it uses is freed.
       stream.close();

@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids.write;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.HostMemoryBuffer;
+import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import java.io.IOException;
 
@@ -9,25 +10,25 @@ import java.io.IOException;
  * Brings tables to the host by cudf's own copies, for an executor that cannot hold blocks in GPU
  * memory: nothing of ours runs on its GPU.
  */
-public final class HostSink implements TableSink {
+public final class HostSink extends TableSink {
   private final RapidsClasses rapids = RapidsClasses.get();
-  private final TableOutput output;
   private final long checksum;
 
   /**
    * A new output.
    *
+   * @param output owned from now on
    * @param checksum what {@link #checksum} is to say
    */
-  public HostSink(final TableOutput output, final long checksum) {
-    this.output = output;
+  public HostSink(final OverflowingOutput output, final long checksum) {
+    super(output);
     this.checksum = checksum;
   }
 
   @Override
   public void append(final OutputBatch batch) throws IOException {
     try (HostTables tables = toHost(batch)) {
-      output.append(batch, tables.payload(), () -> tables);
+      append(batch, tables.payload(), () -> tables);
     }
   }
 
@@ -59,25 +60,5 @@ public final class HostSink implements TableSink {
   @Override
   public long checksum() {
     return checksum;
-  }
-
-  @Override
-  public long[] commit() throws IOException {
-    return output.commit();
-  }
-
-  @Override
-  public long deflectedBytes() {
-    return output.deflectedBytes();
-  }
-
-  @Override
-  public long spilledBytes() {
-    return output.spilledBytes();
-  }
-
-  @Override
-  public void close() throws IOException {
-    output.close();
   }
 }

@@ -30,11 +30,6 @@ public record KudoSlice(KudoBatch of, int first, int end) implements OutputBatch
   }
 
   @Override
-  public byte[] header(final int partition) {
-    return new byte[0];
-  }
-
-  @Override
   public PackSource payload() {
     return new PackSource() {
       @Override

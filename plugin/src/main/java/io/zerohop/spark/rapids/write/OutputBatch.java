@@ -12,11 +12,10 @@ interface OutputBatch {
   /** Bytes of the blocks on the GPU, without what the host has to say of them. */
   long bytes();
 
-  /** What the host has to say of each block; null if the blocks describe themselves. */
+  /**
+   * What the host has to say of each block, in its memory; null if the blocks describe themselves.
+   */
   PackSource headers();
-
-  /** The same of one partition; empty if there is nothing. */
-  byte[] header(int partition);
 
   /** The blocks, where they lie on the GPU. */
   PackSource payload();

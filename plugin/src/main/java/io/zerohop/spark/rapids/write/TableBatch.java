@@ -138,8 +138,7 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   }
 
   /** The header of a partition's tables, in a fresh array. */
-  @Override
-  public byte[] header(final int partition) {
+  private byte[] header(final int partition) {
     if (tables.get(partition) == null) {
       return new byte[0];
     }

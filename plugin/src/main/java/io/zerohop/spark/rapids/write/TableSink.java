@@ -1,35 +1,86 @@
 package io.zerohop.spark.rapids.write;
 
+import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.spark.files.OverflowingOutput;
 import java.io.IOException;
+import java.util.function.Supplier;
 
 /**
  * Where the tables of one map task go. Belongs to the task's thread; {@link #close} frees what was
  * not committed.
  */
-public interface TableSink extends AutoCloseable {
+public abstract sealed class TableSink implements AutoCloseable permits DeviceSink, HostSink {
+  private final OverflowingOutput output;
+
+  /**
+   * @param output owned from now on
+   */
+  TableSink(final OverflowingOutput output) {
+    this.output = output;
+  }
 
   /** Takes a batch, which may be cleared when this returns. */
-  void append(OutputBatch batch) throws IOException;
+  public abstract void append(OutputBatch batch) throws IOException;
+
+  /**
+   * Packs a batch into memory, or writes it to a file where that has no room.
+   *
+   * @param payload its blocks' bytes
+   * @param toHost brings them to the host, for a file; closed here
+   */
+  final void append(
+      final OutputBatch batch, final PackSource payload, final Supplier<HostTables> toHost)
+      throws IOException {
+    if (batch.isEmpty()) {
+      return;
+    }
+    final PackSource headers = batch.headers();
+    if (output.pack(
+        memory -> {
+          if (headers == null) {
+            memory.append(payload);
+          } else {
+            memory.append(headers, payload);
+          }
+        })) {
+      return;
+    }
+    try (HostTables tables = toHost.get()) {
+      if (headers == null) {
+        output.spill(tables.payload());
+      } else {
+        output.spill(headers, tables.payload());
+      }
+    }
+  }
 
   /**
    * The row checksum of everything that was appended; 0 if none was asked for. To be called before
    * {@link #commit}, since it may fail.
    */
-  long checksum();
+  public abstract long checksum();
 
   /**
    * Completes the output.
    *
    * @return the bytes of each partition, as stored
    */
-  long[] commit() throws IOException;
+  public final long[] commit() throws IOException {
+    return output.commit();
+  }
 
   /** Bytes that were to lie on the GPU and lie in host memory. */
-  long deflectedBytes();
+  public final long deflectedBytes() {
+    return output.deflectedBytes();
+  }
 
   /** Bytes that went to temporary files. */
-  long spilledBytes();
+  public final long spilledBytes() {
+    return output.spilledBytes();
+  }
 
   @Override
-  void close() throws IOException;
+  public void close() throws IOException {
+    output.close();
+  }
 }

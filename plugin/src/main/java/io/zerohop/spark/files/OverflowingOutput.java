@@ -1,0 +1,140 @@
+package io.zerohop.spark.files;
+
+import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.PackSource;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * The output of one map task, batch by batch: in this executor's memory as long as there is room,
+ * and from then on in temporary files, of which and of what memory holds {@link #commit} makes one
+ * file. So no task fails for lack of memory. Belongs to one task's thread; {@link #close} frees
+ * everything that was not committed.
+ */
+public final class OverflowingOutput implements AutoCloseable {
+  private final int shuffleId;
+  private final long mapId;
+  private final int partitions;
+  private final MapOutputFiles files;
+  private final NativeBytes copier = new NativeBytes();
+  private final List<SpilledBatch> spilled = new ArrayList<>();
+
+  /** Null if this executor has none to hold blocks in. */
+  private final MapOutputWriter memory;
+
+  private boolean full;
+
+  /**
+   * A new output.
+   *
+   * @param memory owned from now on; null if everything is to go to files
+   */
+  public OverflowingOutput(
+      final int shuffleId,
+      final long mapId,
+      final int partitions,
+      final MapOutputWriter memory,
+      final MapOutputFiles files) {
+    this.shuffleId = shuffleId;
+    this.mapId = mapId;
+    this.partitions = partitions;
+    this.memory = memory;
+    this.files = files;
+    this.full = memory == null;
+  }
+
+  /**
+   * Packs a batch into memory.
+   *
+   * @return false if there is no room, now or since before: the batch is the caller's to {@link
+   *     #spill}, or the rest of a {@link #commit}
+   */
+  public boolean pack(final Consumer<MapOutputWriter> batch) {
+    if (full) {
+      return false;
+    }
+    try {
+      batch.accept(memory);
+      return true;
+    } catch (final PoolFullException e) {
+      leave(e);
+      return false;
+    }
+  }
+
+  private void leave(final PoolFullException reason) {
+    full = true;
+    memory.leave(reason);
+  }
+
+  /**
+   * Writes a batch to a temporary file.
+   *
+   * @param parts of each block, one behind the other, in memory that the host reads
+   */
+  public void spill(final PackSource... parts) throws IOException {
+    spilled.add(files.spill(partitions, (partition, out) -> copy(parts, partition, out)));
+  }
+
+  /**
+   * Completes the output.
+   *
+   * @param rest of a batch that was not packed: goes behind everything else if the output becomes a
+   *     file, and is not looked at otherwise
+   * @return the bytes of each partition, as stored
+   */
+  public long[] commit(final PackSource... rest) throws IOException {
+    if (!full) {
+      try {
+        return memory.commit();
+      } catch (final PoolFullException e) {
+        // There was room for the bytes, but none for their entry in the catalog.
+        leave(e);
+      }
+    }
+    return files.write(
+        shuffleId, mapId, partitions, (partition, out) -> copyAll(rest, partition, out));
+  }
+
+  /** A partition's bytes in the order in which they were written. */
+  private void copyAll(final PackSource[] rest, final int partition, final OutputStream out)
+      throws IOException {
+    if (memory != null) {
+      MapOutputFiles.copyExtents(
+          consumer -> memory.forEachExtent(partition, consumer), copier, out);
+    }
+    for (final SpilledBatch batch : spilled) {
+      batch.writeTo(partition, out);
+    }
+    copy(rest, partition, out);
+  }
+
+  private void copy(final PackSource[] parts, final int partition, final OutputStream out)
+      throws IOException {
+    for (final PackSource part : parts) {
+      MapOutputFiles.copyExtents(consumer -> part.forEachChunk(partition, consumer), copier, out);
+    }
+  }
+
+  /** Bytes that found no room on the GPU and lie in host memory. */
+  public long deflectedBytes() {
+    return memory == null ? 0 : memory.deflectedBytes();
+  }
+
+  /** Bytes that went to temporary files. */
+  public long spilledBytes() {
+    return spilled.stream().mapToLong(SpilledBatch::bytes).sum();
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (memory != null) {
+      memory.close();
+    }
+    SpilledBatch.closeAll(spilled);
+  }
+}
