@@ -165,6 +165,17 @@ class BlockDeviceTest {
     }
   }
 
+  /** Blocks that came from the host have checksums there, too. */
+  @Test
+  void whatTheHostCannotReadIsNotLookedAt() {
+    write(1);
+    try (MapOutputLease lease = owner.lease(1, 0)) {
+      assertThat(lease.isInHostMemory()).isFalse();
+      lease.checkIntact();
+      lease.checkIntact(0);
+    }
+  }
+
   @Test
   void whatDidNotFitCanStillBeWrittenToAFile() {
     try (MapOutputWriter writer = owner.newMapOutput(1, 7, 1, Tier.DEVICE)) {

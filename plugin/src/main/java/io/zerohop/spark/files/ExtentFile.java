@@ -1,8 +1,8 @@
 package io.zerohop.spark.files;
 
 import io.zerohop.device.posix.Memory;
-import io.zerohop.shuffle.catalog.JoinedCrc32c;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.extent.JoinedCrc32c;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;

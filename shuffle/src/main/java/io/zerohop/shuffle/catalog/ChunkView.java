@@ -2,6 +2,7 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
+import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.agrona.concurrent.UnsafeBuffer;

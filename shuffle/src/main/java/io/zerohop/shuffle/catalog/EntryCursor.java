@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.shuffle.extent.ExtentList;
+import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -133,6 +135,18 @@ public final class EntryCursor {
       throw damaged("points out of segment " + segmentId);
     }
     return memory.address() + extentOffset;
+  }
+
+  /**
+   * Adds the current extent to a list, with its checksum if it carries one.
+   *
+   * @param memory the segment of {@link #segmentId}
+   * @param devices say whether the host reads it there
+   * @throws CatalogException if the extent does not lie within it
+   */
+  public void addTo(final ExtentList extents, final SegmentMemory memory, final Devices devices) {
+    final boolean far = !devices.hostAccessible(memory);
+    extents.add(address(memory), extentLength, far, memory, extentChecked, extentChecksum);
   }
 
   private int getInt(final long offset) {

@@ -6,8 +6,6 @@ import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.HostLanding;
 import io.zerohop.shuffle.pool.Devices;
-import io.zerohop.shuffle.pool.SegmentIds;
-import io.zerohop.shuffle.pool.SegmentMemory;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.Queue;
@@ -47,25 +45,38 @@ public final class MapOutputLease implements AutoCloseable {
   }
 
   /**
-   * Makes sure that it is as it was written, as far as checksums say.
+   * Makes sure that it is as it was written, as far as checksums say. What lies in memory that the
+   * host cannot read is not looked at.
    *
    * @throws DamagedOutputException if it is not
    */
   public void checkIntact() {
-    checkOpen();
-    refuse(output.damage());
+    checkEntry();
+    for (int partition = 0; partition < output.partitions(); partition++) {
+      checkBlock(partition);
+    }
   }
 
   /** The same for one block, and the entry. */
   public void checkIntact(final int partition) {
-    checkOpen();
-    refuse(output.damage(partition));
+    checkEntry();
+    checkBlock(partition);
   }
 
   /** The same for its entry alone, for those who let the blocks' checksums go along. */
   public void checkEntry() {
     checkOpen();
     refuse(output.entryDamage());
+  }
+
+  private void checkBlock(final int partition) {
+    final ExtentList extents = extents(partition);
+    for (int i = 0; i < extents.size(); i++) {
+      final String damage = extents.damage(i);
+      if (damage != null) {
+        refuse("partition " + partition + " in segment " + extents.segment(i).id() + ": " + damage);
+      }
+    }
   }
 
   private void refuse(final String damage) {
@@ -87,37 +98,20 @@ public final class MapOutputLease implements AutoCloseable {
    * during this call only.
    */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
-    final ExtentList extents = extents(partition);
-    if (!extents.hasFar()) {
-      extents.forEach(consumer);
-      return;
-    }
-    final HostLanding copies = HostLanding.gather(devices, extents, limit, () -> {});
-    try {
-      extents.forEach(consumer);
-    } finally {
-      copies.close();
-    }
+    HostLanding.forEach(devices, extents(partition), limit, consumer);
   }
 
   private ExtentList extents(final int partition) {
     checkOpen();
     final ExtentList extents = new ExtentList();
-    output.forEachExtent(
-        partition,
-        (extent, memory) ->
-            extents.add(extent.address(memory), extent.length(), !isReachable(memory)));
+    output.forEachExtent(partition, (extent, memory) -> extent.addTo(extents, memory, devices));
     return extents;
-  }
-
-  private boolean isReachable(final SegmentMemory memory) {
-    return devices.hostAccessible(SegmentIds.tier(memory.id()));
   }
 
   /** Whether the host reads all of it where it lies. */
   public boolean isInHostMemory() {
     checkOpen();
-    return output.regions().stream().allMatch(region -> isReachable(region.memory()));
+    return output.regions().stream().allMatch(region -> devices.hostAccessible(region.memory()));
   }
 
   /** Takes one extent and the checksum that it was written with, if it has one. */

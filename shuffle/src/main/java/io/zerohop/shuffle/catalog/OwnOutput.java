@@ -74,39 +74,6 @@ public final class OwnOutput {
   }
 
   /**
-   * What is not as it was written, the entry or a block's bytes, as far as checksums say; null if
-   * all is well. Blocks of GPU memory have none. Callers hold the output.
-   */
-  public String damage() {
-    return damage(0, partitions);
-  }
-
-  /** The same for one block. */
-  public String damage(final int partition) {
-    return damage(partition, partition + 1);
-  }
-
-  private String damage(final int from, final int to) {
-    final String ofEntry = entryDamage();
-    if (ofEntry != null) {
-      return ofEntry;
-    }
-    final EntryCursor cursor = new EntryCursor();
-    entry.chunk.open(entry.offset, entry.bytes, cursor);
-    for (int batch = 0; batch < regions.size(); batch++) {
-      final SegmentMemory memory = regions.get(batch).memory();
-      for (int partition = from; partition < to; partition++) {
-        if (cursor.extent(batch, partition)
-            && cursor.checked()
-            && Crc32c.of(cursor.address(memory), cursor.length()) != cursor.checksum()) {
-          return "partition " + partition + " in segment " + memory.id();
-        }
-      }
-    }
-    return null;
-  }
-
-  /**
    * Takes a reference of each of its regions, and of the one that its entry lies in.
    *
    * @return false, with nothing taken, if the output was freed already

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Segment;
+import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.lease.LaneLayout;
 import io.zerohop.shuffle.lease.LaneTable;
 import io.zerohop.shuffle.pool.SegmentIds;

@@ -79,9 +79,18 @@ public final class ExtentList {
     size = newSize;
   }
 
-  /** Whether the checksum of a range is known. */
-  public boolean isChecked(final int index) {
-    return checked[index];
+  /**
+   * What is wrong with a range's bytes; null if they are what was written, as far as its checksum
+   * says. A range that has none, or that the host cannot read, is taken for what was written.
+   */
+  public String damage(final int index) {
+    if (!checked[index] || far[index]) {
+      return null;
+    }
+    final int actual = Crc32c.of(addresses[index], lengths[index]);
+    return actual == checksums[index]
+        ? null
+        : String.format("CRC32C is %08x instead of %08x", actual, checksums[index]);
   }
 
   /** Whether a range is one that the host cannot read. */
@@ -123,9 +132,5 @@ public final class ExtentList {
   /** Bytes of a range. */
   public int length(final int index) {
     return lengths[index];
-  }
-
-  public int checksum(final int index) {
-    return checksums[index];
   }
 }

@@ -60,6 +60,27 @@ public final class HostLanding implements AutoCloseable {
     }
   }
 
+  /**
+   * Gives extents, in order, where the host reads them; copies of the far ones are there during
+   * this call only.
+   */
+  public static void forEach(
+      final Devices devices,
+      final ExtentList extents,
+      final Duration limit,
+      final ExtentConsumer consumer) {
+    if (!extents.hasFar()) {
+      extents.forEach(consumer);
+      return;
+    }
+    final HostLanding copies = gather(devices, extents, limit, () -> {});
+    try {
+      extents.forEach(consumer);
+    } finally {
+      copies.close();
+    }
+  }
+
   /** What the copies of these extents take. */
   public static long bytes(final ExtentList extents) {
     long bytes = 0;

@@ -8,13 +8,11 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.catalog.Crc32c;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.ShuffleView;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.HostLanding;
 import io.zerohop.shuffle.lease.LanePool;
-import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
@@ -248,16 +246,7 @@ final class InPlaceWindow implements AutoCloseable {
     if (segment == null) {
       throw failed(block, "its segment " + cursor.segmentId() + " is not there", null);
     }
-    final boolean far =
-        SegmentIds.tier(cursor.segmentId()) == Tier.DEVICE
-            && !context.devices().hostAccessible(Tier.DEVICE);
-    extents.add(
-        cursor.address(segment),
-        cursor.length(),
-        far,
-        segment,
-        cursor.checked(),
-        cursor.checksum());
+    cursor.addTo(extents, segment, context.devices());
     return true;
   }
 
@@ -327,17 +316,11 @@ final class InPlaceWindow implements AutoCloseable {
   }
 
   private void verify(final Block block, final int extent) {
-    if (!extents.isChecked(extent) || extents.isFar(extent)) {
-      return;
-    }
-    final int expected = extents.checksum(extent);
-    final int actual = Crc32c.of(extents.address(extent), extents.length(extent));
-    if (expected != actual) {
+    final String damage = extents.damage(extent);
+    if (damage != null) {
       throw failed(
           block,
-          String.format(
-              "its bytes are damaged: %s, CRC32C is %08x instead of %08x",
-              where(block, extents.address(extent)), actual, expected),
+          "its bytes are damaged: " + where(block, extents.address(extent)) + ", " + damage,
           null);
     }
   }

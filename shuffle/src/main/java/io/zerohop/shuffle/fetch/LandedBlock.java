@@ -3,7 +3,6 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.catalog.Crc32c;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.transport.Transport.Payload;
 import java.io.IOException;
@@ -46,10 +45,9 @@ final class LandedBlock implements FetchedBlock {
    */
   LandedBlock verified() {
     for (int i = 0; i < extents.size(); i++) {
-      if (extents.isChecked(i)
-          && !extents.isFar(i)
-          && Crc32c.of(extents.address(i), extents.length(i)) != extents.checksum(i)) {
-        throw failed("its bytes are damaged: extent " + i + " has another CRC32C", null);
+      final String damage = extents.damage(i);
+      if (damage != null) {
+        throw failed("its bytes are damaged: in extent " + i + ", " + damage, null);
       }
     }
     return this;

@@ -89,9 +89,9 @@ public final class Devices implements AutoCloseable {
     return ofGpu;
   }
 
-  /** Whether this process may read and write a tier's memory itself. */
-  public boolean hostAccessible(final Tier tier) {
-    return of(tier).hostAccessible();
+  /** Whether this process may read and write a segment, own or a peer's, itself. */
+  public boolean hostAccessible(final SegmentMemory memory) {
+    return of(SegmentIds.tier(memory.id())).hostAccessible();
   }
 
   @Override

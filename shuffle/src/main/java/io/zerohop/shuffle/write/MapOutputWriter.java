@@ -3,9 +3,9 @@ package io.zerohop.shuffle.write;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
-import io.zerohop.shuffle.catalog.Crc32c;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.Registration;
+import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.HostLanding;
@@ -213,21 +213,12 @@ public final class MapOutputWriter implements AutoCloseable {
       final int length = batch.length(partition);
       if (length > 0) {
         final Region region = batch.region();
-        final boolean far = !devices.hostAccessible(region.tier());
+        final boolean far = !devices.hostAccessible(region.memory());
         extents.add(region.address() + batch.start(partition), length, far);
       }
     }
     packer.finish();
-    if (!extents.hasFar()) {
-      extents.forEach(consumer);
-      return;
-    }
-    final HostLanding copies = HostLanding.gather(devices, extents, limit, () -> {});
-    try {
-      extents.forEach(consumer);
-    } finally {
-      copies.close();
-    }
+    HostLanding.forEach(devices, extents, limit, consumer);
   }
 
   /** Bytes of all batches so far. */

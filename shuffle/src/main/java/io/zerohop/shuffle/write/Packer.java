@@ -85,7 +85,7 @@ final class Packer {
     if (hostCopies == null) {
       hostCopies = devices.streams(tier).take();
     }
-    if (devices.hostAccessible(region.tier())) {
+    if (devices.hostAccessible(region.memory())) {
       synchronize(
           hostCopies, copies(hostCopies, source, region.address(), (address, length) -> address));
       return;

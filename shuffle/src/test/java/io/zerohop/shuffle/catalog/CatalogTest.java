@@ -7,7 +7,10 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.TestCatalog.Written;
+import io.zerohop.shuffle.extent.Crc32c;
+import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
@@ -228,19 +231,31 @@ class CatalogTest {
     image.place(region);
     catalog.publish(SHUFFLE, 1, catalog.registration(SHUFFLE), partitions, List.of(image));
     final OwnOutput output = catalog.find(SHUFFLE, 1);
-    assertThat(output.damage()).isNull();
     final UnsafeBuffer entry =
         new UnsafeBuffer(
             output.chunk().region().address() + output.entryOffset(), output.entryBytes());
     final int bitmap = EntryLayout.HEADER_BYTES + EntryLayout.BATCH_BYTES;
-    entry.putLong(bitmap, entry.getLong(bitmap) ^ 1 << 3);
-    assertThat(output.damage()).contains("entry");
-    entry.putLong(bitmap, entry.getLong(bitmap) ^ 1 << 3);
-    entry.putInt(EntryLayout.BYTES_OFFSET, 1 << 30);
-    assertThat(output.damage()).contains("entry");
-    entry.putInt(EntryLayout.BYTES_OFFSET, output.entryBytes());
-    blocks.putByte(333, (byte) 77);
-    assertThat(output.damage()).contains("partition 3");
+    assertThat(output.retain()).isTrue();
+    try (Devices devices = new Devices(null);
+        MapOutputLease lease =
+            new MapOutputLease(output, devices, Duration.ofSeconds(10), ended -> {})) {
+      lease.checkIntact();
+      entry.putLong(bitmap, entry.getLong(bitmap) ^ 1 << 3);
+      assertDamaged(lease, "entry");
+      entry.putLong(bitmap, entry.getLong(bitmap) ^ 1 << 3);
+      entry.putInt(EntryLayout.BYTES_OFFSET, 1 << 30);
+      assertDamaged(lease, "entry");
+      entry.putInt(EntryLayout.BYTES_OFFSET, output.entryBytes());
+      blocks.putByte(333, (byte) 77);
+      assertDamaged(lease, "partition 3");
+      lease.checkIntact(2);
+    }
+  }
+
+  private static void assertDamaged(final MapOutputLease lease, final String what) {
+    assertThatThrownBy(lease::checkIntact)
+        .isInstanceOf(DamagedOutputException.class)
+        .hasMessageContaining(what);
   }
 
   @Test

@@ -5,9 +5,7 @@ import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.HostLanding;
 import io.zerohop.shuffle.pool.Devices;
-import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
-import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -82,9 +80,9 @@ final class ServedLease {
   }
 
   private void add(final EntryCursor extent, final SegmentMemory memory) {
-    final boolean far = SegmentIds.tier(memory.id()) == Tier.DEVICE;
     extents.add(memory.id(), extent.offset(), extent.length(), extent.checked(), extent.checksum());
-    places.add(extent.address(memory), extent.length(), far);
+    final boolean onGpu = extents.isOnGpu(extents.size() - 1);
+    places.add(extent.address(memory), extent.length(), onGpu);
   }
 
   /** What the reader is told. */

@@ -1,4 +1,4 @@
-package io.zerohop.shuffle.catalog;
+package io.zerohop.shuffle.extent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

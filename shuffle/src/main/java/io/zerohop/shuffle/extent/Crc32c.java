@@ -1,4 +1,4 @@
-package io.zerohop.shuffle.catalog;
+package io.zerohop.shuffle.extent;
 
 import java.util.zip.CRC32C;
 import org.agrona.concurrent.UnsafeBuffer;

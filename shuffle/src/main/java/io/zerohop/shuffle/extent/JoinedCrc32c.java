@@ -1,4 +1,4 @@
-package io.zerohop.shuffle.catalog;
+package io.zerohop.shuffle.extent;
 
 /**
  * The CRC32C of bytes that follow one another, from the checksums of both parts alone. A checksum
