@@ -1,8 +1,8 @@
 package io.zerohop.shuffle.extent;
 
 import io.zerohop.device.CopyBatch;
-import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.HostCopy;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
@@ -33,29 +33,31 @@ public final class HostLanding implements AutoCloseable {
       final ExtentList extents,
       final Duration limit,
       final Runnable onClose) {
-    HostBuffer buffer = null;
     boolean done = false;
-    try (CopyStream stream = devices.streams(Tier.DEVICE).take()) {
-      buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes(extents)));
-      final CopyBatch batch = stream.newBatch();
-      long at = buffer.address();
-      for (int i = 0; i < extents.size(); i++) {
-        if (extents.isFar(i)) {
-          batch.add(extents.address(i), at, extents.length(i));
-          at += aligned(extents.length(i));
-        }
-      }
-      stream.submit(batch);
-      stream.synchronize(limit);
+    try {
+      final HostBuffer buffer =
+          HostCopy.gather(
+              devices.streams(Tier.DEVICE)::take,
+              devices.of(Tier.DEVICE)::hostBuffer,
+              bytes(extents),
+              limit,
+              (batch, first) -> addTo(batch, extents, first));
       extents.moveTo(buffer.address(), ALIGNMENT);
       done = true;
       return new HostLanding(buffer, onClose);
     } finally {
       if (!done) {
-        if (buffer != null) {
-          buffer.close();
-        }
         onClose.run();
+      }
+    }
+  }
+
+  private static void addTo(final CopyBatch batch, final ExtentList extents, final long first) {
+    long at = first;
+    for (int i = 0; i < extents.size(); i++) {
+      if (extents.isFar(i)) {
+        batch.add(extents.address(i), at, extents.length(i));
+        at += aligned(extents.length(i));
       }
     }
   }

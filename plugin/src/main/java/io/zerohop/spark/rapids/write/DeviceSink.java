@@ -1,8 +1,7 @@
 package io.zerohop.spark.rapids.write;
 
-import io.zerohop.device.CopyBatch;
-import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.HostCopy;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.rapids.api.TaskStream;
@@ -71,23 +70,20 @@ public final class DeviceSink extends TableSink {
   }
 
   private HostTables toHost(final OutputBatch batch) {
-    final HostBuffer landed = node.gpuHostBuffer(Math.max(1, batch.bytes()));
-    boolean done = false;
-    try (CopyStream copying = node.gpuStream()) {
-      final CopyBatch copies = copying.newBatch();
-      final long[] starts =
-          batch.layOut(
-              landed.address(),
-              (from, offset, at, bytes) -> copies.add(from.getAddress() + offset, at, bytes));
-      copying.submit(copies);
-      copying.synchronize(limit);
-      done = true;
-      return new HostTables(starts, landed::close);
-    } finally {
-      if (!done) {
-        landed.close();
-      }
-    }
+    final long[][] starts = {null};
+    final HostBuffer landed =
+        HostCopy.gather(
+            node::gpuStream,
+            node::gpuHostBuffer,
+            batch.bytes(),
+            limit,
+            (copies, first) ->
+                starts[0] =
+                    batch.layOut(
+                        first,
+                        (from, offset, at, bytes) ->
+                            copies.add(from.getAddress() + offset, at, bytes)));
+    return new HostTables(starts[0], landed::close);
   }
 
   @Override
