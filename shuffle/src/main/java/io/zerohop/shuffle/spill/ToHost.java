@@ -2,11 +2,11 @@ package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
-import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.PinnedTarget;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
@@ -14,7 +14,6 @@ import io.zerohop.shuffle.pool.Tiers;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import org.agrona.UnsafeAccess;
 
 /** Moves map outputs from GPU memory to host memory, on streams of its own. For one thread. */
 final class ToHost {
@@ -78,41 +77,28 @@ final class ToHost {
    * @param ended runs when no copy is under way any more, also if one has failed
    */
   private void copy(final List<Region> from, final List<Region> to, final Runnable ended) {
-    final List<Staged> staged = new ArrayList<>();
+    final List<PinnedTarget> targets = new ArrayList<>();
     CopyStream stream = null;
     try {
       stream = devices.streams(Tier.DEVICE).take();
       final CopyBatch batch = stream.newBatch();
       for (int i = 0; i < to.size(); i++) {
         if (to.get(i) != from.get(i)) {
-          batch.add(from.get(i).address(), landing(to.get(i), staged), from.get(i).bytes());
+          final long bytes = from.get(i).bytes();
+          final PinnedTarget target = PinnedTarget.of(to.get(i), bytes, devices.of(Tier.DEVICE));
+          targets.add(target);
+          batch.add(from.get(i).address(), target.address(), bytes);
         }
       }
       stream.submit(batch);
       stream.synchronize(limit);
-      staged.forEach(Staged::bringHome);
+      targets.forEach(PinnedTarget::arrive);
     } finally {
       if (stream != null) {
         stream.close();
       }
       ended.run();
-      staged.forEach(copy -> copy.buffer.close());
-    }
-  }
-
-  /** Where the GPU is to write what belongs into a region. */
-  private long landing(final Region to, final List<Staged> staged) {
-    if (to.memory().pin(devices.of(Tier.DEVICE))) {
-      return to.address();
-    }
-    final Staged copy = new Staged(devices.of(Tier.DEVICE).hostBuffer(to.bytes()), to);
-    staged.add(copy);
-    return copy.buffer.address();
-  }
-
-  private record Staged(HostBuffer buffer, Region to) {
-    void bringHome() {
-      UnsafeAccess.UNSAFE.copyMemory(buffer.address(), to.address(), to.bytes());
+      targets.forEach(PinnedTarget::close);
     }
   }
 }

@@ -6,6 +6,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.PinnedTarget;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
@@ -59,23 +60,22 @@ final class Packer {
     }
   }
 
-  /** Packs straight into GPU memory, or into a host segment that the GPU reaches. */
   private void packFromDevice(final PackSource source, final Region region, final int bytes) {
-    if (region.tier() == Tier.DEVICE || region.memory().pin(devices.of(Tier.DEVICE))) {
+    try (PinnedTarget target = target(region, bytes)) {
       final CopyStream by = deviceCopies();
-      by.submit(copies(by, source, region.address(), (address, length) -> address));
-      return;
-    }
-    try (HostBuffer staging = pinned(bytes)) {
-      final CopyStream by = deviceCopies();
-      synchronize(by, copies(by, source, staging.address(), (address, length) -> address));
-      UnsafeAccess.UNSAFE.copyMemory(staging.address(), region.address(), bytes);
+      final CopyBatch copies = copies(by, source, target.address(), (address, length) -> address);
+      if (target.isStaged()) {
+        synchronize(by, copies);
+        target.arrive();
+      } else {
+        by.submit(copies);
+      }
     }
   }
 
-  private HostBuffer pinned(final long bytes) {
+  private PinnedTarget target(final Region region, final long bytes) {
     try {
-      return devices.of(Tier.DEVICE).hostBuffer(bytes);
+      return PinnedTarget.of(region, bytes, devices.of(Tier.DEVICE));
     } catch (final DeviceMemoryException e) {
       throw new PoolFullException("no pinned memory to bring a batch to the host", bytes, e);
     }
