@@ -1,6 +1,5 @@
 package io.zerohop.device.cuda;
 
-import io.zerohop.device.HostBuffer;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 import jcuda.driver.JCudaDriver;
@@ -10,25 +9,19 @@ import org.agrona.UnsafeAccess;
  * Host memory that every GPU of this process can reach at the address that the host uses. Zeroed.
  * Owned by whoever allocated it.
  */
-final class PinnedMemory implements HostBuffer {
+final class PinnedMemory extends LockedMemory {
   private static final int FLAGS =
       JCudaDriver.CU_MEMHOSTALLOC_PORTABLE | JCudaDriver.CU_MEMHOSTALLOC_DEVICEMAP;
 
-  private final CudaContext context;
   private final Addresses.HostPointer pointer;
-  private final long bytes;
-  private final Consumer<Object> onClose;
-  private boolean closed;
 
   private PinnedMemory(
       final CudaContext context,
       final Addresses.HostPointer pointer,
       final long bytes,
       final Consumer<Object> onClose) {
-    this.context = context;
+    super(context, bytes, onClose);
     this.pointer = pointer;
-    this.bytes = bytes;
-    this.onClose = onClose;
   }
 
   static PinnedMemory allocate(final CudaContext context, final long bytes) {
@@ -54,31 +47,18 @@ final class PinnedMemory implements HostBuffer {
     return pointer.value();
   }
 
-  @Override
-  public long bytes() {
-    return bytes;
-  }
-
   /** All of it, at most what an int can index. */
   ByteBuffer buffer() {
-    return pointer.getByteBuffer(0, bytes);
+    return pointer.getByteBuffer(0, bytes());
   }
 
   @Override
-  public synchronized void close() {
-    if (!closed) {
-      closed = true;
-      onClose.accept(this);
-      if (context.isStuck()) {
-        return; // A copy may be under way into it that nobody can wait for any more.
-      }
-      context.enter();
-      JCudaDriver.cuMemFreeHost(pointer);
-    }
+  void unlock() {
+    JCudaDriver.cuMemFreeHost(pointer);
   }
 
   @Override
   public String toString() {
-    return "pinned memory of " + bytes + " bytes";
+    return "pinned memory of " + bytes() + " bytes";
   }
 }

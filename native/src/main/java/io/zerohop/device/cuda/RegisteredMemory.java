@@ -1,6 +1,5 @@
 package io.zerohop.device.cuda;
 
-import io.zerohop.device.HostBuffer;
 import io.zerohop.device.ZerohopException;
 import java.util.function.Consumer;
 import jcuda.Pointer;
@@ -11,25 +10,19 @@ import jcuda.driver.JCudaDriver;
  * Host memory of others that the driver has locked, so that every GPU of this process reaches it at
  * the address that the host uses. Owned by whoever registered it; the memory stays its owner's.
  */
-final class RegisteredMemory implements HostBuffer {
+final class RegisteredMemory extends LockedMemory {
   private static final int FLAGS =
       JCudaDriver.CU_MEMHOSTREGISTER_PORTABLE | JCudaDriver.CU_MEMHOSTREGISTER_DEVICEMAP;
 
-  private final CudaContext context;
   private final long address;
-  private final long bytes;
-  private final Consumer<Object> onClose;
-  private boolean closed;
 
   private RegisteredMemory(
       final CudaContext context,
       final long address,
       final long bytes,
       final Consumer<Object> onClose) {
-    this.context = context;
+    super(context, bytes, onClose);
     this.address = address;
-    this.bytes = bytes;
-    this.onClose = onClose;
   }
 
   static RegisteredMemory register(
@@ -69,25 +62,12 @@ final class RegisteredMemory implements HostBuffer {
   }
 
   @Override
-  public long bytes() {
-    return bytes;
-  }
-
-  @Override
-  public synchronized void close() {
-    if (!closed) {
-      closed = true;
-      onClose.accept(this);
-      if (context.isStuck()) {
-        return; // A copy may be under way into it that nobody can wait for any more.
-      }
-      context.enter();
-      JCudaDriver.cuMemHostUnregister(Addresses.hostRange(address));
-    }
+  void unlock() {
+    JCudaDriver.cuMemHostUnregister(Addresses.hostRange(address));
   }
 
   @Override
   public String toString() {
-    return "pinned range of " + bytes + " bytes";
+    return "pinned range of " + bytes() + " bytes";
   }
 }
