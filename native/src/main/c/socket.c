@@ -37,16 +37,22 @@ static int fail(JNIEnv *env, const char *call, int fd) {
   return -1;
 }
 
+/* A socket, and the address of a path for it; -1, with an exception, if there is none. */
+static int open_socket(JNIEnv *env, jstring path, struct sockaddr_un *address, socklen_t *length) {
+  if (fill_address(env, path, address, length) != 0) {
+    return -1;
+  }
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  return fd < 0 ? fail(env, "socket", -1) : fd;
+}
+
 ZH_JNI(jint, Sockets, listen)(JNIEnv *env, jclass type, jstring path, jint backlog) {
   (void)type;
   struct sockaddr_un address;
   socklen_t length;
-  if (fill_address(env, path, &address, &length) != 0) {
-    return -1;
-  }
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int fd = open_socket(env, path, &address, &length);
   if (fd < 0) {
-    return fail(env, "socket", -1);
+    return -1;
   }
   if (bind(fd, (struct sockaddr *)&address, length) != 0) {
     return fail(env, "bind", fd);
@@ -64,12 +70,9 @@ ZH_JNI(jint, Sockets, connect)(JNIEnv *env, jclass type, jstring path) {
   (void)type;
   struct sockaddr_un address;
   socklen_t length;
-  if (fill_address(env, path, &address, &length) != 0) {
-    return -1;
-  }
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int fd = open_socket(env, path, &address, &length);
   if (fd < 0) {
-    return fail(env, "socket", -1);
+    return -1;
   }
   if (connect(fd, (struct sockaddr *)&address, length) != 0) {
     return fail(env, "connect", fd);

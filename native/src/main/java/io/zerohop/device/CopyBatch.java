@@ -8,8 +8,18 @@ public interface CopyBatch {
 
   /**
    * Adds a copy; zero lengths are dropped. Ranges of one batch must not overlap as destinations.
+   *
+   * @throws IllegalArgumentException if the length is negative or an address is zero
    */
   void add(long sourceAddress, long destinationAddress, long length);
+
+  /** Refuses what no batch takes, for those who make batches. */
+  static void check(final long sourceAddress, final long destinationAddress, final long length) {
+    if (length < 0 || sourceAddress == 0 || destinationAddress == 0) {
+      throw new IllegalArgumentException(
+          "copy of " + length + " bytes from " + sourceAddress + " to " + destinationAddress);
+    }
+  }
 
   /** Copies in the list. */
   int size();

@@ -37,10 +37,7 @@ final class CudaCopyBatch implements CopyBatch {
 
   @Override
   public void add(final long sourceAddress, final long destinationAddress, final long length) {
-    if (length < 0 || sourceAddress == 0 || destinationAddress == 0) {
-      throw new IllegalArgumentException(
-          "copy of " + length + " bytes from " + sourceAddress + " to " + destinationAddress);
-    }
+    CopyBatch.check(sourceAddress, destinationAddress, length);
     if (length == 0) {
       return;
     }
