@@ -3,9 +3,9 @@ package io.zerohop.spark.blocktransfer;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.spark.files.CountingFile;
+import io.zerohop.spark.files.LateBuffer;
 import io.zerohop.spark.files.LocalDirs;
 import io.zerohop.spark.files.PartitionOutputStream;
-import io.zerohop.spark.files.SslBytes;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
@@ -39,7 +39,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Thread safe. Owns what it made until the last {@link #release}.
  */
-final class MemoryBlockBuffer extends ManagedBuffer {
+final class MemoryBlockBuffer extends LateBuffer {
   private static final Logger LOG = LoggerFactory.getLogger(MemoryBlockBuffer.class);
 
   /** More is served from a temporary file, so that it never fills the heap. */
@@ -71,7 +71,8 @@ final class MemoryBlockBuffer extends ManagedBuffer {
     this.inFile = inFile;
   }
 
-  private synchronized ManagedBuffer wrapped() {
+  @Override
+  protected synchronized ManagedBuffer bytes() {
     if (wrapped == null) {
       wrapped = wrap();
     }
@@ -147,28 +148,7 @@ final class MemoryBlockBuffer extends ManagedBuffer {
 
   @Override
   public long size() {
-    return wrapped().size();
-  }
-
-  @Override
-  public ByteBuffer nioByteBuffer() throws IOException {
-    return wrapped().nioByteBuffer();
-  }
-
-  @Override
-  public InputStream createInputStream() throws IOException {
-    return wrapped().createInputStream();
-  }
-
-  @Override
-  public Object convertToNetty() throws IOException {
-    return wrapped().convertToNetty();
-  }
-
-  /** Spark has it from 4.0 on. */
-  @Override
-  public Object convertToNettyForSsl() throws IOException {
-    return SslBytes.of(wrapped());
+    return bytes().size();
   }
 
   @Override

@@ -7,7 +7,7 @@ import java.lang.invoke.MethodType;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
 /** What goes over an encrypted connection: a method that buffers have from Spark 4.0 on. */
-public final class SslBytes {
+final class SslBytes {
   private static final MethodHandle CONVERT = find();
 
   private SslBytes() {}
@@ -22,7 +22,7 @@ public final class SslBytes {
     }
   }
 
-  public static Object of(final ManagedBuffer buffer) throws IOException {
+  static Object of(final ManagedBuffer buffer) throws IOException {
     if (CONVERT == null) {
       return buffer.convertToNetty();
     }

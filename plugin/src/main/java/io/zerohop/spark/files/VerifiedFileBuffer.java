@@ -1,15 +1,13 @@
 package io.zerohop.spark.files;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.ByteBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
 /**
  * Blocks of a file that are verified when their bytes are asked for, which Spark does in the thread
  * that sends them, one block at a time: a damaged one fails alone, under its own name. Thread safe.
  */
-public final class VerifiedFileBuffer extends ManagedBuffer {
+public final class VerifiedFileBuffer extends LateBuffer {
   private final ManagedBuffer stored;
   private final Check check;
   private boolean verified;
@@ -25,7 +23,8 @@ public final class VerifiedFileBuffer extends ManagedBuffer {
     this.check = check;
   }
 
-  private synchronized ManagedBuffer verified() throws IOException {
+  @Override
+  protected synchronized ManagedBuffer bytes() throws IOException {
     if (!verified) {
       check.verify();
       verified = true;
@@ -36,27 +35,6 @@ public final class VerifiedFileBuffer extends ManagedBuffer {
   @Override
   public long size() {
     return stored.size();
-  }
-
-  @Override
-  public ByteBuffer nioByteBuffer() throws IOException {
-    return verified().nioByteBuffer();
-  }
-
-  @Override
-  public InputStream createInputStream() throws IOException {
-    return verified().createInputStream();
-  }
-
-  @Override
-  public Object convertToNetty() throws IOException {
-    return verified().convertToNetty();
-  }
-
-  /** Spark has it from 4.0 on. */
-  @Override
-  public Object convertToNettyForSsl() throws IOException {
-    return SslBytes.of(verified());
   }
 
   @Override
