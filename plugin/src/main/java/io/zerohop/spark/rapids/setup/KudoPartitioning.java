@@ -24,39 +24,69 @@ public final class KudoPartitioning {
   private static final Logger LOG = LoggerFactory.getLogger(KudoPartitioning.class);
   private static final String PACKAGE = "com.nvidia.spark.rapids.";
 
-  private final Class<?> hash;
-  private final Class<?> roundRobin;
-  private final Class<?> ourHash;
-  private final Class<?> ourRoundRobin;
-  private final MethodHandle expressions;
-  private final MethodHandle hashPartitions;
-  private final MethodHandle hashMode;
-  private final MethodHandle hashToShuffle;
-  private final MethodHandle newHash;
-  private final MethodHandle roundRobinPartitions;
-  private final MethodHandle roundRobinToShuffle;
-  private final MethodHandle newRoundRobin;
+  private final Kind hash;
+  private final Kind roundRobin;
+
+  /**
+   * One of RAPIDS' partitionings that has another form.
+   *
+   * @param original RAPIDS' class
+   * @param ours its subclass
+   * @param toShuffle asks an original whether its batches go to a shuffle on the GPU
+   * @param convert makes one of ours of an original
+   */
+  private record Kind(
+      Class<?> original, Class<?> ours, MethodHandle toShuffle, MethodHandle convert) {}
+
+  /** A parameter of an original's constructor, which its method of this name gives back. */
+  private record Parameter(String name, Class<?> type) {}
 
   private KudoPartitioning() throws ReflectiveOperationException, IOException {
     final ClassLoader loader = ShimLoader.getShimClassLoader();
+    final Parameter partitions = new Parameter("numPartitions", int.class);
     final Class<?> seq = loader.loadClass("scala.collection.immutable.Seq");
     final Class<?> mode = loader.loadClass(PACKAGE + "HashMode");
-    hash = loader.loadClass(PACKAGE + "shims.GpuHashPartitioning");
-    roundRobin = loader.loadClass(PACKAGE + "GpuRoundRobinPartitioning");
+    final Class<?> plain = loader.loadClass(PACKAGE + "GpuRoundRobinPartitioning");
     final MethodHandles.Lookup lookup =
-        MethodHandles.privateLookupIn(roundRobin, MethodHandles.lookup());
-    ourHash = define(lookup, "ZerohopHashPartitioning");
-    ourRoundRobin = define(lookup, "ZerohopRoundRobinPartitioning");
-    expressions = getter(lookup, hash, "expressions", seq);
-    hashPartitions = getter(lookup, hash, "numPartitions", int.class);
-    hashMode = getter(lookup, hash, "hashMode", mode);
-    hashToShuffle = getter(lookup, hash, "usesGPUShuffle", boolean.class);
-    newHash =
-        lookup.findConstructor(ourHash, MethodType.methodType(void.class, seq, int.class, mode));
-    roundRobinPartitions = getter(lookup, roundRobin, "numPartitions", int.class);
-    roundRobinToShuffle = getter(lookup, roundRobin, "usesGPUShuffle", boolean.class);
-    newRoundRobin =
-        lookup.findConstructor(ourRoundRobin, MethodType.methodType(void.class, int.class));
+        MethodHandles.privateLookupIn(plain, MethodHandles.lookup());
+    hash =
+        kind(
+            lookup,
+            loader.loadClass(PACKAGE + "shims.GpuHashPartitioning"),
+            "ZerohopHashPartitioning",
+            new Parameter("expressions", seq),
+            partitions,
+            new Parameter("hashMode", mode));
+    roundRobin = kind(lookup, plain, "ZerohopRoundRobinPartitioning", partitions);
+  }
+
+  /**
+   * Binds a kind.
+   *
+   * @param parameters of the constructors of the original and of ours
+   */
+  private static Kind kind(
+      final MethodHandles.Lookup lookup,
+      final Class<?> original,
+      final String name,
+      final Parameter... parameters)
+      throws ReflectiveOperationException, IOException {
+    final Class<?> ours = define(lookup, name);
+    final Class<?>[] types = new Class<?>[parameters.length];
+    final MethodHandle[] getters = new MethodHandle[parameters.length];
+    for (int i = 0; i < parameters.length; i++) {
+      types[i] = parameters[i].type;
+      getters[i] = getter(lookup, original, parameters[i].name, types[i]);
+    }
+    final MethodHandle constructor =
+        lookup.findConstructor(ours, MethodType.methodType(void.class, types));
+    final MethodHandle fromOriginals = MethodHandles.filterArguments(constructor, 0, getters);
+    return new Kind(
+        original,
+        ours,
+        getter(lookup, original, "usesGPUShuffle", boolean.class),
+        MethodHandles.permuteArguments(
+            fromOriginals, MethodType.methodType(ours, original), new int[parameters.length]));
   }
 
   private static MethodHandle getter(
@@ -100,34 +130,35 @@ public final class KudoPartitioning {
 
   /** Whether it is one in the other form. */
   boolean isConverted(final Object partitioning) {
-    return partitioning.getClass() == ourHash || partitioning.getClass() == ourRoundRobin;
+    return partitioning.getClass() == hash.ours || partitioning.getClass() == roundRobin.ours;
   }
 
   /** Whether it is a partitioning of RAPIDS of a kind that has another form, and not yet in it. */
   boolean applies(final Object partitioning) {
-    return partitioning.getClass() == hash || partitioning.getClass() == roundRobin;
+    return kindOf(partitioning) != null;
   }
 
-  /** Whether its batches go to a shuffle that takes them in GPU memory. */
+  private Kind kindOf(final Object partitioning) {
+    final Class<?> original = partitioning.getClass();
+    if (original == hash.original) {
+      return hash;
+    }
+    return original == roundRobin.original ? roundRobin : null;
+  }
+
+  /** Whether the batches of one that this {@link #applies} to go to a shuffle on the GPU. */
   boolean feedsGpuShuffle(final Object partitioning) {
     try {
-      return (boolean)
-          (partitioning.getClass() == hash ? hashToShuffle : roundRobinToShuffle)
-              .invoke(partitioning);
+      return (boolean) kindOf(partitioning).toShuffle.invoke(partitioning);
     } catch (final Throwable e) {
       throw RapidsClasses.rethrow(e);
     }
   }
 
-  /** The same partitioning in the other form. */
+  /** The same partitioning in the other form; this has to {@linkplain #applies apply} to it. */
   Object convert(final Object partitioning) {
     try {
-      return partitioning.getClass() == hash
-          ? newHash.invoke(
-              expressions.invoke(partitioning),
-              (int) hashPartitions.invoke(partitioning),
-              hashMode.invoke(partitioning))
-          : newRoundRobin.invoke((int) roundRobinPartitions.invoke(partitioning));
+      return kindOf(partitioning).convert.invoke(partitioning);
     } catch (final Throwable e) {
       throw RapidsClasses.rethrow(e);
     }
