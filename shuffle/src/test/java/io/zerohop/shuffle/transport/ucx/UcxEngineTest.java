@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
@@ -15,10 +16,12 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
@@ -92,6 +95,37 @@ class UcxEngineTest {
       assertThat(to.getByte(i)).isEqualTo(from.getByte(i + 8));
     }
     assertThat(reader.pending()).isZero();
+  }
+
+  /** The keys that they use stay until then. */
+  @Test
+  void getsOfAnEndpointThatIsClosedUnderThemEndOnceEach() throws Exception {
+    final UnsafeBuffer from = random(1);
+    final List<AtomicInteger> ends = new ArrayList<>();
+    final List<UnsafeBuffer> landing = new ArrayList<>();
+    try (UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES)) {
+      for (int round = 0; round < 20; round++) {
+        final UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {});
+        for (int i = 0; i < 4; i++) {
+          final UnsafeBuffer to = empty();
+          final AtomicInteger end = new AtomicInteger();
+          landing.add(to);
+          ends.add(end);
+          endpoint.get(
+              memory.key(),
+              from.addressOffset(),
+              to.addressOffset(),
+              BYTES,
+              null,
+              failure -> end.incrementAndGet());
+        }
+        endpoint.close();
+      }
+      TestNodes.eventually("all gets have ended", () -> reader.pending() == 0);
+      assertThat(ends).allSatisfy(end -> assertThat(end).hasValue(1));
+    }
+    LoopbackTest.run(reader);
+    java.lang.ref.Reference.reachabilityFence(landing);
   }
 
   /** An executor that is killed cannot remove it at its end. */

@@ -32,6 +32,9 @@ final class JucxEndpoint implements UcxEndpoint {
   private UcpEndpoint endpoint;
   private String failure;
 
+  /** Gets that UCX has been given and that use the keys. */
+  private int gets;
+
   JucxEndpoint(
       final JucxWorker worker,
       final Consumer<String> onFailure,
@@ -73,9 +76,11 @@ final class JucxEndpoint implements UcxEndpoint {
       final long bytes,
       final UcxMemory gpu,
       final UcxCompletion done) {
+    final Get get = new Get(done);
     submit(
-        done,
+        get,
         request -> {
+          get.begin();
           if (gpu instanceof JucxMemory to) {
             to.get(endpoint, unpacked(key), remoteAddress, localAddress, bytes, request);
           } else {
@@ -83,6 +88,33 @@ final class JucxEndpoint implements UcxEndpoint {
                 remoteAddress, unpacked(key), localAddress, bytes, request, JucxEngine.HOST);
           }
         });
+  }
+
+  /** Tells how a get ended, and lets go of the keys with the last one of a closed endpoint. */
+  private final class Get implements UcxCompletion {
+    private final UcxCompletion done;
+    private boolean begun;
+
+    Get(final UcxCompletion done) {
+      this.done = done;
+    }
+
+    void begin() {
+      begun = true;
+      gets++;
+    }
+
+    @Override
+    public void done(final String problem) {
+      try {
+        done.done(problem);
+      } finally {
+        if (begun) {
+          gets--;
+          destroyUnusedKeys();
+        }
+      }
+    }
   }
 
   private UcpRemoteKey unpacked(final byte[] key) {
@@ -158,10 +190,18 @@ final class JucxEndpoint implements UcxEndpoint {
       final UcpEndpoint closing = endpoint;
       endpoint = null;
       failure = failure == null ? "the endpoint was closed" : failure;
+      // Ends what is under way, some of it only while the worker goes on.
       closing.closeNonBlockingForce();
-      keys.values().forEach(UcpRemoteKey::close); // Behind the gets that use them.
-      keys.clear();
+      destroyUnusedKeys();
       onClose.accept(this);
+    }
+  }
+
+  /** UCX reads a key until the last get that uses it has called back. */
+  private void destroyUnusedKeys() {
+    if (endpoint == null && gets == 0) {
+      keys.values().forEach(UcpRemoteKey::close);
+      keys.clear();
     }
   }
 }
