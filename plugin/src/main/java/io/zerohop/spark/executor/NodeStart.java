@@ -22,8 +22,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Starts what holds an executor's blocks in memory, as well as it can be had there: on the GPU if
- * blocks are to lie there, else in host memory, else not at all. What cannot be had is said once,
- * with the reason, and the job goes on without it.
+ * blocks are to lie there, else in host memory, else not at all. What cannot be had, and cannot a
+ * second later, is said once, with the reason, and the job goes on without it.
  */
 final class NodeStart {
   private static final Logger LOG = LoggerFactory.getLogger(NodeStart.class);
@@ -32,6 +32,7 @@ final class NodeStart {
   private final SparkConf conf;
   private final byte[] secret;
   private final MapOutputFiles files;
+  private final StartAttempts attempts = new StartAttempts(3, Duration.ofSeconds(1));
 
   /**
    * @param secret the application's secret
@@ -49,7 +50,7 @@ final class NodeStart {
   ShuffleNode start() {
     if (wantsGpu()) {
       try {
-        return startOnGpu();
+        return attempts.run("the start on the GPU", this::startOnGpu);
       } catch (final ZerohopException e) {
         LOG.warn(
             "Zerohop: executor {} holds no shuffle blocks in GPU memory, and shuffles RAPIDS'"
@@ -60,9 +61,7 @@ final class NodeStart {
       }
     }
     try {
-      final NodeConfig.Builder config = config();
-      OtherNodes.configure(config, env, conf, secret);
-      return start(config.build(), null);
+      return attempts.run("the start", this::startOnHost);
     } catch (final ZerohopException e) {
       LOG.warn(
           "Zerohop: executor {} keeps shuffle blocks in files, not in memory: {}",
@@ -80,6 +79,12 @@ final class NodeStart {
 
   private boolean wantsGpu() {
     return RapidsMode.isActive(conf) || ZerohopConf.TEST_DEVICE.get(conf).equals("cuda");
+  }
+
+  private ShuffleNode startOnHost() {
+    final NodeConfig.Builder config = config();
+    OtherNodes.configure(config, env, conf, secret);
+    return start(config.build(), null);
   }
 
   private ShuffleNode startOnGpu() {

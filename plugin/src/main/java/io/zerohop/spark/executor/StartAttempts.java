@@ -1,0 +1,58 @@
+package io.zerohop.spark.executor;
+
+import io.zerohop.device.ZerohopException;
+import java.time.Duration;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Starts something once more if it failed by what may pass, as the category RETRY says: by a folder
+ * that somebody removes while a socket is made in it. Everything else fails at once.
+ */
+final class StartAttempts {
+  private static final Logger LOG = LoggerFactory.getLogger(StartAttempts.class);
+
+  private final int most;
+  private final Duration pause;
+
+  /**
+   * Attempts.
+   *
+   * @param most at least one
+   * @param pause before each further one
+   */
+  StartAttempts(final int most, final Duration pause) {
+    this.most = most;
+    this.pause = pause;
+  }
+
+  /**
+   * Makes them in this thread.
+   *
+   * @throws ZerohopException of the last attempt
+   */
+  <T> T run(final String what, final Supplier<T> start) {
+    for (int attempt = 1; ; attempt++) {
+      try {
+        return start.get();
+      } catch (final ZerohopException e) {
+        if (e.category() != ZerohopException.Category.RETRY || attempt == most || !sleep()) {
+          throw e;
+        }
+        LOG.info("Zerohop: {} failed and is tried again: {}", what, e.getMessage());
+      }
+    }
+  }
+
+  /** False if the thread is interrupted, which stays set. */
+  private boolean sleep() {
+    try {
+      Thread.sleep(pause.toMillis());
+      return true;
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+}
