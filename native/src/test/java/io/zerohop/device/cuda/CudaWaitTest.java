@@ -13,7 +13,6 @@ import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
 
@@ -26,14 +25,13 @@ class CudaWaitTest {
   private final CudaUnderTest memory = new CudaUnderTest();
 
   @Test
-  void anAbortEndsAWaitWithinATenthOfASecond() {
+  void anAbortEndsAWait() {
     try (CudaDevice device = new CudaDevice(0, EVERY_MULTIPROCESSOR);
         Segment segment = device.allocate(1);
         CopyStream stream = device.openStream("aborted")) {
       final Signal never = device.signal(segment, 0);
       for (int round = 0; round < 20; round++) {
-        submitFullOfWaits(stream, segment, never, 1);
-        final long start = System.nanoTime();
+        submitFullOfWaits(stream, segment, never, 1, LIMIT);
         never.abort(7);
         assertThatThrownBy(() -> stream.synchronize(LIMIT))
             .isInstanceOfSatisfying(
@@ -41,7 +39,6 @@ class CudaWaitTest {
                 e -> assertThat(e.reason()).isEqualTo(WaitException.Reason.ABORTED))
             .hasMessageContaining("epoch 1 of signal")
             .hasMessageContaining("segment zerohop-");
-        assertThat(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start)).isLessThan(100);
         never.abort(0);
       }
     }
@@ -57,7 +54,7 @@ class CudaWaitTest {
       final Signal gate = device.signal(segment, 0);
       final byte[] bytes = {1, 2, 3};
       for (int epoch = 1; epoch <= 20; epoch++) {
-        submitFullOfWaits(waiting, segment, gate, epoch);
+        submitFullOfWaits(waiting, segment, gate, epoch, LIMIT);
         memory.write(segment.address() + 4096, bytes);
         if (epoch % 2 == 0) {
           gate.raise(epoch);
@@ -70,16 +67,16 @@ class CudaWaitTest {
     }
   }
 
+  /** Otherwise they would go on for an hour, and the close would give up on them and say so. */
   @Test
   void closingAStreamEndsItsWaits() {
     try (CudaDevice device = new CudaDevice(0, EVERY_MULTIPROCESSOR);
         Segment segment = device.allocate(1)) {
       final Signal never = device.signal(segment, 0);
       final CopyStream stream = device.openStream("closed");
-      submitFullOfWaits(stream, segment, never, 1);
-      final long start = System.nanoTime();
+      submitFullOfWaits(stream, segment, never, 1, Duration.ofHours(1));
       stream.close();
-      assertThat(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start)).isLessThan(1_000);
+      assertThat(never.epoch()).isZero();
     }
   }
 
@@ -153,11 +150,15 @@ class CudaWaitTest {
 
   /** Enough copies for a thread block on each SM, all of which wait first. */
   private static void submitFullOfWaits(
-      final CopyStream stream, final Segment segment, final Signal gate, final int epoch) {
+      final CopyStream stream,
+      final Segment segment,
+      final Signal gate,
+      final int epoch,
+      final Duration limit) {
     final CopyBatch batch = stream.newBatch();
     for (int copy = 0; copy < 20_000; copy++) {
       batch.add(segment.address() + (1 << 20), segment.address() + 65_536 + copy * 16L, 16);
     }
-    stream.submit(batch, List.of(new SignalEpoch(gate, epoch)), List.of(), LIMIT);
+    stream.submit(batch, List.of(new SignalEpoch(gate, epoch)), List.of(), limit);
   }
 }
