@@ -6,7 +6,8 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import org.apache.spark.{BarrierTaskContext, HashPartitioner, RangePartitioner, TaskContext}
+import io.zerohop.spark.support.{Bounded, PathBytes}
+import org.apache.spark.{BarrierTaskContext, HashPartitioner, RangePartitioner, SparkException, TaskContext}
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanExec, AdaptiveSparkPlanHelper}
 import org.apache.spark.sql.functions.{col, count, lit, sum, when}
@@ -99,12 +100,22 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
   }
 
   test("a job that is cancelled in the middle leaves nothing") {
-    val future = Workload
-      .shuffled(cluster.sc)((_, record) => if (record % 100 == 99) Thread.sleep(20))
-      .map(_._1)
-      .collectAsync()
-    Thread.sleep(1500)
-    future.cancel()
+    val seen = new PathBytes
+    cluster.sc.addSparkListener(seen)
+    try {
+      // Two waves of map tasks and more, of a second at least.
+      val future = Workload
+        .shuffled(cluster.sc)((_, record) => if (record % 100 == 99) Thread.sleep(20))
+        .map(_._1)
+        .collectAsync()
+      Bounded.until("the first map output", 60.seconds)(seen.finishedMapTasks > 0)
+      future.cancel()
+      val failure = intercept[SparkException] {
+        Bounded("the end of a cancelled job", 60.seconds)(future.get())
+      }
+      assert(failure.getMessage.contains("cancelled"))
+      assert(seen.finishedMapTasks < Workload.Maps)
+    } finally cluster.sc.removeSparkListener(seen)
     cluster.run("job after a cancelled one")(cluster.sc.parallelize(1 to 10).count())
     nothingHeld()
   }
