@@ -48,7 +48,7 @@ class LinkSuite extends NodesSuite {
             app.nodes.mend()
             app.nodes.clear()
           }
-        assertNotWrong(facts)
+        assertRightOrLost(facts)
         assertGoodAsNew(app)
         failedTasks(facts)
       }
