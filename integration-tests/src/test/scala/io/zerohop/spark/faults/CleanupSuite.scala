@@ -8,12 +8,12 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Cluster, ExecutorMemory}
+import io.zerohop.spark.support.{Bounded, Cluster, ExecutorMemory, Holdings, Leftover}
 import org.apache.commons.io.FileUtils
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
-/** However an executor ends, it leaves no socket, no file in shared memory and no memory. */
+/** However an executor ends, it leaves no socket, and nobody holds its memory any more. */
 class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
   private var sockets: Path = _
 
@@ -24,24 +24,21 @@ class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
   override protected def afterEach(): Unit = FileUtils.deleteDirectory(sockets.toFile)
 
   test("application end") {
-    val before = sharedMemoryFiles
-    val pids = inCluster { cluster =>
+    val held = inCluster { cluster =>
       assertShuffling(cluster)
-      cluster.pids.values.toSeq
+      new Executors(cluster.pids.values.toSeq)
     }
-    assertGone(pids)
+    held.assertGone()
     assert(socketFiles.isEmpty)
-    assert((sharedMemoryFiles -- before).isEmpty)
   }
 
   test("SIGTERM") {
-    val before = sharedMemoryFiles
     inCluster { cluster =>
       assertShuffling(cluster)
-      val old = cluster.pids.values.toSeq
+      val old = new Executors(cluster.pids.values.toSeq)
       val sockets = socketFiles
-      old.foreach(pid => ProcessHandle.of(pid).ifPresent { p => p.destroy(); () })
-      assertGone(old)
+      old.pids.foreach(pid => ProcessHandle.of(pid).ifPresent { p => p.destroy(); () })
+      old.assertGone()
       Bounded.until(s"sockets removed: $socketFiles", 30.seconds) {
         socketFiles.intersect(sockets).isEmpty
       }
@@ -49,17 +46,16 @@ class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
       assertShuffling(cluster)
     }
     assert(socketFiles.isEmpty)
-    assert((sharedMemoryFiles -- before).isEmpty)
   }
 
   test("SIGKILL: memory goes with the process, a survivor sweeps the socket") {
-    val before = sharedMemoryFiles
     inCluster { cluster =>
       assertShuffling(cluster)
       val sockets = socketFiles
       val (victim, pid) = cluster.pids.head
+      val held = new Executors(Seq(pid))
       cluster.kill(victim)
-      assertGone(Seq(pid))
+      held.assertGone()
       cluster.awaitExecutors()
       assertShuffling(cluster)
       Bounded.until(s"a dead socket removed of $sockets; there are $socketFiles", 30.seconds) {
@@ -67,21 +63,18 @@ class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
       }
     }
     assert(socketFiles.isEmpty)
-    assert((sharedMemoryFiles -- before).isEmpty)
   }
 
   test("SIGKILL of all: the next application sweeps") {
-    val before = sharedMemoryFiles
     inCluster { cluster =>
       assertShuffling(cluster)
       // All at once, and the application ends before others take their place.
-      val pids = cluster.pids.values.toSeq
-      pids.foreach(Cluster.kill)
-      assertGone(pids)
+      val all = new Executors(cluster.pids.values.toSeq)
+      all.pids.foreach(Cluster.kill)
+      all.assertGone()
     }
     inCluster(assertShuffling)
     assert(socketFiles.isEmpty)
-    assert((sharedMemoryFiles -- before).isEmpty)
   }
 
   private def inCluster[T](body: Cluster => T): T = {
@@ -98,10 +91,21 @@ class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
     assert(cluster.pids.values.forall(pid => ExecutorMemory.memfds(pid).nonEmpty))
   }
 
-  /** The processes are gone, and nobody else holds their memory. */
-  private def assertGone(pids: Seq[Long]): Unit = {
-    Bounded.until(s"end of $pids", 60.seconds)(pids.forall(!ProcessHandle.of(_).isPresent))
-    pids.foreach(pid => assert(ExecutorMemory.memfds(pid).isEmpty))
+  /** Executors that live, and the memory that they have; it has no names but in `/proc`. */
+  private final class Executors(val pids: Seq[Long]) {
+    private val memory = pids.flatMap(new Holdings(_).owned).toSet
+    assert(memory.nonEmpty)
+
+    /** The processes end, and soon nobody else holds their memory, neither mapped nor open. */
+    def assertGone(): Unit = {
+      Bounded.until(s"end of $pids", 60.seconds)(pids.forall(!ProcessHandle.of(_).isPresent))
+      var holders = Seq.empty[Long]
+      Leftover.unless(s"memory of $pids, which $holders hold") {
+        holders = ProcessHandle.allProcesses.iterator.asScala.map(_.pid)
+          .filter(new Holdings(_).held.exists(memory)).toSeq
+        holders.isEmpty
+      }
+    }
   }
 
   /** What lies below the socket folder, which goes itself when it is empty. */
@@ -113,9 +117,4 @@ class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
           .filter(path => Files.readAttributes(path, classOf[BasicFileAttributes]).isOther)
           .toSet
       }
-
-  private def sharedMemoryFiles: Set[Path] =
-    Using.resource(Files.list(Paths.get("/dev/shm"))) {
-      _.iterator.asScala.filter(_.getFileName.toString.contains("zerohop")).toSet
-    }
 }

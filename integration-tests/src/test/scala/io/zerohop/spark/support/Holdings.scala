@@ -9,14 +9,13 @@ import scala.util.{Try, Using}
 final class Holdings(pid: Long) {
   import Holdings._
 
-  /** Inodes of the segments that it has mapped for writing: its own. */
-  def owned: Set[String] = segments(_.startsWith("rw"))
+  /** Inodes of its own segments: who maps another's keeps no descriptor of it. */
+  def owned: Set[String] = ExecutorMemory.memfds(pid).flatMap { link =>
+    Try(Files.getAttribute(link, "unix:ino").toString).toOption
+  }.toSet
 
   /** Inodes of all segments that it has mapped or holds open. */
-  def held: Set[String] =
-    segments(_ => true) ++ ExecutorMemory.memfds(pid).flatMap { link =>
-      Try(Files.getAttribute(link, "unix:ino").toString).toOption
-    }
+  def held: Set[String] = mapped ++ owned
 
   /** How many Unix-domain sockets it has open. */
   def sockets: Int = {
@@ -28,10 +27,9 @@ final class Holdings(pid: Long) {
     Try(Files.readString(task.resolve("comm"))).toOption.exists(_.startsWith("zerohop-"))
   }
 
-  private def segments(access: String => Boolean): Set[String] =
+  private def mapped: Set[String] =
     lines(file("maps")).map(_.split(" +", 6)).collect {
-      case Array(_, mode, _, _, inode, name) if name.startsWith("/memfd:zerohop") && access(mode) =>
-        inode
+      case Array(_, _, _, _, inode, name) if name.startsWith("/memfd:zerohop") => inode
     }.toSet
 
   private def file(name: String): Path = Paths.get("/proc", pid.toString, name)
