@@ -243,7 +243,7 @@ class PeerTest {
     try (BlockFetcher fetcher = fetch(source(1, 2));
         MapOutputWriter writer = owner.newMapOutput(2, 0, PARTITIONS)) {
       assertThat(fetcher.next()).isTrue();
-      owner.serverFailed(new StackOverflowError("a bug"));
+      owner.parts.serverFailed(new StackOverflowError("a bug"));
       owner.unregisterShuffle(1); // Freed memory must not be used again, lease or not.
       assertThatThrownBy(() -> writer.append(TestBlocks.batch(2, 0, 0, PARTITIONS, MOST)))
           .isInstanceOf(PoolFullException.class)

@@ -1,0 +1,375 @@
+package io.zerohop.shuffle;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.exchange.SegmentServer;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.ChoreThread;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.catalog.OwnMemory;
+import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.catalog.Warmth;
+import io.zerohop.shuffle.fetch.FetchContext;
+import io.zerohop.shuffle.fetch.FetchCounters;
+import io.zerohop.shuffle.fetch.LandingBudget;
+import io.zerohop.shuffle.fetch.route.PathChooser;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.spill.Evictor;
+import io.zerohop.shuffle.transport.mapped.LocalMemory;
+import io.zerohop.shuffle.transport.mapped.PeerDirectory;
+import io.zerohop.shuffle.transport.mapped.SharedMemory;
+import io.zerohop.shuffle.transport.mapped.SocketWatch;
+import io.zerohop.shuffle.transport.ucx.UcxNode;
+import io.zerohop.shuffle.write.CopyCompletions;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.OwnOutputs;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The parts of a node, and their order: they are made at its start, ended at its end, and freed
+ * once nobody uses them any more. Owns them all. Thread safe, but for {@link #stop} and {@link
+ * #free}: one call at a time.
+ */
+final class NodeParts {
+  private static final Logger LOG = LoggerFactory.getLogger(NodeParts.class);
+  private static final int EXECUTOR_NAME_CHARS = 16;
+  private static final int APP_NAME_CHARS = 64;
+  private static final Duration CHORES = Duration.ofMillis(100);
+  private static final Duration MEETING = Duration.ofSeconds(1);
+
+  private final NodeConfig config;
+  private final SocketFolder folder;
+  private final SegmentServer server;
+  private final SocketWatch socketWatch;
+  private final LandingBudget landing;
+  private final FetchCounters counters = new FetchCounters();
+  private final ChoreThread maintenance;
+
+  /** Null if neighbours are met only when they are read. */
+  private final ChoreThread neighbours;
+
+  /** The path between nodes; null if there is none. */
+  private final UcxNode ucx;
+
+  final Devices devices;
+  final OwnMemory memory;
+  final Location location;
+  final LocalMemory local;
+  final PeerDirectory peers;
+  final FetchContext fetchContext;
+  final Warmth warmth = new Warmth();
+  final OwnOutputs outputs;
+  final Evictor evictor;
+
+  /** Whether the socket may be missing: the node ends, or its server failed. */
+  private volatile boolean notServing;
+
+  private boolean stopped;
+  private boolean freed;
+
+  private NodeParts(final NodeConfig config, final Devices devices, final SocketFolder folder) {
+    this.config = config;
+    this.devices = devices;
+    this.folder = folder;
+    final long incarnation = new SecureRandom().nextLong();
+    final String name =
+        Location.socketName(fileName(config.executorId(), EXECUTOR_NAME_CHARS), incarnation);
+    final RootSegment root = new RootSegment(devices.host(), incarnation);
+    final Deque<Runnable> begun = new ArrayDeque<>(List.of(root::close));
+    boolean done = false;
+    try {
+      memory = OwnMemory.behind(root, devices, config.hostPool(), config.devicePool());
+      final Tiers tiers = memory.tiers();
+      outputs = newOutputs(begun);
+      ucx = UcxNode.start(config.ucxSettings(), incarnation, devices, tiers, outputs::retain);
+      if (ucx != null) {
+        begun.push(ucx::close);
+      }
+      location =
+          new Location(
+              Location.currentBootId(config.nodeId()),
+              folder.identity(),
+              incarnation,
+              ucx == null ? 0 : ucx.port(),
+              name);
+      local = new LocalMemory(root, tiers, config.executorId());
+      peers = newPeers();
+      landing = new LandingBudget(config.landingBytes());
+      final PathChooser paths = new PathChooser(location, config.paths(), local, peers, ucx);
+      fetchContext =
+          new FetchContext(
+              config.fetchSettings(),
+              devices,
+              paths,
+              landing,
+              counters,
+              warmth,
+              ucx == null ? Map.of() : ucx.transports());
+      server =
+          new SegmentServer(
+              folder,
+              name,
+              config.secret(),
+              new SharedMemory(root, tiers, config.view(), this::serverFailed),
+              SegmentServer.Limits.DEFAULT);
+      server.start();
+      begun.push(server::close);
+      socketWatch = new SocketWatch(server.socket());
+      maintenance = begin("maintenance", CHORES, this::maintain, begun);
+      evictor = new Evictor(config.spillSettings(), devices, memory, warmth, outputs::leaseToSpill);
+      begun.push(evictor::close);
+      neighbours =
+          config.neighbours() ? begin("neighbours", MEETING, peers::meetNeighbours, begun) : null;
+      done = true;
+    } finally {
+      if (!done) {
+        notServing = true;
+        begun.forEach(NodeParts::undo); // The last one first: threads, and then what they use.
+      }
+    }
+  }
+
+  private OwnOutputs newOutputs(final Deque<Runnable> begun) {
+    final CopyCompletions completions =
+        devices.hasGpu() && config.asyncCommit()
+            ? new CopyCompletions(devices, memory.catalog(), config.deviceLimit())
+            : null;
+    if (completions != null) {
+      begun.push(completions::close);
+    }
+    final MapOutputWriter.Parts parts =
+        new MapOutputWriter.Parts(
+            config.checksum(),
+            config.deviceLimit(),
+            devices,
+            memory.tiers(),
+            memory.catalog(),
+            completions);
+    return new OwnOutputs(parts, warmth, config.requestLimit(), () -> notServing);
+  }
+
+  private PeerDirectory newPeers() {
+    return new PeerDirectory(
+        devices,
+        folder,
+        location,
+        config.view(),
+        config.secret(),
+        config.connectLimit(),
+        config.requestLimit());
+  }
+
+  /** A failure here must hide neither the others nor why the node could not start. */
+  private static void undo(final Runnable step) {
+    try {
+      step.run();
+    } catch (final RuntimeException e) {
+      LOG.warn("what had begun of a node that cannot start does not end", e);
+    }
+  }
+
+  private static ChoreThread begin(
+      final String name, final Duration period, final Runnable chore, final Deque<Runnable> begun) {
+    final ChoreThread maintenance = new ChoreThread(name, period, chore);
+    begun.push(maintenance::close);
+    return maintenance;
+  }
+
+  /**
+   * Makes the parts of a node and starts them; if one of them cannot be made, none stays behind.
+   *
+   * @param gpu owned from now on; null if there is none
+   */
+  static NodeParts start(final NodeConfig config, final Device gpu) {
+    boolean done = false;
+    final Devices devices = new Devices(gpu);
+    SocketFolder folder = null;
+    try {
+      final java.nio.file.Path base =
+          config.socketBase() == null ? SocketFolder.defaultBase() : config.socketBase();
+      folder = SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
+      folder.sweep();
+      final NodeParts parts = new NodeParts(config, devices, folder);
+      done = true;
+      LOG.info(
+          "executor {} shares its memory at {} (pool of {} bytes)",
+          config.executorId(),
+          parts.server.socket(),
+          config.hostPool().limitBytes());
+      return parts;
+    } finally {
+      if (!done) {
+        if (folder != null) {
+          undo(folder::close);
+        }
+        undo(devices::close);
+      }
+    }
+  }
+
+  private static String fileName(final String text, final int chars) {
+    final String name = text.replaceAll("[^A-Za-z0-9_-]", "_");
+    return name.isEmpty() ? "_" : name.substring(0, Math.min(chars, name.length()));
+  }
+
+  /** Whether no byte may change any more: the node ends, or its server failed. */
+  boolean isFrozen() {
+    return notServing;
+  }
+
+  /** What the node holds now. */
+  NodeStats stats() {
+    final Tiers tiers = memory.tiers();
+    final Pool gpu = tiers.of(Tier.DEVICE);
+    return new NodeStats(
+        tiers.of(Tier.HOST).stats(),
+        gpu == null ? null : gpu.stats(),
+        new NodeStats.Evictions(
+            tiers.overflow().deflectedBytes(),
+            evictor.givenBytes(),
+            evictor.movedToHost(),
+            evictor.movedToFiles()),
+        new NodeStats.Outputs(
+            memory.catalog().outputs(),
+            outputs.writers().size(),
+            outputs.begunCommits(),
+            outputs.pendingCommits()),
+        new NodeStats.Leases(
+            local.lanes().openLeases()
+                + peers.openLeases()
+                + outputs.leases().size()
+                + (ucx == null ? 0 : ucx.leases()),
+            memory.reclaimer().waitingRegions(),
+            counters.unready()),
+        new NodeStats.Peers(
+            memory.root().lanes().connected(),
+            peers.connected(),
+            peers.mappings(),
+            server.refused() + (ucx == null ? 0 : ucx.strangers())),
+        new NodeStats.Landing(
+            landing.reserved(), ucx == null ? 0 : ucx.slabsTaken(), landing.waitedNanos()),
+        counters.moved());
+  }
+
+  /**
+   * Called when the server failed, before it drops its connections. Peers will take this node for
+   * dead and trust what they have mapped; so nothing of it may change, as if the node were dead.
+   */
+  void serverFailed(final Throwable cause) {
+    notServing = true;
+    memory.freezeForFiles();
+    LOG.error(
+        "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
+            + " holds stays as it is, peers get it staged, and map outputs go to files from now"
+            + " on. Restart the executor",
+        config.executorId(),
+        cause);
+  }
+
+  /** Small chores that no caller waits for. */
+  private void maintain() {
+    memory.trim();
+    peers.sweep();
+    if (ucx != null) {
+      ucx.maintain();
+    }
+    // In this order: who removes the socket in good order has set the flag before.
+    if (socketWatch.isGone() && !notServing) {
+      socketWatch.report();
+    }
+  }
+
+  /** Stops serving and disconnects; nothing is freed yet. Idempotent. */
+  void stop() {
+    if (stopped) {
+      return;
+    }
+    stopped = true;
+    evictor.stop();
+    outputs.close();
+    // Before anything ends no byte may change any more: peers may go on reading what they have
+    // mapped.
+    memory.freeze();
+    notServing = true;
+    local.close();
+    server.close();
+    maintenance.close();
+    evictor.close();
+    peers.close();
+    if (ucx != null) {
+      ucx.close();
+    }
+    if (neighbours != null) {
+      neighbours.close();
+    }
+    folder.sweep();
+    folder.close();
+    memory.catalog().unregisterAll();
+  }
+
+  /**
+   * Frees everything. Idempotent.
+   *
+   * @throws IllegalStateException if something of it is still in use; nothing is freed then
+   */
+  void free() {
+    if (freed) {
+      return;
+    }
+    checkThreadsEnded();
+    checkUnused();
+    freed = true;
+    try {
+      memory.close();
+    } finally {
+      devices.close();
+    }
+  }
+
+  private void checkThreadsEnded() {
+    for (final ChoreThread chore : new ChoreThread[] {maintenance, evictor.alive(), neighbours}) {
+      if (chore != null && chore.isAlive()) {
+        throw new IllegalStateException(
+            "executor "
+                + config.executorId()
+                + " ends while its thread "
+                + chore
+                + " is still at work; its memory stays mapped");
+      }
+    }
+    if (ucx != null && ucx.isAlive()) {
+      throw new IllegalStateException(
+          "executor "
+              + config.executorId()
+              + " ends while UCX is still at work; its memory stays mapped");
+    }
+  }
+
+  private void checkUnused() {
+    peers.sweep();
+    final int windows = local.lanes().openLeases() + peers.openLeases();
+    final int slabs = ucx == null ? 0 : ucx.slabsTaken();
+    final int pending = outputs.pendingCommits();
+    final Set<MapOutputWriter> writers = outputs.writers();
+    final Set<MapOutputLease> leases = outputs.leases();
+    if (!writers.isEmpty() || !leases.isEmpty() || windows > 0 || slabs > 0 || pending > 0) {
+      throw new IllegalStateException(
+          String.format(
+              "executor %s ends while writers %s, leases %s and %d fetch windows are still open,"
+                  + " copies of %d map outputs are under way and %d pieces of landing memory are in"
+                  + " use; its memory stays mapped",
+              config.executorId(), writers, leases, windows, pending, slabs));
+    }
+  }
+}
