@@ -16,6 +16,8 @@ import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.RapidsWriter;
 import io.zerohop.spark.rows.RowsReader;
 import io.zerohop.spark.rows.RowsWriter;
+import io.zerohop.spark.task.MapTask;
+import io.zerohop.spark.task.ReduceTask;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.ShuffleDependency;
@@ -114,26 +116,21 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
     }
     final ZerohopShuffleHandle<K, V, Object> ours = (ZerohopShuffleHandle<K, V, Object>) handle;
     final ExecutorShuffle here = executor(ours);
+    final MapTask task = new MapTask(mapId, context, metrics, here.location());
     if (ours.gpu()) {
       return new RapidsWriter<>(
           ours.dependency(),
-          mapId,
-          context,
-          metrics,
+          task,
           here.tables(),
-          here.location(),
           ours.rowChecksums(),
           ZerohopConf.RAPIDS_PACK_SIZE.get(conf));
     }
     return new RowsWriter<>(
         ours.dependency(),
-        mapId,
-        context,
-        metrics,
+        task,
         () -> here.newRowsOutput(ours.dependency(), mapId),
         files,
         here.pages(),
-        here.location(),
         here.writeBufferBytes(),
         streamsLimit);
   }
@@ -164,13 +161,11 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
             && ours.dependency().serializer().supportsRelocationOfSerializedObjects();
     final ReadMetrics pathMetrics =
         new ReadMetrics(context, ours.accumulators(), here.metrics(), batches);
+    final ReduceTask task = new ReduceTask(blocks, context, metrics, pathMetrics);
     if (ours.gpu()) {
       return new RapidsReader<>(
           ours.dependency(),
-          blocks,
-          context,
-          metrics,
-          pathMetrics,
+          task,
           here.tables(),
           here.transport(),
           ZerohopConf.RAPIDS_BATCH_SIZE.get(conf));
@@ -186,8 +181,7 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
           env.mapOutputTracker(),
           false);
     }
-    return new RowsReader<>(
-        ours.dependency(), blocks, context, metrics, pathMetrics, here.node(), here.transport());
+    return new RowsReader<>(ours.dependency(), task, here.node(), here.transport());
   }
 
   private ExecutorShuffle executor(final ZerohopShuffleHandle<?, ?, ?> handle) {

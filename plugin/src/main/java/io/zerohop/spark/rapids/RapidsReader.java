@@ -3,27 +3,20 @@ package io.zerohop.spark.rapids;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.transport.FallbackTransport;
-import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.read.BatchIterator;
 import io.zerohop.spark.rapids.read.TableLanding;
+import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.TrackedBlocks;
 import java.util.List;
 import org.apache.spark.ShuffleDependency;
-import org.apache.spark.TaskContext;
-import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.storage.BlockId;
-import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.Product2;
-import scala.Tuple2;
-import scala.Tuple3;
 import scala.collection.Iterator;
-import scala.collection.Seq;
 
 /**
  * Reads the blocks of one reduce task of RAPIDS into batches on the GPU. RAPIDS combines and sorts
@@ -34,10 +27,7 @@ import scala.collection.Seq;
  */
 public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleDependency<K, ?, C> dependency;
-  private final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks;
-  private final TaskContext context;
-  private final ShuffleReadMetricsReporter metrics;
-  private final ReadMetrics pathMetrics;
+  private final ReduceTask task;
   private final TableStore tables;
   private final FallbackTransport staged;
   private final long batchBytes;
@@ -45,24 +35,17 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
   /**
    * A reader.
    *
-   * @param blocks owners and their blocks, as Spark's tracker gives them
    * @param tables how to get at them
    * @param batchBytes how large the batches that are handed out should be
    */
   public RapidsReader(
       final ShuffleDependency<K, ?, C> dependency,
-      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
-      final TaskContext context,
-      final ShuffleReadMetricsReporter metrics,
-      final ReadMetrics pathMetrics,
+      final ReduceTask task,
       final TableStore tables,
       final FallbackTransport staged,
       final long batchBytes) {
     this.dependency = dependency;
-    this.blocks = blocks;
-    this.context = context;
-    this.metrics = metrics;
-    this.pathMetrics = pathMetrics;
+    this.task = task;
     this.tables = tables;
     this.staged = staged;
     this.batchBytes = batchBytes;
@@ -76,13 +59,13 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
     final DataType[] types = rapids.sparkTypes(dependency);
     final List<BlockSource> sources =
         TrackedBlocks.sources(
-            blocks, context.taskAttemptId(), TableHeader.typicalBytes(types.length));
+            task.blocks(), task.context().taskAttemptId(), TableHeader.typicalBytes(types.length));
     final BlockFetcher fetcher =
         tables.fetch(
             sources,
             staged,
-            pathMetrics.listener(metrics),
-            () -> context.isInterrupted() || context.isCompleted());
+            task.pathMetrics().listener(task.metrics()),
+            () -> task.context().isInterrupted() || task.context().isCompleted());
     final BatchIterator batches =
         new BatchIterator(
             rapids,
@@ -91,10 +74,9 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
             new TableLanding(rapids, tables.newGather(), types, fetcher::checkIntact, exchange),
             types,
             batchBytes,
-            context,
-            metrics,
+            task,
             exchange);
-    context.addTaskCompletionListener((TaskCompletionListener) ended -> batches.close());
+    task.context().addTaskCompletionListener((TaskCompletionListener) ended -> batches.close());
     return (Iterator<Product2<K, C>>) (Iterator<?>) batches;
   }
 }

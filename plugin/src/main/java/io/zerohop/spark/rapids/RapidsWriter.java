@@ -11,16 +11,14 @@ import io.zerohop.spark.rapids.write.TableBatch;
 import io.zerohop.spark.rapids.write.TableSink;
 import io.zerohop.spark.rapids.write.TableSizes;
 import io.zerohop.spark.task.FailureOutcome;
+import io.zerohop.spark.task.MapTask;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import org.apache.spark.ShuffleDependency;
-import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.MapStatus;
-import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.Option;
 import scala.Product2;
@@ -38,10 +36,7 @@ import scala.collection.Iterator;
 public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private final RapidsClasses rapids = RapidsClasses.get();
   private final ShuffleDependency<K, V, ?> dependency;
-  private final long mapId;
-  private final TaskContext context;
-  private final ShuffleWriteMetricsReporter metrics;
-  private final BlockManagerId location;
+  private final MapTask task;
   private final long packBytes;
   private final TableSink sink;
   private final TableBatch pending;
@@ -60,33 +55,30 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
    * A writer.
    *
    * @param tables where they go
-   * @param location what goes into the map status
    * @param rowChecksum whether the map status gets a checksum of the rows
    * @param packBytes how much is packed together
    */
   public RapidsWriter(
       final ShuffleDependency<K, V, ?> dependency,
-      final long mapId,
-      final TaskContext context,
-      final ShuffleWriteMetricsReporter metrics,
+      final MapTask task,
       final TableStore tables,
-      final BlockManagerId location,
       final boolean rowChecksum,
       final long packBytes) {
     this.dependency = dependency;
-    this.mapId = mapId;
-    this.context = context;
-    this.metrics = metrics;
-    this.location = location;
+    this.task = task;
     this.packBytes = packBytes;
     final int partitions = dependency.partitioner().numPartitions();
     this.sink =
         tables.newSink(
-            dependency.shuffleId(), mapId, partitions, rowChecksum, context.taskAttemptId());
+            dependency.shuffleId(),
+            task.mapId(),
+            partitions,
+            rowChecksum,
+            task.context().taskAttemptId());
     this.pending = new TableBatch(partitions);
     this.exchange = ExchangeMetrics.of(dependency);
     this.sizes = new TableSizes(partitions);
-    context.addTaskCompletionListener((TaskCompletionListener) ended -> closeSink());
+    task.context().addTaskCompletionListener((TaskCompletionListener) ended -> closeSink());
   }
 
   @Override
@@ -116,12 +108,12 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     for (final long length : partitionLengths) {
       bytes += length;
     }
-    metrics.incRecordsWritten(rows);
-    metrics.incBytesWritten(bytes);
-    metrics.incWriteTime(packNanos);
+    task.metrics().incRecordsWritten(rows);
+    task.metrics().incBytesWritten(bytes);
+    task.metrics().incWriteTime(packNanos);
     exchange.written(sizes.total());
-    context.taskMetrics().incMemoryBytesSpilled(sink.deflectedBytes() + sink.spilledBytes());
-    context.taskMetrics().incDiskBytesSpilled(sink.spilledBytes());
+    task.context().taskMetrics().incMemoryBytesSpilled(sink.deflectedBytes() + sink.spilledBytes());
+    task.context().taskMetrics().incDiskBytesSpilled(sink.spilledBytes());
   }
 
   /** Packs a batch that is split already, behind what waits, to keep the order of the rows. */
@@ -185,7 +177,8 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     if (!success || partitionLengths == null) {
       return Option.empty();
     }
-    return Option.apply(SparkLinks.newMapStatus(location, sizes.toArray(), mapId, checksum));
+    return Option.apply(
+        SparkLinks.newMapStatus(task.location(), sizes.toArray(), task.mapId(), checksum));
   }
 
   private void closeSink() {
@@ -206,7 +199,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     }
     if (failure != null) {
       throw new UncheckedIOException(
-          "Could not delete a temporary file of map output " + mapId, failure);
+          "Could not delete a temporary file of map output " + task.mapId(), failure);
     }
   }
 
@@ -217,6 +210,6 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
 
   @Override
   public String toString() {
-    return "map output " + mapId + " of shuffle " + dependency.shuffleId() + " on the GPU";
+    return "map output " + task.mapId() + " of shuffle " + dependency.shuffleId() + " on the GPU";
   }
 }

@@ -5,25 +5,18 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.compat.SparkLinks;
-import io.zerohop.spark.metrics.ReadMetrics;
+import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.TrackedBlocks;
 import java.util.List;
 import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
-import org.apache.spark.TaskContext;
-import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
-import org.apache.spark.storage.BlockId;
-import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.Function2;
 import scala.Option;
 import scala.Product2;
-import scala.Tuple2;
-import scala.Tuple3;
 import scala.collection.Iterator;
-import scala.collection.Seq;
 import scala.runtime.AbstractFunction1;
 
 /**
@@ -35,32 +28,18 @@ import scala.runtime.AbstractFunction1;
  */
 public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleDependency<K, Object, C> dependency;
-  private final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks;
-  private final TaskContext context;
-  private final ShuffleReadMetricsReporter metrics;
-  private final ReadMetrics pathMetrics;
+  private final ReduceTask task;
   private final ShuffleNode node;
   private final FallbackTransport staged;
 
-  /**
-   * A reader.
-   *
-   * @param blocks owners and their blocks, as Spark's tracker gives them
-   * @param pathMetrics told of every window
-   */
+  /** A reader. */
   public RowsReader(
       final ShuffleDependency<K, Object, C> dependency,
-      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
-      final TaskContext context,
-      final ShuffleReadMetricsReporter metrics,
-      final ReadMetrics pathMetrics,
+      final ReduceTask task,
       final ShuffleNode node,
       final FallbackTransport staged) {
     this.dependency = dependency;
-    this.blocks = blocks;
-    this.context = context;
-    this.metrics = metrics;
-    this.pathMetrics = pathMetrics;
+    this.task = task;
     this.node = node;
     this.staged = staged;
   }
@@ -79,9 +58,14 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   }
 
   private Iterator<? extends Product2<?, ?>> records() {
-    final List<BlockSource> sources = TrackedBlocks.sources(blocks, context.taskAttemptId());
+    final List<BlockSource> sources =
+        TrackedBlocks.sources(task.blocks(), task.context().taskAttemptId());
     final BlockFetcher fetcher =
-        node.fetch(sources, staged, pathMetrics.listener(metrics), context::isInterrupted);
+        node.fetch(
+            sources,
+            staged,
+            task.pathMetrics().listener(task.metrics()),
+            task.context()::isInterrupted);
     final UnsafeRows rows = UnsafeRows.of(dependency.serializer());
     final BlockRecords any = new StreamRecords(dependency.serializer());
     final BlockRecordIterator iterator =
@@ -89,18 +73,19 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
             fetcher,
             sources,
             rows == null ? any : new UnsafeRowRecords(rows, any, fetcher::hasMore),
-            context,
-            metrics,
+            task.context(),
+            task.metrics(),
             () -> {
-              context.taskMetrics().mergeShuffleReadMetrics();
+              task.context().taskMetrics().mergeShuffleReadMetrics();
               fetcher.close();
             });
-    context.addTaskCompletionListener(
-        (TaskCompletionListener)
-            ended -> {
-              iterator.count();
-              TrackedBlocks.finish(fetcher, context);
-            });
+    task.context()
+        .addTaskCompletionListener(
+            (TaskCompletionListener)
+                ended -> {
+                  iterator.count();
+                  TrackedBlocks.finish(fetcher, task.context());
+                });
     return iterator;
   }
 
@@ -109,9 +94,9 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
     final Aggregator<K, Object, C> aggregator = dependency.aggregator().get();
     final Iterator<?> result =
         dependency.mapSideCombine()
-            ? aggregator.combineCombinersByKey(records, context)
+            ? aggregator.combineCombinersByKey(records, task.context())
             : aggregator.combineValuesByKey(
-                (Iterator<Product2<K, Object>>) (Iterator<?>) records, context);
+                (Iterator<Product2<K, Object>>) (Iterator<?>) records, task.context());
     return (Iterator<Product2<K, C>>) result;
   }
 
@@ -129,14 +114,18 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
       }
     }
     return SparkLinks.<K, C, C>newExternalSorter(
-            context, aggregator, Option.empty(), dependency.keyOrdering(), dependency.serializer())
+            task.context(),
+            aggregator,
+            Option.empty(),
+            dependency.keyOrdering(),
+            dependency.serializer())
         .insertAllAndUpdateMetrics(records);
   }
 
   private <T> Iterator<T> interruptible(final Iterator<T> iterator) {
     return iterator instanceof InterruptibleIterator
         ? iterator
-        : new InterruptibleIterator<>(context, iterator);
+        : new InterruptibleIterator<>(task.context(), iterator);
   }
 
   private static final class Identity<T> extends AbstractFunction1<T, T> {

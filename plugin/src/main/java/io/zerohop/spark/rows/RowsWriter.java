@@ -6,16 +6,14 @@ import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.files.MapOutputFiles;
 import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.task.FailureOutcome;
+import io.zerohop.spark.task.MapTask;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.function.Supplier;
 import org.apache.spark.ShuffleDependency;
-import org.apache.spark.TaskContext;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.serializer.Serializer;
-import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
-import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.Option;
 import scala.Product2;
@@ -31,10 +29,7 @@ import scala.collection.Iterator;
  */
 public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   private final ShuffleDependency<K, V, C> dependency;
-  private final long mapId;
-  private final TaskContext context;
-  private final ShuffleWriteMetricsReporter metrics;
-  private final BlockManagerId location;
+  private final MapTask task;
   private final RowChecksums checksums;
   private final MapOutputBuffer output;
   private final int streamsLimit;
@@ -44,35 +39,28 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
    * A writer.
    *
    * @param memory begins a map output in memory; gives null if this executor has none
-   * @param location what goes into the map status
    * @param writeBufferBytes limit of the arena
    * @param streamsLimit most serialization streams to hold open at a time
    */
   public RowsWriter(
       final ShuffleDependency<K, V, C> dependency,
-      final long mapId,
-      final TaskContext context,
-      final ShuffleWriteMetricsReporter metrics,
+      final MapTask task,
       final Supplier<MapOutputWriter> memory,
       final MapOutputFiles files,
       final PagePool pages,
-      final BlockManagerId location,
       final long writeBufferBytes,
       final int streamsLimit) {
     this.dependency = dependency;
-    this.mapId = mapId;
-    this.context = context;
-    this.metrics = metrics;
-    this.location = location;
+    this.task = task;
     this.streamsLimit = streamsLimit;
     this.checksums = RowChecksums.of(dependency);
     final int partitions = dependency.partitioner().numPartitions();
     this.output =
         new MapOutputBuffer(
             new PartitionArena(pages, partitions, writeBufferBytes),
-            new OverflowingOutput(dependency.shuffleId(), mapId, partitions, memory.get(), files));
+            new OverflowingOutput(dependency.shuffleId(), task.mapId(), partitions, memory.get(), files));
     // Spark stops a writer after exceptions only; errors that an executor survives end up here.
-    context.addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
+    task.context().addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }
 
   @Override
@@ -84,11 +72,11 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
       for (final long length : partitionLengths) {
         bytes += length;
       }
-      metrics.incRecordsWritten(count);
-      metrics.incBytesWritten(bytes);
-      metrics.incWriteTime(output.packNanos());
-      context.taskMetrics().incMemoryBytesSpilled(output.spilledBytes());
-      context.taskMetrics().incDiskBytesSpilled(output.spilledBytes());
+      task.metrics().incRecordsWritten(count);
+      task.metrics().incBytesWritten(bytes);
+      task.metrics().incWriteTime(output.packNanos());
+      task.context().taskMetrics().incMemoryBytesSpilled(output.spilledBytes());
+      task.context().taskMetrics().incDiskBytesSpilled(output.spilledBytes());
     } catch (final ZerohopException e) {
       throw FailureOutcome.raise(e);
     }
@@ -98,7 +86,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
     final Serializer serializer = dependency.serializer();
     final UnsafeRows rows = UnsafeRows.of(serializer);
     if (dependency.mapSideCombine()) {
-      return new SortedAppender<>(output, dependency, context, checksums);
+      return new SortedAppender<>(output, dependency, task.context(), checksums);
     }
     if (rows != null) {
       return new UnsafeRowAppender<>(output, dependency.partitioner(), checksums, rows);
@@ -109,7 +97,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
     if (dependency.partitioner().numPartitions() <= streamsLimit) {
       return new StreamAppender<>(output, dependency.partitioner(), serializer, checksums);
     }
-    return new SortedAppender<>(output, dependency, context, checksums);
+    return new SortedAppender<>(output, dependency, task.context(), checksums);
   }
 
   @Override
@@ -119,14 +107,16 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
       return Option.empty();
     }
     return Option.apply(
-        SparkLinks.newMapStatus(location, partitionLengths, mapId, checksums.value()));
+        SparkLinks.newMapStatus(
+            task.location(), partitionLengths, task.mapId(), checksums.value()));
   }
 
   private void closeOutput() {
     try {
       output.close();
     } catch (final IOException e) {
-      throw new UncheckedIOException("Could not delete a temporary file of map output " + mapId, e);
+      throw new UncheckedIOException(
+          "Could not delete a temporary file of map output " + task.mapId(), e);
     }
   }
 

@@ -9,14 +9,13 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.task.FailureOutcome;
+import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.TrackedBlocks;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.concurrent.locks.ReentrantLock;
-import org.apache.spark.TaskContext;
-import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -44,8 +43,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   private final List<BlockSource> sources;
   private final TableLanding landing;
   private final DataType[] types;
-  private final TaskContext context;
-  private final ShuffleReadMetricsReporter metrics;
+  private final ReduceTask task;
   private final ExchangeMetrics exchange;
   private final List<Table> gathered = new ArrayList<>();
   private long mostBytes;
@@ -67,8 +65,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
       final TableLanding landing,
       final DataType[] types,
       final long batchBytes,
-      final TaskContext context,
-      final ShuffleReadMetricsReporter metrics,
+      final ReduceTask task,
       final ExchangeMetrics exchange) {
     this.rapids = rapids;
     this.fetcher = fetcher;
@@ -76,8 +73,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
     this.landing = landing;
     this.types = types;
     this.mostBytes = batchBytes;
-    this.context = context;
-    this.metrics = metrics;
+    this.task = task;
     this.exchange = exchange;
   }
 
@@ -109,7 +105,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
     }
     final ColumnarBatch batch = next;
     next = null;
-    metrics.incRecordsRead(batch.numRows());
+    task.metrics().incRecordsRead(batch.numRows());
     return new Tuple2<>(partition, batch);
   }
 
@@ -125,7 +121,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
           continue;
         }
       }
-      rapids.acquireSemaphore(context);
+      rapids.acquireSemaphore(task.context());
       try {
         timed(() -> landing.gather(mostBytes, gathered));
       } catch (final RuntimeException e) {
@@ -138,10 +134,10 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
     if (rowsWithoutColumns > 0) {
       final int rows = (int) Math.min(Integer.MAX_VALUE, rowsWithoutColumns);
       rowsWithoutColumns -= rows;
-      rapids.acquireSemaphore(context);
+      rapids.acquireSemaphore(task.context());
       return new ColumnarBatch(new ColumnVector[0], rows);
     }
-    context.taskMetrics().mergeShuffleReadMetrics();
+    task.context().taskMetrics().mergeShuffleReadMetrics();
     return null;
   }
 
@@ -248,7 +244,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   public void close() {
     closed = true;
     if (!releaseIfIdle()) {
-      TrackedBlocks.check(fetcher, context);
+      TrackedBlocks.check(fetcher, task.context());
     }
   }
 
@@ -272,7 +268,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
     } finally {
       try {
         landing.close();
-        TrackedBlocks.finish(fetcher, context); // Not if the GPU does not come to an end.
+        TrackedBlocks.finish(fetcher, task.context()); // Not if the GPU does not come to an end.
       } finally {
         if (next != null) {
           next.close();
