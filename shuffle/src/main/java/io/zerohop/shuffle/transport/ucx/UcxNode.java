@@ -1,8 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.device.Device;
-import io.zerohop.device.HostBuffer;
-import io.zerohop.device.Segment;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
@@ -22,9 +20,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
-import io.zerohop.shuffle.transport.ucx.memory.RegisteredSegments;
-import io.zerohop.shuffle.transport.ucx.memory.Slabs;
-import io.zerohop.shuffle.transport.ucx.memory.TestRange;
+import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.owner.BlockHolder;
 import io.zerohop.shuffle.transport.ucx.owner.RemoteService;
 import io.zerohop.shuffle.transport.ucx.reader.Arrivals;
@@ -44,14 +40,7 @@ public final class UcxNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
 
   private final UcxEngine engine;
-  private final Slabs slabs;
-  private final TestRange testRange;
-
-  /** These two are null where UCX does not reach GPU memory. */
-  private final TestRange gpuRange;
-
-  private final GpuSlabs gpuSlabs;
-
+  private final TransferMemory memory;
   private final UcxThreads threads;
   private final RemoteService service;
   private final ControlChannel channel;
@@ -69,23 +58,14 @@ public final class UcxNode implements AutoCloseable {
       final UcxThreads threads) {
     this.engine = engine;
     this.threads = threads;
-    final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-    final boolean direct = devices.hasGpu() && engine.oneSided() && engine.reachesGpuMemory();
-    final RegisteredSegments segments = new RegisteredSegments(engine, tiers);
-    slabs = new Slabs(device::hostBuffer, settings.landingBytes());
-    gpuSlabs = direct ? new GpuSlabs(tiers.of(Tier.DEVICE), segments) : null;
-    testRange = new TestRange(engine, Tier.HOST, () -> nearTestMemory(device));
-    gpuRange = direct ? new TestRange(engine, Tier.DEVICE, () -> gpuTestMemory(device)) : null;
+    memory = TransferMemory.of(engine, devices, tiers, settings.landingBytes());
     service =
         new RemoteService(
             incarnation,
             engine,
-            segments,
+            memory,
             holder,
             devices,
-            slabs,
-            testRange,
-            gpuRange,
             settings.deviceLimit(),
             threads.answers(),
             threads.sends());
@@ -95,26 +75,14 @@ public final class UcxNode implements AutoCloseable {
       made = settings.channels().apply(service);
     } finally {
       if (made == null) {
-        slabs.close();
+        memory.close();
       }
     }
     channel = made;
     peers =
         new RemotePeers(
-            new PeerConnector(
-                engine, channel, slabs, arrivals, gpuRange, devices.hasGpu(), settings),
+            new PeerConnector(engine, channel, memory, arrivals, devices.hasGpu(), settings),
             settings);
-  }
-
-  private static TestRange.Memory nearTestMemory(final Device device) {
-    final HostBuffer buffer = device.hostBuffer(TestRange.BYTES);
-    return new TestRange.Memory(buffer.address(), buffer::close);
-  }
-
-  /** None of the pool's, which a test must not use up. */
-  private static TestRange.Memory gpuTestMemory(final Device gpu) {
-    final Segment segment = gpu.allocate(TestRange.BYTES);
-    return new TestRange.Memory(segment.address(), segment::close);
   }
 
   /**
@@ -224,14 +192,15 @@ public final class UcxNode implements AutoCloseable {
           ZerohopException.Category.RETRY,
           "the connection to executor " + source.executorId() + " was lost");
     }
-    final GpuSlabs onGpu = side == ReadSide.DEVICE && peer.direct() ? gpuSlabs : null;
+    final GpuSlabs onGpu = side == ReadSide.DEVICE && peer.direct() ? memory.gpuSlabs() : null;
     for (int from = 0; from < blocks.size(); ) {
       int end = from + 1;
       while (end < blocks.size() && blocks.get(end).shuffleId() == blocks.get(from).shuffleId()) {
         end++;
       }
       final List<Block> ofOne = blocks.subList(from, end);
-      new RemoteTransfer(peer, ofOne, sink, slabs, onGpu, arrivals, threads.transfers()).start();
+      new RemoteTransfer(peer, ofOne, sink, memory.slabs(), onGpu, arrivals, threads.transfers())
+          .start();
       from = end;
     }
   }
@@ -240,7 +209,7 @@ public final class UcxNode implements AutoCloseable {
   public void maintain() {
     peers.checkStalled();
     service.expire();
-    slabs.trim();
+    memory.slabs().trim();
   }
 
   /** Leases that readers on other nodes hold here. */
@@ -255,7 +224,7 @@ public final class UcxNode implements AutoCloseable {
 
   /** Pieces of memory that bytes land in or leave from now, each shared by many blocks. */
   public int slabsTaken() {
-    return slabs.taken();
+    return memory.slabs().taken();
   }
 
   /** Whether UCX's thread may still read or write this node's memory although it was closed. */
@@ -275,10 +244,6 @@ public final class UcxNode implements AutoCloseable {
       return;
     }
     service.close();
-    testRange.close();
-    if (gpuRange != null) {
-      gpuRange.close();
-    }
-    slabs.close();
+    memory.close();
   }
 }

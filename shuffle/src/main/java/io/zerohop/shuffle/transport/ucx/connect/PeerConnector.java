@@ -11,8 +11,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
-import io.zerohop.shuffle.transport.ucx.memory.Slabs;
-import io.zerohop.shuffle.transport.ucx.memory.TestRange;
+import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.reader.Arrivals;
 import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
@@ -39,9 +38,8 @@ public final class PeerConnector {
 
   private final UcxEngine engine;
   private final ControlChannel channel;
-  private final Slabs slabs;
+  private final TransferMemory memory;
   private final Arrivals arrivals;
-  private final TestRange gpuRange;
   private final boolean gpu;
   private final Duration connectLimit;
   private final Duration requestLimit;
@@ -54,22 +52,20 @@ public final class PeerConnector {
   private volatile boolean gpuWorks;
 
   /**
-   * @param gpuRange null where UCX does not reach GPU memory
+   * @param memory what a test reads into
    * @param gpu whether there is a GPU
    */
   public PeerConnector(
       final UcxEngine engine,
       final ControlChannel channel,
-      final Slabs slabs,
+      final TransferMemory memory,
       final Arrivals arrivals,
-      final TestRange gpuRange,
       final boolean gpu,
       final UcxSettings settings) {
     this.engine = engine;
     this.channel = channel;
-    this.slabs = slabs;
+    this.memory = memory;
     this.arrivals = arrivals;
-    this.gpuRange = gpuRange;
     this.gpu = gpu;
     this.connectLimit = settings.connectLimit();
     this.requestLimit = settings.requestLimit();
@@ -113,7 +109,7 @@ public final class PeerConnector {
       final GpuTrial trial = gpuTrial(contact);
       final SelfTest.Targets targets = introduce(peer, location, host, trial);
       final SelfTest test =
-          SelfTest.run(peer, targets, slabs, trial.slab(), arrivals, requestLimit);
+          SelfTest.run(peer, targets, memory.slabs(), trial.slab(), arrivals, requestLimit);
       peer.byMessage(
           mode == UcxMode.MESSAGE
               || test.getRate() == 0
@@ -161,7 +157,7 @@ public final class PeerConnector {
       return new GpuTrial(null, obstacle);
     }
     try {
-      return new GpuTrial(gpuRange.slab(), null);
+      return new GpuTrial(memory.gpuTest().slab(), null);
     } catch (final UcxException e) {
       LOG.debug("UCX cannot register GPU memory for a test", e);
       return new GpuTrial(null, GpuReach.NOT_REGISTERED);
@@ -178,7 +174,7 @@ public final class PeerConnector {
     if (mode == UcxMode.MESSAGE) {
       return GpuReach.FORBIDDEN;
     }
-    if (gpuRange == null) {
+    if (memory.gpuTest() == null) {
       return GpuReach.NOT_HERE;
     }
     final boolean hopeless = !gpuWorks && gpuFailures.get() >= MOST_GPU_FAILURES;

@@ -8,9 +8,8 @@ import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
-import io.zerohop.shuffle.transport.ucx.memory.RegisteredSegments;
-import io.zerohop.shuffle.transport.ucx.memory.Slabs;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
+import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.wire.LandingLayout.Part;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
@@ -45,12 +44,9 @@ public final class RemoteService implements ControlService {
 
   private final long incarnation;
   private final UcxEngine engine;
-  private final RegisteredSegments segments;
+  private final TransferMemory memory;
   private final BlockHolder holder;
   private final Devices devices;
-  private final Slabs slabs;
-  private final TestRange testRange;
-  private final TestRange gpuRange;
   private final Duration deviceLimit;
   private final Executor quick;
   private final Executor slow;
@@ -61,30 +57,24 @@ public final class RemoteService implements ControlService {
 
   /**
    * @param incarnation which life of this executor answers
-   * @param gpuRange null where UCX does not reach GPU memory
+   * @param memory what is read and sent from; stays the caller's
    * @param quick answers, which takes no time but more than a channel's thread should
    * @param slow makes copies, and waits for the GPU
    */
   public RemoteService(
       final long incarnation,
       final UcxEngine engine,
-      final RegisteredSegments segments,
+      final TransferMemory memory,
       final BlockHolder holder,
       final Devices devices,
-      final Slabs slabs,
-      final TestRange testRange,
-      final TestRange gpuRange,
       final Duration deviceLimit,
       final Executor quick,
       final Executor slow) {
     this.incarnation = incarnation;
     this.engine = engine;
-    this.segments = segments;
+    this.memory = memory;
     this.holder = holder;
     this.devices = devices;
-    this.slabs = slabs;
-    this.testRange = testRange;
-    this.gpuRange = gpuRange;
     this.deviceLimit = deviceLimit;
     this.quick = quick;
     this.slow = slow;
@@ -142,7 +132,7 @@ public final class RemoteService implements ControlService {
     }
     reader.address(Wire.bytes(question));
     final byte[] own = engine.address();
-    final TestTarget host = engine.oneSided() ? TestTarget.of(testRange) : TestTarget.NONE;
+    final TestTarget host = engine.oneSided() ? TestTarget.of(memory.hostTest()) : TestTarget.NONE;
     final TestTarget gpu = question.get() == 0 ? TestTarget.NONE : gpuTarget();
     final ByteBuffer answer =
         granted(4 + 8 + 1 + 4 + own.length + host.encodedBytes() + gpu.encodedBytes());
@@ -156,7 +146,7 @@ public final class RemoteService implements ControlService {
   /** None if there is no memory for it now, or UCX cannot register it: it is only a test. */
   private TestTarget gpuTarget() {
     try {
-      return gpuRange == null ? TestTarget.NONE : TestTarget.of(gpuRange);
+      return memory.gpuTest() == null ? TestTarget.NONE : TestTarget.of(memory.gpuTest());
     } catch (final ZerohopException e) {
       LOG.warn("readers on other nodes cannot get GPU memory from here: {}", e.getMessage());
       return TestTarget.NONE;
@@ -183,10 +173,10 @@ public final class RemoteService implements ControlService {
     final long[] addresses = new long[count];
     int bytes = 0;
     for (int i = 0; i < count; i++) {
-      final SegmentMemory memory = segments.memory(question.getLong());
-      final byte[] key = memory == null ? null : segments.key(memory);
+      final SegmentMemory segment = memory.segments().memory(question.getLong());
+      final byte[] key = segment == null ? null : memory.segments().key(segment);
       keys[i] = key == null ? new byte[0] : key;
-      addresses[i] = memory == null ? 0 : memory.address();
+      addresses[i] = segment == null ? 0 : segment.address();
       bytes += 8 + 4 + keys[i].length;
     }
     final ByteBuffer answer = granted(bytes);
@@ -239,7 +229,7 @@ public final class RemoteService implements ControlService {
       throw new ZerohopException(
           ZerohopException.Category.RETRY, "the lease on the blocks has ended");
     }
-    final Packing packing = new Packing(lease, hostOnly ? Part.HOST : Part.ALL, slabs);
+    final Packing packing = new Packing(lease, hostOnly ? Part.HOST : Part.ALL, memory.slabs());
     final Runnable end =
         () -> {
           reader.sent(transfer);
@@ -309,8 +299,9 @@ public final class RemoteService implements ControlService {
     slow.execute(
         () -> {
           try {
+            final TestRange range = memory.hostTest();
             final List<Sending.Message> all =
-                List.of(new Sending.Message(0, testRange.address(), testRange.bytes()));
+                List.of(new Sending.Message(0, range.address(), range.bytes()));
             final UcxEndpoint to = reader.back();
             final Sending sending = new Sending(to, transfer, all, failure -> {});
             sending.start();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
+import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -45,12 +46,9 @@ public class RemoteServiceTest {
     return new RemoteService(
         1,
         null,
-        null,
+        new TransferMemory(null, new Slabs(devices.host()::hostBuffer, 0), null, null, null),
         (shuffleId, mapId) -> null,
         devices,
-        new Slabs(devices.host()::hostBuffer, 0),
-        null,
-        null,
         Duration.ofSeconds(10),
         Runnable::run,
         slow);
