@@ -1,0 +1,368 @@
+package io.zerohop.spark.rapids;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import ai.rapids.cudf.FakeGpu;
+import ai.rapids.cudf.Table;
+import com.nvidia.spark.rapids.GpuColumnVector;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.NodeStats;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.spark.blocktransfer.BlockTransferTransport;
+import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
+import io.zerohop.spark.files.MapOutputFiles;
+import io.zerohop.spark.metrics.ExecutorMetrics;
+import io.zerohop.spark.metrics.PathAccumulators;
+import io.zerohop.spark.metrics.ReadMetrics;
+import io.zerohop.spark.rapids.MapInput.Batch;
+import io.zerohop.spark.rapids.MapInput.Form;
+import io.zerohop.spark.rapids.gpu.FakeGpuDevice;
+import io.zerohop.spark.rapids.gpu.GpuTables;
+import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.rapids.GpuShuffleDependency;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.storage.ShuffleBlockId;
+import scala.Option;
+import scala.Product2;
+import scala.Tuple2;
+import scala.Tuple3;
+import scala.collection.Iterator;
+import scala.collection.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * An exchange of RAPIDS' as an executor does its part of it: map tasks write batches, reduce tasks
+ * read them, by the product's writer and reader on a node of its own and the fake GPU. {@link
+ * #close} checks that nothing is left of it.
+ */
+final class TestExchange implements AutoCloseable {
+  static final long GPU_BYTES = 256L << 20;
+  private static final byte[] SECRET = "an application's secret".getBytes();
+  private static final Duration LIMIT = Duration.ofMinutes(1);
+
+  private final List<Kind> kinds;
+  private final int partitions;
+  private final Random random = new Random(7);
+  private final SparkContext spark;
+  private final ShuffleNode node;
+  private final MapOutputFiles files;
+  private final TableStore tables;
+  private final StagedTransport staged;
+  private final GpuShuffleDependency dependency;
+  private final Map<String, SQLMetric> metrics = new HashMap<>();
+  private final List<MapStatus> statuses = new ArrayList<>();
+  private final List<List<String>> expected = new ArrayList<>();
+  private boolean rowChecksum;
+  private long packBytes = 64L << 20;
+  private long batchBytes = 1L << 30;
+
+  /** Where an executor's map outputs lie. */
+  enum Store {
+    /** In GPU memory. */
+    DEVICE,
+
+    /** In host memory of an executor that has no GPU of ours. */
+    HOST,
+
+    /** In files, since the executor has no memory to share. */
+    FILES
+  }
+
+  TestExchange(
+      final SparkContext spark,
+      final Path base,
+      final Store store,
+      final List<Kind> kinds,
+      final int partitions,
+      final UnaryOperator<NodeConfig.Builder> changes) {
+    this.spark = spark;
+    this.kinds = kinds;
+    this.partitions = partitions;
+    FakeGpu.begin(GPU_BYTES);
+    final NodeConfig config = changes.apply(config(base)).build();
+    node =
+        switch (store) {
+          case DEVICE -> ShuffleNode.start(config, new FakeGpuDevice());
+          case HOST -> ShuffleNode.start(config);
+          case FILES -> null;
+        };
+    final SparkEnv env = SparkEnv.get();
+    final IndexShuffleBlockResolver index =
+        (IndexShuffleBlockResolver) env.shuffleManager().shuffleBlockResolver();
+    files = new MapOutputFiles(index);
+    tables =
+        store == Store.DEVICE
+            ? new DeviceTableStore(node, files, LIMIT)
+            : new HostTableStore(node, files, new StagedReads(config));
+    staged =
+        new BlockTransferTransport(
+            env, new ZerohopBlockResolver(index, files, () -> node), Long.MAX_VALUE);
+    for (final String name : List.of("dataSize", "dataReadSize", "rapidsShuffleReadTime")) {
+      metrics.put(name, new SQLMetric("size", 0));
+    }
+    dependency =
+        new GpuShuffleDependency(
+            spark.emptyRDD(scala.reflect.ClassTag.apply(Product2.class)),
+            partitions,
+            types(),
+            scala.collection.immutable.Map.from(CollectionConverters.asScala(metrics)),
+            true);
+    for (int i = 0; i < partitions; i++) {
+      expected.add(new ArrayList<>());
+    }
+  }
+
+  private static NodeConfig.Builder config(final Path base) {
+    return NodeConfig.builder()
+        .appId("app-test")
+        .executorId("driver")
+        .socketBase(base)
+        .secret(SECRET)
+        .poolBytes(32L << 20)
+        .devicePoolBytes(64L << 20)
+        .segmentBytes(2L << 20)
+        .deviceSegmentBytes(2L << 20)
+        .neighbours(false);
+  }
+
+  TestExchange withRowChecksum() {
+    rowChecksum = true;
+    return this;
+  }
+
+  TestExchange packing(final long bytes) {
+    packBytes = bytes;
+    return this;
+  }
+
+  TestExchange readingBatchesOf(final long bytes) {
+    batchBytes = bytes;
+    return this;
+  }
+
+  private DataType[] types() {
+    return kinds.stream().map(TestExchange::type).toArray(DataType[]::new);
+  }
+
+  private static DataType type(final Kind kind) {
+    return switch (kind) {
+      case INT -> DataTypes.IntegerType;
+      case LONG -> DataTypes.LongType;
+      case DOUBLE -> DataTypes.DoubleType;
+      case BOOLEAN -> DataTypes.BooleanType;
+      case STRING -> DataTypes.StringType;
+      case INTS -> DataTypes.createArrayType(DataTypes.IntegerType);
+      case STRINGS -> DataTypes.createArrayType(DataTypes.StringType);
+      case STRUCT ->
+          DataTypes.createStructType(
+              new StructField[] {
+                DataTypes.createStructField("number", DataTypes.LongType, true),
+                DataTypes.createStructField("text", DataTypes.StringType, true)
+              });
+    };
+  }
+
+  ShuffleNode node() {
+    return node;
+  }
+
+  GpuShuffleDependency dependency() {
+    return dependency;
+  }
+
+  List<MapStatus> statuses() {
+    return statuses;
+  }
+
+  SQLMetric metric(final String name) {
+    return metrics.get(name);
+  }
+
+  /** Random batches of so many rows each; they are expected to be read if {@code keep}. */
+  MapInput input(final Form form, final double nulls, final boolean keep, final int... rows) {
+    final List<Batch> batches = new ArrayList<>();
+    for (final int count : rows) {
+      final Table table = GpuTables.random(random, kinds, count, nulls);
+      final int[] starts = random.ints(partitions, 0, count + 1).sorted().toArray();
+      starts[0] = 0;
+      batches.add(new Batch(table, starts));
+      final List<String> texts = GpuTables.rows(table);
+      for (int i = 0; keep && i < partitions; i++) {
+        final int end = i + 1 == partitions ? count : starts[i + 1];
+        for (final String text : texts.subList(starts[i], end)) {
+          expected.get(i).add(form == Form.ROWS_ONLY ? "" : text);
+        }
+      }
+    }
+    return new MapInput(form, types(), batches);
+  }
+
+  /** Writes random batches by a map task. */
+  MapStatus write(final Form form, final double nulls, final int... rows) {
+    return write(new TestTask(), input(form, nulls, true, rows));
+  }
+
+  MapStatus write(final TestTask task, final MapInput input) {
+    final BlockManagerId own = SparkEnv.get().blockManager().blockManagerId();
+    final BlockManagerId location =
+        node == null
+            ? own
+            : BlockManagerId.apply(
+                own.executorId(), own.host(), own.port(), Option.apply(node.location().encode()));
+    return task.run(
+        () -> {
+          try (input) {
+            final RapidsWriter<Integer, ColumnarBatch> writer =
+                new RapidsWriter<>(
+                    dependency,
+                    statuses.size(),
+                    task.context(),
+                    task.context().taskMetrics().shuffleWriteMetrics(),
+                    tables,
+                    location,
+                    rowChecksum,
+                    packBytes);
+            boolean done = false;
+            try {
+              writer.write(input);
+              done = true;
+            } catch (final IOException e) {
+              throw new java.io.UncheckedIOException(e);
+            } finally {
+              if (!done) {
+                assertThat(writer.stop(false).isEmpty()).isTrue();
+              }
+            }
+            final MapStatus status = writer.stop(true).get();
+            statuses.add(status);
+            return status;
+          }
+        });
+  }
+
+  /** A reader of some partitions of all map outputs so far. */
+  Iterator<Product2<Integer, ColumnarBatch>> reader(
+      final TestTask task, final int from, final int to) {
+    final Map<BlockManagerId, List<Tuple3<BlockId, Object, Object>>> blocks = new HashMap<>();
+    for (int map = 0; map < statuses.size(); map++) {
+      final MapStatus status = statuses.get(map);
+      for (int partition = from; partition < to; partition++) {
+        if (status.getSizeForBlock(partition) > 0) {
+          blocks
+              .computeIfAbsent(status.location(), id -> new ArrayList<>())
+              .add(
+                  new Tuple3<>(
+                      new ShuffleBlockId(dependency.shuffleId(), status.mapId(), partition),
+                      status.getSizeForBlock(partition),
+                      map));
+        }
+      }
+    }
+    final List<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> owners =
+        new ArrayList<>();
+    blocks.forEach(
+        (id, of) -> owners.add(new Tuple2<>(id, CollectionConverters.asScala(of).toSeq())));
+    final ReadMetrics pathMetrics =
+        new ReadMetrics(
+            task.context(), PathAccumulators.register(spark), new ExecutorMetrics(), false);
+    return new RapidsReader<Integer, ColumnarBatch>(
+            dependency,
+            CollectionConverters.asScala(owners.iterator()),
+            task.context(),
+            task.context().taskMetrics().createTempShuffleReadMetrics(),
+            pathMetrics,
+            tables,
+            staged,
+            batchBytes)
+        .read();
+  }
+
+  /** The rows of a batch, which is closed. */
+  static List<String> rows(final ColumnarBatch batch) {
+    try (batch) {
+      if (batch.numCols() == 0) {
+        return Collections.nCopies(batch.numRows(), "");
+      }
+      final ai.rapids.cudf.ColumnVector[] columns =
+          new ai.rapids.cudf.ColumnVector[batch.numCols()];
+      Arrays.setAll(columns, i -> ((GpuColumnVector) batch.column(i)).getBase());
+      return GpuTables.rows(columns);
+    }
+  }
+
+  /** Reads some partitions by a reduce task. */
+  List<String> read(final int from, final int to) {
+    final TestTask task = new TestTask();
+    return task.run(
+        () -> {
+          final List<String> rows = new ArrayList<>();
+          final Iterator<Product2<Integer, ColumnarBatch>> batches = reader(task, from, to);
+          while (batches.hasNext()) {
+            rows.addAll(rows(batches.next()._2()));
+          }
+          return rows;
+        });
+  }
+
+  /** Reads partitions one by one, and all of them together, and compares every row. */
+  void check() {
+    final List<String> all = new ArrayList<>();
+    expected.forEach(all::addAll);
+    checkPartitions(IntStream.range(0, partitions).toArray());
+    assertThat(read(0, partitions)).containsExactlyInAnyOrderElementsOf(all);
+  }
+
+  /** Reads some partitions, each by itself, and compares every row. */
+  void checkPartitions(final int... some) {
+    for (final int partition : some) {
+      assertThat(read(partition, partition + 1))
+          .as("partition %d", partition)
+          .containsExactlyInAnyOrderElementsOf(expected.get(partition));
+    }
+  }
+
+  /** Nothing is written or read any more. */
+  void checkIdle() {
+    if (node != null) {
+      final NodeStats stats = node.stats();
+      assertThat(stats.openWriters()).isZero();
+      assertThat(stats.openLeases()).isZero();
+      assertThat(stats.landingBytes()).isZero();
+    }
+  }
+
+  @Override
+  public void close() {
+    checkIdle();
+    files.unregisterShuffle(dependency.shuffleId());
+    if (node != null) {
+      node.unregisterShuffle(dependency.shuffleId());
+      node.close();
+    }
+    FakeGpu.checkNothingIsLeft();
+  }
+}
