@@ -1,0 +1,249 @@
+package io.zerohop.spark.rapids;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import ai.rapids.cudf.FakeGpu;
+import com.nvidia.spark.rapids.jni.GpuRetryOOM;
+import com.nvidia.spark.rapids.jni.GpuSplitAndRetryOOM;
+import io.zerohop.spark.rapids.MapInput.Form;
+import io.zerohop.spark.rapids.TestExchange.Store;
+import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.shuffle.FetchFailedException;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import scala.Product2;
+import scala.collection.Iterator;
+
+/** Whatever fails, and wherever a task ends, nothing is left of it, and the next one goes well. */
+class FaultTest {
+  private static final List<Kind> KINDS = List.of(Kind.LONG, Kind.STRING, Kind.INTS);
+
+  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+
+  @TempDir java.nio.file.Path base;
+
+  private static final class Broken extends RuntimeException {
+    private static final long serialVersionUID = 1;
+  }
+
+  private TestExchange exchange(final Store store) {
+    return new TestExchange(SPARK.context(), base, store, KINDS, 3, config -> config).packing(1000);
+  }
+
+  private interface Step {
+    void run();
+  }
+
+  /** How many allocations a step makes. */
+  private static int allocations(final Step step) {
+    final int before = FakeGpu.allocations();
+    step.run();
+    return FakeGpu.allocations() - before;
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "DEVICE, KUDO",
+    "DEVICE, PACKED",
+    "HOST, KUDO",
+    "HOST, PACKED",
+    "FILES, KUDO",
+    "FILES, PACKED"
+  })
+  void anyAllocationMayFailWhileAMapTaskWrites(final Store store, final Form form) {
+    try (TestExchange exchange = exchange(store)) {
+      final MapInput first = exchange.input(form, 0.2, true, 30, 20);
+      final int steps = allocations(() -> exchange.write(new TestTask(), first));
+      assertThat(steps).isPositive();
+      for (int step = 1; step <= steps; step++) {
+        final MapInput input = exchange.input(form, 0.2, false, 30, 20);
+        FakeGpu.failAllocation(step, Broken::new);
+        assertThatThrownBy(() -> exchange.write(new TestTask(), input)).isInstanceOf(Broken.class);
+        exchange.checkIdle();
+      }
+      exchange.check();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "DEVICE, KUDO",
+    "DEVICE, PACKED",
+    "HOST, KUDO",
+    "HOST, PACKED",
+    "FILES, KUDO",
+    "FILES, PACKED"
+  })
+  void anyAllocationMayFailWhileAReduceTaskReads(final Store store, final Form form) {
+    try (TestExchange exchange = exchange(store)) {
+      exchange.write(form, 0.2, 30, 20);
+      exchange.write(form, 0.2, 10);
+      final int steps = allocations(() -> exchange.read(0, 3));
+      for (int step = 1; step <= steps; step++) {
+        FakeGpu.failAllocation(step, Broken::new);
+        assertThatThrownBy(() -> exchange.read(0, 3)).isInstanceOf(Broken.class);
+        exchange.checkIdle();
+      }
+      exchange.check();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"DEVICE, KUDO", "DEVICE, PACKED", "HOST, KUDO", "HOST, PACKED", "FILES, KUDO"})
+  void aReduceTaskDoesAgainWhatFindsNoMemory(final Store store, final Form form) {
+    try (TestExchange exchange = exchange(store)) {
+      exchange.write(form, 0.2, 30, 20);
+      exchange.write(form, 0.2, 10);
+      final int steps = allocations(() -> exchange.read(0, 3));
+      for (int step = 1; step <= steps; step++) {
+        FakeGpu.failAllocation(step, () -> new GpuRetryOOM("once"));
+        assertThat(exchange.read(0, 3)).hasSize(60);
+      }
+      exchange.check();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(Store.class)
+  void aMapTaskDoesAgainWhatFindsNoMemory(final Store store) {
+    try (TestExchange exchange = exchange(store)) {
+      final MapInput first = exchange.input(Form.KUDO, 0.2, true, 30);
+      final int steps = allocations(() -> exchange.write(new TestTask(), first));
+      for (int step = 1; step <= steps; step++) {
+        final MapInput next = exchange.input(Form.KUDO, 0.2, true, 30);
+        FakeGpu.failAllocation(step, () -> new GpuRetryOOM("once"));
+        exchange.write(new TestTask(), next);
+      }
+      exchange.check();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"KUDO", "PACKED"})
+  void batchesBecomeSmallerWhereThereIsNoRoomForThem(final Form form) {
+    try (TestExchange exchange = exchange(Store.DEVICE)) {
+      exchange.write(form, 0.2, 30, 20);
+      FakeGpu.failAllocation(1, () -> new GpuSplitAndRetryOOM("split"));
+      assertThat(exchange.read(0, 3)).hasSize(50);
+      exchange.readingBatchesOf(1000);
+      FakeGpu.failAllocation(1, () -> new GpuSplitAndRetryOOM("split"));
+      assertThatThrownBy(() -> exchange.read(0, 3)).isInstanceOf(GpuSplitAndRetryOOM.class);
+      exchange.check();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"DEVICE, KUDO", "DEVICE, PACKED", "HOST, KUDO", "HOST, PACKED", "FILES, PACKED"})
+  void aMapTaskMayEndBetweenTwoBatches(final Store store, final Form form) {
+    try (TestExchange exchange = exchange(store)) {
+      final MapInput input = exchange.input(form, 0.2, false, 30, 20, 25);
+      input.atTheEnd(
+          () -> {
+            throw new Broken();
+          });
+      assertThatThrownBy(() -> exchange.write(new TestTask(), input)).isInstanceOf(Broken.class);
+      exchange.write(form, 0.2, 30);
+      exchange.check();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"DEVICE, KUDO", "DEVICE, PACKED", "HOST, KUDO", "FILES, PACKED"})
+  void aReduceTaskMayEndBeforeItHasReadEverything(final Store store, final Form form) {
+    try (TestExchange exchange = exchange(store).readingBatchesOf(100)) {
+      exchange.write(form, 0.2, 30, 20);
+      for (int most = 0; most < 4; most++) {
+        final int count = most;
+        final TestTask task = new TestTask();
+        task.run(
+            () -> {
+              final Iterator<Product2<Integer, ColumnarBatch>> batches =
+                  exchange.reader(task, 0, 3);
+              for (int i = 0; i < count && batches.hasNext(); i++) {
+                batches.next()._2().close();
+              }
+              return batches.hasNext();
+            });
+        exchange.checkIdle();
+      }
+    }
+  }
+
+  @Test
+  void aReaderOfATaskThatHasEndedGivesNothing() {
+    try (TestExchange exchange = exchange(Store.DEVICE)) {
+      exchange.write(Form.KUDO, 0.2, 30);
+      final TestTask task = new TestTask();
+      final Iterator<Product2<Integer, ColumnarBatch>> batches =
+          task.run(() -> exchange.reader(task, 0, 3));
+      assertThatThrownBy(batches::hasNext)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("ended");
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(Store.class)
+  void aTaskThatIsKilledStopsReading(final Store store) {
+    try (TestExchange exchange = exchange(store)) {
+      exchange.write(Form.KUDO, 0.2, 30);
+      final TestTask task = new TestTask();
+      assertThatThrownBy(
+              () ->
+                  task.run(
+                      () -> {
+                        final Iterator<Product2<Integer, ColumnarBatch>> batches =
+                            exchange.reader(task, 0, 3);
+                        task.kill();
+                        return batches.hasNext();
+                      }))
+          .isInstanceOf(RuntimeException.class)
+          .hasMessageContaining("cancelled");
+      exchange.checkIdle();
+      exchange.check();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"KUDO", "PACKED"})
+  void anOutputThatIsLostIsAFailedFetch(final Form form) {
+    try (TestExchange exchange = exchange(Store.DEVICE)) {
+      exchange.write(form, 0.2, 30);
+      exchange.node().remove(exchange.dependency().shuffleId(), 0);
+      assertThatThrownBy(() -> exchange.read(0, 3)).isInstanceOf(FetchFailedException.class);
+    }
+  }
+
+  @Test
+  void aBatchOfAnotherKindIsRefused() {
+    try (TestExchange exchange = exchange(Store.DEVICE)) {
+      final MapInput input = exchange.input(Form.UNSPLIT, 0.2, false, 30);
+      assertThatThrownBy(() -> exchange.write(new TestTask(), input))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("GpuColumnVector")
+          .hasMessageContaining("spark.zerohop.rapids.enabled=false");
+    }
+  }
+
+  @Test
+  void anOutputOfAShuffleThatHasEndedIsNotPublished() {
+    try (TestExchange exchange = exchange(Store.DEVICE)) {
+      final MapInput input = exchange.input(Form.PACKED, 0.2, false, 30);
+      input.atTheEnd(() -> exchange.node().unregisterShuffle(exchange.dependency().shuffleId()));
+      final List<Throwable> seen = new ArrayList<>();
+      assertThatThrownBy(() -> exchange.write(new TestTask(), input))
+          .satisfies(seen::add)
+          .hasMessageContaining("unregistered");
+      assertThat(seen).hasSize(1);
+      assertThat(exchange.node().stats().mapOutputs()).isZero();
+    }
+  }
+}
