@@ -105,10 +105,14 @@ public final class FakeGpu {
     return address;
   }
 
-  private static synchronized void count() {
-    allocations++;
-    if (failure != null && allocations == failing) {
-      throw failure.get();
+  private static void count() {
+    final Supplier<? extends RuntimeException> fails;
+    synchronized (FakeGpu.class) {
+      allocations++;
+      fails = allocations == failing ? failure : null;
+    }
+    if (fails != null) {
+      throw fails.get();
     }
   }
 

@@ -6,11 +6,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import ai.rapids.cudf.FakeGpu;
 import com.nvidia.spark.rapids.jni.GpuRetryOOM;
 import com.nvidia.spark.rapids.jni.GpuSplitAndRetryOOM;
+import io.zerohop.shuffle.transport.StagedTransport;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
-import java.util.ArrayList;
+import java.io.ByteArrayInputStream;
+import java.io.InputStream;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.junit.jupiter.api.Test;
@@ -222,6 +227,80 @@ class FaultTest {
     }
   }
 
+  @ParameterizedTest
+  @CsvSource({"neither of the two forms, damaged", "KUD0, damaged", "'', empty"})
+  void aBlockThatIsDamagedOnItsWayIsAFailedFetch(final String bytes, final String what) {
+    try (TestExchange exchange = exchange(Store.FILES)) {
+      exchange.write(Form.KUDO, 0.2, 30);
+      exchange.receivingFrom(
+          (source, blocks, sink) ->
+              blocks.forEach(block -> sink.arrived(block, payload(bytes.getBytes()))));
+      assertThatThrownBy(() -> exchange.read(0, 3))
+          .isInstanceOf(FetchFailedException.class)
+          .hasMessageContaining(what)
+          .hasMessageContaining("executor driver");
+    }
+  }
+
+  private static StagedTransport.StagedPayload payload(final byte[] bytes) {
+    return new StagedTransport.StagedPayload() {
+      @Override
+      public long bytes() {
+        return bytes.length;
+      }
+
+      @Override
+      public InputStream open() {
+        return new ByteArrayInputStream(bytes);
+      }
+
+      @Override
+      public void release() {}
+    };
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"KUDO", "PACKED"})
+  void aTaskMayEndWhileAThreadOfItReads(final Form form) throws Exception {
+    try (TestExchange exchange = exchange(Store.DEVICE)) {
+      exchange.write(form, 0.2, 30);
+      final CountDownLatch isReading = new CountDownLatch(1);
+      final CountDownLatch hasEnded = new CountDownLatch(1);
+      final TestTask task = new TestTask();
+      final AtomicBoolean found = new AtomicBoolean(true);
+      final Thread reading =
+          task.run(
+              () -> {
+                final Iterator<Product2<Integer, ColumnarBatch>> batches =
+                    exchange.reader(task, 0, 3);
+                FakeGpu.failAllocation(
+                    1,
+                    () -> {
+                      isReading.countDown();
+                      await(hasEnded);
+                      return new GpuRetryOOM("once");
+                    });
+                final Thread other = new Thread(() -> found.set(batches.hasNext()));
+                other.start();
+                await(isReading);
+                return other;
+              });
+      assertThat(exchange.node().stats().openLeases()).as("it is read yet").isPositive();
+      hasEnded.countDown();
+      reading.join();
+      assertThat(found).isFalse();
+      exchange.checkIdle();
+    }
+  }
+
+  private static void await(final CountDownLatch latch) {
+    try {
+      assertThat(latch.await(1, TimeUnit.MINUTES)).isTrue();
+    } catch (final InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
   @Test
   void aBatchOfAnotherKindIsRefused() {
     try (TestExchange exchange = exchange(Store.DEVICE)) {
@@ -238,11 +317,8 @@ class FaultTest {
     try (TestExchange exchange = exchange(Store.DEVICE)) {
       final MapInput input = exchange.input(Form.PACKED, 0.2, false, 30);
       input.atTheEnd(() -> exchange.node().unregisterShuffle(exchange.dependency().shuffleId()));
-      final List<Throwable> seen = new ArrayList<>();
       assertThatThrownBy(() -> exchange.write(new TestTask(), input))
-          .satisfies(seen::add)
           .hasMessageContaining("unregistered");
-      assertThat(seen).hasSize(1);
       assertThat(exchange.node().stats().mapOutputs()).isZero();
     }
   }

@@ -71,7 +71,7 @@ final class TestExchange implements AutoCloseable {
   private final ShuffleNode node;
   private final MapOutputFiles files;
   private final TableStore tables;
-  private final StagedTransport staged;
+  private StagedTransport staged;
   private final GpuShuffleDependency dependency;
   private final Map<String, SQLMetric> metrics = new HashMap<>();
   private final List<MapStatus> statuses = new ArrayList<>();
@@ -161,6 +161,11 @@ final class TestExchange implements AutoCloseable {
 
   TestExchange readingBatchesOf(final long bytes) {
     batchBytes = bytes;
+    return this;
+  }
+
+  TestExchange receivingFrom(final StagedTransport transport) {
+    staged = transport;
     return this;
   }
 

@@ -134,7 +134,11 @@ public final class TableLanding implements AutoCloseable {
   private long addStream(final FetchedBlock block) throws IOException {
     long rows = 0;
     try (PushbackInputStream in = new PushbackInputStream(block.stream(), KudoBlock.FIXED_BYTES)) {
-      for (byte[] first = first(in); first.length > 0; first = first(in)) {
+      byte[] first = first(in);
+      if (first.length == 0) {
+        throw new IOException("a block is empty, which its map status says has rows");
+      }
+      for (; first.length > 0; first = first(in)) {
         if (first.length >= Integer.BYTES && KudoBlock.begins(ByteBuffer.wrap(first).getInt())) {
           final long bytes = KudoBlock.length(ByteBuffer.wrap(first));
           addKudo(staging.read(in, bytes), bytes);
