@@ -8,14 +8,21 @@ public final class GpuShuffleEnv$ {
   public static final GpuShuffleEnv$ MODULE$ = new GpuShuffleEnv$();
 
   private boolean usesGpu;
+  private boolean refuses;
 
   private GpuShuffleEnv$() {}
 
   public void init(final RapidsConf conf) {
     usesGpu =
-        conf.conf()
-            .get("spark.shuffle.manager", "")
-            .equals(ShimLoader.getRapidsShuffleManagerClass());
+        !refuses
+            && conf.conf()
+                .get("spark.shuffle.manager", "")
+                .equals(ShimLoader.getRapidsShuffleManagerClass());
+  }
+
+  /** Whether it stays on the host from now on, whatever it finds. */
+  public void refuse(final boolean refuse) {
+    refuses = refuse;
   }
 
   public boolean useGPUShuffle(final RapidsConf conf) {
