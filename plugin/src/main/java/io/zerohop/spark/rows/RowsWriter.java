@@ -58,7 +58,8 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
     this.output =
         new MapOutputBuffer(
             new PartitionArena(pages, partitions, writeBufferBytes),
-            new OverflowingOutput(dependency.shuffleId(), task.mapId(), partitions, memory.get(), files));
+            new OverflowingOutput(
+                dependency.shuffleId(), task.mapId(), partitions, memory.get(), files));
     // Spark stops a writer after exceptions only; errors that an executor survives end up here.
     task.context().addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
   }

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import ai.rapids.cudf.FakeGpu;
 import com.nvidia.spark.rapids.jni.GpuRetryOOM;
 import com.nvidia.spark.rapids.jni.GpuSplitAndRetryOOM;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
@@ -242,8 +242,8 @@ class FaultTest {
     }
   }
 
-  private static StagedTransport.StagedPayload payload(final byte[] bytes) {
-    return new StagedTransport.StagedPayload() {
+  private static Transport.Payload payload(final byte[] bytes) {
+    return new Transport.Payload() {
       @Override
       public long bytes() {
         return bytes.length;

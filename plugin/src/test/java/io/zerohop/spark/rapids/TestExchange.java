@@ -9,7 +9,7 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
-import io.zerohop.shuffle.transport.StagedTransport;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
 import io.zerohop.spark.files.MapOutputFiles;
@@ -71,7 +71,7 @@ final class TestExchange implements AutoCloseable {
   private final ShuffleNode node;
   private final MapOutputFiles files;
   private final TableStore tables;
-  private StagedTransport staged;
+  private FallbackTransport staged;
   private final GpuShuffleDependency dependency;
   private final Map<String, SQLMetric> metrics = new HashMap<>();
   private final List<MapStatus> statuses = new ArrayList<>();
@@ -164,7 +164,7 @@ final class TestExchange implements AutoCloseable {
     return this;
   }
 
-  TestExchange receivingFrom(final StagedTransport transport) {
+  TestExchange receivingFrom(final FallbackTransport transport) {
     staged = transport;
     return this;
   }
