@@ -9,7 +9,8 @@
 #   rapids.sh blocks DIR KIT OUT   exchanges of many map tasks and partitions, timed at Spark's defaults
 #   rapids.sh tax DIR KIT OUT      what an exchange itself costs: a query with one beside the same without
 #   rapids.sh kudo DIR KIT OUT     RAPIDS' GPU serializer without Spark: its costs beside other forms of a
-#                                  batch, and random tables through it, with compute-sanitizer, too
+#                                  batch, and random tables through it, with compute-sanitizer, too; and
+#                                  the rules of cudf that unit tests rely on, by the same test classes
 #   rapids.sh demo DIR KIT OUT     a short one of these, shown as a table and a plot
 #   rapids.sh proof DIR KIT OUT    the same exchanges with CUDA's copies counted: none go over the host;
 #                                  needs gcc and a CUDA toolkit with CUPTI (CUDA_HOME, /usr/local/cuda)

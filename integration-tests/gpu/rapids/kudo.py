@@ -23,8 +23,10 @@ def kudo(out, commit_file, folder):
     folder = pathlib.Path(folder)
     forms = lines(folder / "forms.jsonl")
     rounds = lines(folder / "rounds.jsonl")[0]
+    contract = lines(folder / "contract.jsonl")[0]
     checks = [{"case": "rounds", **rounds}] + [sanitizer(folder, tool) for tool in ("memcheck", "racecheck")]
-    value = measurement("gpu_kudo", commit_file, [{"case": "form", **row} for row in forms] + checks)
+    value = measurement("gpu_kudo", commit_file, [{"case": "form", **row} for row in forms] + checks
+                        + [{"case": "contract", **contract}])
     ms = {(row["columns"], row["partitions"], row["step"]): row["ms"] for row in forms}
     value["goals"] = [
         {"goal": f"{columns}: split and partitioning at 10,000 partitions over that at 64", "at_most": 1.5,
@@ -32,6 +34,7 @@ def kudo(out, commit_file, folder):
         for columns in dict.fromkeys(row["columns"] for row in forms) if (columns, 10000, "kudo_split") in ms]
     value["goals"] += [
         {"goal": "random tables put together wrong", "at_most": 0, "value": rounds["wrong"]},
+        {"goal": "tests of cudf's rules that failed", "at_most": 0, "value": contract["failed"]},
         *({"goal": f"reports of {check['case']}", "at_most": 0, "value": check["reports"]} for check in checks[1:])]
     for columns, partitions in dict.fromkeys((row["columns"], row["partitions"]) for row in forms):
         print(f"{columns:<8} {partitions:>6}", *(f"{step} {ms[columns, partitions, step]:.1f}"

@@ -15,6 +15,12 @@ pack() {
   # Without the settings of the log beside the classes, which would silence the applications.
   "${JAVA_HOME:+$JAVA_HOME/bin/}jar" --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \
     -C "$root/integration-tests/target/test-classes" org
+  # Tests that run with cudf itself, without the fake of it that lies beside them.
+  local gpu=io/zerohop/spark/rapids/gpu
+  mkdir -p "$out/contract/$gpu"
+  cp "$root/plugin/target/test-classes/$gpu"/{CudfContractTest,KudoContractTest,GpuTables}*.class "$out/contract/$gpu/"
+  (cd "$root" && mvn -B -q dependency:copy -Dartifact=org.junit.platform:junit-platform-console-standalone:1.13.4 \
+    -DoutputDirectory="$out/contract" -Dmdep.stripVersion=true -pl .)
   [ ! -d "$root/integration-tests/target/answers" ] || cp -r "$root/integration-tests/target/answers" "$out/"
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"

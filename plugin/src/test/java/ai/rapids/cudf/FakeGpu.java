@@ -18,7 +18,7 @@ public final class FakeGpu {
   private static final byte FRESH = (byte) 0xa5;
   private static final byte FREED = (byte) 0xdd;
   private static final TreeMap<Long, Piece> LIVE = new TreeMap<>();
-  private static long total;
+  private static long total = 1L << 30;
   private static long taken;
   private static long others;
   private static int columns;

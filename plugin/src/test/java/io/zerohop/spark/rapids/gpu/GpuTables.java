@@ -9,6 +9,7 @@ import ai.rapids.cudf.HostColumnVector.ListType;
 import ai.rapids.cudf.HostColumnVector.StructData;
 import ai.rapids.cudf.HostColumnVector.StructType;
 import ai.rapids.cudf.HostColumnVectorCore;
+import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -112,6 +113,38 @@ public final class GpuTables {
                 new StructData(
                     orNull(random, nulls, random::nextLong),
                     orNull(random, nulls, () -> word(random)))));
+  }
+
+  /** Columns of these kinds, as a schema. */
+  static Schema schema(final List<Kind> kinds) {
+    final Schema.Builder schema = Schema.builder();
+    for (int i = 0; i < kinds.size(); i++) {
+      final String name = "c" + i;
+      switch (kinds.get(i)) {
+        case INT -> schema.addColumn(DType.INT32, name);
+        case LONG -> schema.addColumn(DType.INT64, name);
+        case DOUBLE -> schema.addColumn(DType.FLOAT64, name);
+        case BOOLEAN -> schema.addColumn(DType.BOOL8, name);
+        case STRING -> schema.addColumn(DType.STRING, name);
+        case INTS -> schema.addColumn(DType.LIST, name).addColumn(DType.INT32, "item");
+        case STRINGS -> schema.addColumn(DType.LIST, name).addColumn(DType.STRING, "item");
+        case STRUCT -> {
+          final Schema.Builder members = schema.addColumn(DType.STRUCT, name);
+          members.addColumn(DType.INT64, "number");
+          members.addColumn(DType.STRING, "text");
+        }
+      }
+    }
+    return schema.build();
+  }
+
+  /** How many columns of strings and of lists there are in a column of a kind. */
+  static int nestedOffsets(final Kind kind) {
+    return switch (kind) {
+      case STRING, INTS, STRUCT -> 1;
+      case STRINGS -> 2;
+      default -> 0;
+    };
   }
 
   /** The rows of a table as text. */
