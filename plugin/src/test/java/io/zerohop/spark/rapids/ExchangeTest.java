@@ -170,7 +170,9 @@ class ExchangeTest {
             assertThat(GpuSemaphore$.MODULE$.isHeldBy(task.context())).isFalse();
             assertThat(batches.hasNext()).isTrue();
             assertThat(GpuSemaphore$.MODULE$.isHeldBy(task.context())).isTrue();
-            assertThat(TestExchange.rows(batches.next()._2())).hasSize(10);
+            try (ColumnarBatch batch = batches.next()._2()) {
+              assertThat(TestExchange.rows(batch)).hasSize(10);
+            }
             assertThat(batches.hasNext()).isFalse();
             return null;
           });

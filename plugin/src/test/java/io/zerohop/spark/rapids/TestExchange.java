@@ -306,30 +306,33 @@ final class TestExchange implements AutoCloseable {
         .read();
   }
 
-  /** The rows of a batch, which is closed. */
+  /** The rows of a batch. */
   static List<String> rows(final ColumnarBatch batch) {
-    try (batch) {
-      if (batch.numCols() == 0) {
-        return Collections.nCopies(batch.numRows(), "");
-      }
-      final ai.rapids.cudf.ColumnVector[] columns =
-          new ai.rapids.cudf.ColumnVector[batch.numCols()];
-      Arrays.setAll(columns, i -> ((GpuColumnVector) batch.column(i)).getBase());
-      return GpuTables.rows(columns);
+    if (batch.numCols() == 0) {
+      return Collections.nCopies(batch.numRows(), "");
     }
+    final ai.rapids.cudf.ColumnVector[] columns = new ai.rapids.cudf.ColumnVector[batch.numCols()];
+    Arrays.setAll(columns, i -> ((GpuColumnVector) batch.column(i)).getBase());
+    return GpuTables.rows(columns);
   }
 
-  /** Reads some partitions by a reduce task. */
+  /** Reads some partitions by a reduce task, which looks at no batch before it has all. */
   List<String> read(final int from, final int to) {
     final TestTask task = new TestTask();
     return task.run(
         () -> {
-          final List<String> rows = new ArrayList<>();
-          final Iterator<Product2<Integer, ColumnarBatch>> batches = reader(task, from, to);
-          while (batches.hasNext()) {
-            rows.addAll(rows(batches.next()._2()));
+          final List<ColumnarBatch> read = new ArrayList<>();
+          try {
+            final Iterator<Product2<Integer, ColumnarBatch>> batches = reader(task, from, to);
+            while (batches.hasNext()) {
+              read.add(batches.next()._2());
+            }
+            final List<String> rows = new ArrayList<>();
+            read.forEach(batch -> rows.addAll(rows(batch)));
+            return rows;
+          } finally {
+            read.forEach(ColumnarBatch::close);
           }
-          return rows;
         });
   }
 
