@@ -110,7 +110,7 @@ class ExchangeTest {
       exchange.write(form, 0.2, 50);
       exchange.write(form, 0.2, 50);
       exchange.check();
-      assertThat(exchange.node().stats().asyncCommits()).isEqualTo(2);
+      assertThat(exchange.node().stats().outputs().asyncCommits()).isEqualTo(2);
     }
   }
 

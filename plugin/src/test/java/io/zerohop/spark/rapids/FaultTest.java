@@ -285,7 +285,7 @@ class FaultTest {
                 await(isReading);
                 return other;
               });
-      assertThat(exchange.node().stats().openLeases()).as("it is read yet").isPositive();
+      assertThat(exchange.node().stats().leases().open()).as("it is read yet").isPositive();
       hasEnded.countDown();
       reading.join();
       assertThat(found).isFalse();
@@ -319,7 +319,7 @@ class FaultTest {
       input.atTheEnd(() -> exchange.node().unregisterShuffle(exchange.dependency().shuffleId()));
       assertThatThrownBy(() -> exchange.write(new TestTask(), input))
           .hasMessageContaining("unregistered");
-      assertThat(exchange.node().stats().mapOutputs()).isZero();
+      assertThat(exchange.node().stats().outputs().published()).isZero();
     }
   }
 }

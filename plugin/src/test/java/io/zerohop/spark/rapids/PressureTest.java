@@ -64,7 +64,7 @@ class PressureTest {
     try (DeviceMemoryBuffer all = DeviceMemoryBuffer.allocate(wanted)) {
       assertThat(all.getLength()).isEqualTo(wanted);
       assertThat(exchange.node().stats().device().reservedBytes()).isZero();
-      assertThat(exchange.node().stats().shrunkBytes()).isEqualTo(pool);
+      assertThat(exchange.node().stats().evictions().shrunkBytes()).isEqualTo(pool);
     }
     exchange.check();
   }
@@ -76,7 +76,7 @@ class PressureTest {
     try (DeviceMemoryBuffer rest = DeviceMemoryBuffer.allocate(FakeGpu.free() - 1000)) {
       assertThat(rest.getLength()).isPositive();
       exchange.write(new TestTask(), next);
-      assertThat(exchange.node().stats().shrunkBytes()).isPositive();
+      assertThat(exchange.node().stats().evictions().shrunkBytes()).isPositive();
     }
     exchange.check();
   }
@@ -91,7 +91,7 @@ class PressureTest {
   void thePoolDoesWithoutWhatRapidsHas() {
     try (DeviceMemoryBuffer most = DeviceMemoryBuffer.allocate(FakeGpu.free() - MIB / 2)) {
       exchange.write(Form.KUDO, 0.1, 400);
-      assertThat(exchange.node().stats().deflectedBytes()).isPositive();
+      assertThat(exchange.node().stats().evictions().deflectedBytes()).isPositive();
       assertThat(most.getLength()).isPositive();
     }
     exchange.check();

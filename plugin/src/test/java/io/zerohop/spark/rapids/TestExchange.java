@@ -21,6 +21,8 @@ import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.gpu.FakeGpuDevice;
 import io.zerohop.spark.rapids.gpu.GpuTables;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
+import io.zerohop.spark.task.MapTask;
+import io.zerohop.spark.task.ReduceTask;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -244,11 +246,12 @@ final class TestExchange implements AutoCloseable {
             final RapidsWriter<Integer, ColumnarBatch> writer =
                 new RapidsWriter<>(
                     dependency,
-                    statuses.size(),
-                    task.context(),
-                    task.context().taskMetrics().shuffleWriteMetrics(),
+                    new MapTask(
+                        statuses.size(),
+                        task.context(),
+                        task.context().taskMetrics().shuffleWriteMetrics(),
+                        location),
                     tables,
-                    location,
                     rowChecksum,
                     packBytes);
             boolean done = false;
@@ -296,10 +299,11 @@ final class TestExchange implements AutoCloseable {
             task.context(), PathAccumulators.register(spark), new ExecutorMetrics(), false);
     return new RapidsReader<Integer, ColumnarBatch>(
             dependency,
-            CollectionConverters.asScala(owners.iterator()),
-            task.context(),
-            task.context().taskMetrics().createTempShuffleReadMetrics(),
-            pathMetrics,
+            new ReduceTask(
+                CollectionConverters.asScala(owners.iterator()),
+                task.context(),
+                task.context().taskMetrics().createTempShuffleReadMetrics(),
+                pathMetrics),
             tables,
             staged,
             batchBytes)
@@ -357,9 +361,9 @@ final class TestExchange implements AutoCloseable {
   void checkIdle() {
     if (node != null) {
       final NodeStats stats = node.stats();
-      assertThat(stats.openWriters()).isZero();
-      assertThat(stats.openLeases()).isZero();
-      assertThat(stats.landingBytes()).isZero();
+      assertThat(stats.outputs().writers()).isZero();
+      assertThat(stats.leases().open()).isZero();
+      assertThat(stats.landing().bytes()).isZero();
     }
   }
 
