@@ -14,8 +14,11 @@ import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.nio.ByteBuffer;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -82,11 +85,22 @@ class UcxExposureTest {
         .orElse(null);
   }
 
-  /** Addresses and ports at which this host's programs listen, as Linux writes them. */
+  /** Addresses and ports at which this process listens, as Linux writes them. */
   private static Set<String> listening() throws IOException {
+    final Set<String> sockets = new HashSet<>();
+    try (DirectoryStream<Path> open = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+      for (final Path descriptor : open) {
+        try {
+          sockets.add(Files.readSymbolicLink(descriptor).toString());
+        } catch (final NoSuchFileException e) {
+          // It was closed meanwhile.
+        }
+      }
+    }
     final List<String> lines = Files.readAllLines(Path.of("/proc/net/tcp"));
     return lines.stream()
         .map(line -> line.trim().split("\\s+"))
+        .filter(fields -> sockets.contains("socket:[" + fields[9] + "]"))
         .filter(fields -> fields[3].equals(LISTENING))
         .map(fields -> fields[1])
         .collect(Collectors.toSet());
