@@ -2,6 +2,7 @@ package io.zerohop.spark.files;
 
 import io.zerohop.device.posix.Memory;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.extent.JoinedCrc32c;
 import java.io.Closeable;
 import java.io.File;
@@ -10,7 +11,6 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
-import java.util.zip.CRC32C;
 
 /**
  * A map output's bytes as a file that is neither compressed nor encrypted: they go from where they
@@ -30,7 +30,6 @@ final class ExtentFile implements Closeable {
       ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(WRITE_BYTES + SMALL_BYTES));
 
   private final FileChannel file;
-  private final CRC32C crc = new CRC32C();
 
   /** What is written next, in order, and after it the range that may still grow. */
   private final ByteBuffer[] ranges = new ByteBuffer[MOST_RANGES];
@@ -87,17 +86,11 @@ final class ExtentFile implements Closeable {
     output.forEachSummedExtent(
         partition,
         (address, bytes, summed, known) -> {
-          final int sum = summed ? known : sum(address, bytes);
+          final int sum = summed ? known : Crc32c.of(address, bytes);
           checksums[partition] = JoinedCrc32c.of(checksums[partition], sum, bytes);
           lengths[partition] += bytes;
           add(address, bytes);
         });
-  }
-
-  private int sum(final long address, final int bytes) {
-    crc.reset();
-    crc.update(Memory.view(address, bytes));
-    return (int) crc.getValue();
   }
 
   private void add(final long address, final int bytes) {

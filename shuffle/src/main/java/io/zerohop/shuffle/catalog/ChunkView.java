@@ -2,7 +2,6 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
-import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -119,11 +118,7 @@ final class ChunkView {
       throw damaged();
     }
     if (verified.get(slot) != word) {
-      final int sum =
-          Crc32c.of(
-              memory.address() + offset + entry + EntryLayout.CRC_FROM,
-              length - EntryLayout.CRC_FROM);
-      if (sum != buffer.getInt(at + EntryLayout.CRC_OFFSET)) {
+      if (!EntryImage.isIntact(buffer, at, length)) {
         throw damaged();
       }
       verified.set(slot, word);

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.lease.LaneLayout;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -76,6 +77,11 @@ public final class RootLayout {
   static final int BYTES = LANES + LaneLayout.BYTES;
 
   private RootLayout() {}
+
+  /** What {@link #CRC_OFFSET} is to have. */
+  static int checksum(final SegmentMemory root) {
+    return Crc32c.of(root.address() + CRC_FROM, CRC_TO - CRC_FROM);
+  }
 
   /** The lanes of a root segment, as long as it is mapped. */
   public static UnsafeBuffer lanes(final SegmentMemory root) {

@@ -2,7 +2,6 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Segment;
-import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.lease.LaneLayout;
 import io.zerohop.shuffle.lease.LaneTable;
 import io.zerohop.shuffle.pool.SegmentIds;
@@ -41,9 +40,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
     buffer.putInt(RootLayout.DIRECTORY_CELLS_OFFSET, RootLayout.DIRECTORY_CELLS);
     buffer.putInt(RootLayout.LANES_OFFSET, RootLayout.LANES);
     buffer.putInt(RootLayout.LANE_COUNT_OFFSET, LaneLayout.LANES);
-    buffer.putInt(
-        RootLayout.CRC_OFFSET,
-        Crc32c.of(memory.address() + RootLayout.CRC_FROM, RootLayout.CRC_TO - RootLayout.CRC_FROM));
+    buffer.putInt(RootLayout.CRC_OFFSET, RootLayout.checksum(memory));
     buffer.putLongVolatile(RootLayout.TABLE, memory.id());
     for (int slot = 1; slot < RootLayout.TABLE_SLOTS; slot++) {
       freeSlots.add(slot);

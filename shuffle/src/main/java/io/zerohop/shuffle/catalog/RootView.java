@@ -1,6 +1,5 @@
 package io.zerohop.shuffle.catalog;
 
-import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.lease.LaneLayout;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -34,9 +33,7 @@ public final class RootView {
         || buffer.getInt(RootLayout.DIRECTORY_CELLS_OFFSET) != RootLayout.DIRECTORY_CELLS
         || buffer.getInt(RootLayout.LANES_OFFSET) != RootLayout.LANES
         || buffer.getInt(RootLayout.LANE_COUNT_OFFSET) != LaneLayout.LANES
-        || buffer.getInt(RootLayout.CRC_OFFSET)
-            != Crc32c.of(
-                memory.address() + RootLayout.CRC_FROM, RootLayout.CRC_TO - RootLayout.CRC_FROM)) {
+        || buffer.getInt(RootLayout.CRC_OFFSET) != RootLayout.checksum(memory)) {
       throw new CatalogException("the root segment of executor " + owner + " is damaged");
     }
     if (buffer.getLong(RootLayout.INCARNATION_OFFSET) != incarnation) {
