@@ -11,4 +11,16 @@ public interface ExtentConsumer {
    * @param length its length in bytes, positive
    */
   void extent(long address, int length);
+
+  /**
+   * Takes a range of any length, in pieces whose lengths an extent can say.
+   *
+   * @param bytes its length; none are taken of an empty one
+   */
+  default void extents(final long address, final long bytes) {
+    final int most = 1 << 30;
+    for (long done = 0; done < bytes; done += most) {
+      extent(address + done, (int) Math.min(most, bytes - done));
+    }
+  }
 }

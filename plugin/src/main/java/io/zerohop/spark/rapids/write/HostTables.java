@@ -8,9 +8,6 @@ import io.zerohop.shuffle.write.PackSource;
  * thread; owns the memory.
  */
 final class HostTables implements AutoCloseable {
-  /** What one extent can say of its length. */
-  private static final int MOST_CHUNK_BYTES = 1 << 30;
-
   private final long[] starts;
   private final Runnable free;
   private boolean closed;
@@ -44,10 +41,7 @@ final class HostTables implements AutoCloseable {
 
       @Override
       public void forEachChunk(final int partition, final ExtentConsumer consumer) {
-        final long end = starts[partition + 1];
-        for (long at = starts[partition]; at < end; at += MOST_CHUNK_BYTES) {
-          consumer.extent(at, (int) Math.min(MOST_CHUNK_BYTES, end - at));
-        }
+        consumer.extents(address(partition), bytes(partition));
       }
     };
   }

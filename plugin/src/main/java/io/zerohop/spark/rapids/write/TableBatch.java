@@ -16,9 +16,6 @@ import org.apache.spark.unsafe.Platform;
  * on each table's memory until {@link #clear}. Belongs to one task's thread.
  */
 public final class TableBatch implements OutputBatch, AutoCloseable {
-  /** What one extent can say of its length. */
-  private static final int MOST_CHUNK_BYTES = 1 << 30;
-
   private static final long BYTES_PER_TABLE = 1024;
 
   private final int partitions;
@@ -187,19 +184,12 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
         if (tables.get(partition) != null) {
           for (final Pending table : tables.get(partition)) {
             if (table.buffer != null) {
-              chunks(table.buffer, consumer);
+              consumer.extents(table.address(), table.bytes());
             }
           }
         }
       }
     };
-  }
-
-  private static void chunks(final DeviceMemoryBuffer buffer, final ExtentConsumer consumer) {
-    final long length = buffer.getLength();
-    for (long at = 0; at < length; at += MOST_CHUNK_BYTES) {
-      consumer.extent(buffer.getAddress() + at, (int) Math.min(MOST_CHUNK_BYTES, length - at));
-    }
   }
 
   private void freeHeaders() {
