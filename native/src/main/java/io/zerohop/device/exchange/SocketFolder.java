@@ -15,7 +15,6 @@ import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -54,7 +53,6 @@ public final class SocketFolder implements AutoCloseable {
   /** How often a socket is made once more that was removed before it had its name. */
   private static final int LISTEN_ATTEMPTS = 3;
 
-  private static final String HIDDEN = ".";
   private static final int HIDDEN_CHARS = 8;
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
@@ -248,7 +246,7 @@ public final class SocketFolder implements AutoCloseable {
     final Path socket = socket(name);
     for (int attempt = 0; attempt < LISTEN_ATTEMPTS; attempt++) {
       try {
-        removeStale(socket);
+        StaleSockets.remove(socket);
         return listenAs(socket, backlog);
       } catch (final IOException | PosixException e) {
         final boolean gone = e instanceof PosixException p && p.errno() == PosixException.ENOENT;
@@ -269,17 +267,10 @@ public final class SocketFolder implements AutoCloseable {
             + " nobody cleans");
   }
 
-  /** Names are drawn at random, so nobody else makes a socket of this one meanwhile. */
-  private static void removeStale(final Path socket) throws IOException {
-    if (Files.exists(socket, LinkOption.NOFOLLOW_LINKS) && isStale(socket)) {
-      Files.deleteIfExists(socket);
-    }
-  }
-
   /** Binds a hidden name, which a sweep leaves alone, and renames it once it listens. */
   private int listenAs(final Path socket, final int backlog) throws IOException {
     final String unique = UUID.randomUUID().toString().substring(0, HIDDEN_CHARS);
-    final Path hidden = checkLength(path.resolve(HIDDEN + unique));
+    final Path hidden = checkLength(path.resolve(StaleSockets.HIDDEN + unique));
     final int listener = Sockets.listen(hidden.toString(), backlog);
     boolean done = false;
     try {
@@ -296,7 +287,7 @@ public final class SocketFolder implements AutoCloseable {
 
   /** Removes the socket of a server that ends. */
   void unlink(final String name) {
-    delete(socket(name));
+    StaleSockets.delete(socket(name));
   }
 
   /**
@@ -304,7 +295,7 @@ public final class SocketFolder implements AutoCloseable {
    * the same base that are gone have left. The folder of one that lives is left alone.
    */
   public void sweep() {
-    sweepSockets(path, false);
+    StaleSockets.sweep(path, false);
     try (DirectoryStream<Path> applications = Files.newDirectoryStream(base)) {
       for (final Path application : applications) {
         if (!application.equals(path)) {
@@ -322,53 +313,11 @@ public final class SocketFolder implements AutoCloseable {
     }
     try (PrivateFolder folder = PrivateFolder.open(application)) {
       if (folder != null && folder.claim()) {
-        sweepSockets(application, true);
+        StaleSockets.sweep(application, true);
         folder.removeIfEmpty();
       }
     } catch (final ZerohopException e) {
       LOG.debug("folder {} is left alone", application, e);
-    }
-  }
-
-  /**
-   * Removes the sockets of a folder on which nobody listens.
-   *
-   * @param hidden whether those without a name go too; in a folder in use they do not listen yet
-   */
-  private static void sweepSockets(final Path application, final boolean hidden) {
-    try (DirectoryStream<Path> files = Files.newDirectoryStream(application)) {
-      for (final Path file : files) {
-        final boolean unnamed = file.getFileName().toString().startsWith(HIDDEN);
-        if ((hidden || !unnamed) && isStale(file)) {
-          LOG.info("removing {}: nobody listens on it", file);
-          delete(file);
-        }
-      }
-    } catch (final NoSuchFileException e) {
-      LOG.debug("folder {} has gone by itself", application);
-    } catch (final IOException | DirectoryIteratorException e) {
-      LOG.warn("cannot sweep stale sockets in {}", application, e);
-    }
-  }
-
-  /** Whether a file is a socket on which nobody listens. In doubt it is not. */
-  private static boolean isStale(final Path file) {
-    try {
-      if (!Descriptor.statusOf(file.toString()).isSocket()) {
-        return false;
-      }
-      Descriptor.close(Sockets.connect(file.toString()));
-      return false;
-    } catch (final PosixException e) {
-      return e.errno() == PosixException.ECONNREFUSED;
-    }
-  }
-
-  private static void delete(final Path file) {
-    try {
-      Files.deleteIfExists(file);
-    } catch (final IOException e) {
-      LOG.warn("cannot remove {}", file, e);
     }
   }
 
@@ -381,7 +330,7 @@ public final class SocketFolder implements AutoCloseable {
     closed = true;
     try {
       if (use.claim()) {
-        sweepSockets(path, true);
+        StaleSockets.sweep(path, true);
         use.removeIfEmpty();
       }
     } finally {

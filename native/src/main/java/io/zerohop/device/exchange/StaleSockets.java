@@ -1,0 +1,76 @@
+package io.zerohop.device.exchange;
+
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.PosixException;
+import io.zerohop.device.posix.Sockets;
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Sockets that processes have left behind which are gone: nobody listens on them. */
+final class StaleSockets {
+  private static final Logger LOG = LoggerFactory.getLogger(StaleSockets.class);
+
+  /** What the name of a socket begins with that does not listen yet. */
+  static final String HIDDEN = ".";
+
+  private StaleSockets() {}
+
+  /**
+   * Removes the sockets of a folder on which nobody listens.
+   *
+   * @param hidden whether those without a name go too; in a folder in use they do not listen yet
+   */
+  static void sweep(final Path application, final boolean hidden) {
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(application)) {
+      for (final Path file : files) {
+        final boolean unnamed = file.getFileName().toString().startsWith(HIDDEN);
+        if ((hidden || !unnamed) && isStale(file)) {
+          LOG.info("removing {}: nobody listens on it", file);
+          delete(file);
+        }
+      }
+    } catch (final NoSuchFileException e) {
+      LOG.debug("folder {} has gone by itself", application);
+    } catch (final IOException | DirectoryIteratorException e) {
+      LOG.warn("cannot sweep stale sockets in {}", application, e);
+    }
+  }
+
+  /**
+   * Removes a socket of this name if nobody listens on it. Names are drawn at random, so nobody
+   * else makes a socket of this one meanwhile.
+   */
+  static void remove(final Path socket) throws IOException {
+    if (Files.exists(socket, LinkOption.NOFOLLOW_LINKS) && isStale(socket)) {
+      Files.deleteIfExists(socket);
+    }
+  }
+
+  /** Whether a file is a socket on which nobody listens. In doubt it is not. */
+  private static boolean isStale(final Path file) {
+    try {
+      if (!Descriptor.statusOf(file.toString()).isSocket()) {
+        return false;
+      }
+      Descriptor.close(Sockets.connect(file.toString()));
+      return false;
+    } catch (final PosixException e) {
+      return e.errno() == PosixException.ECONNREFUSED;
+    }
+  }
+
+  static void delete(final Path file) {
+    try {
+      Files.deleteIfExists(file);
+    } catch (final IOException e) {
+      LOG.warn("cannot remove {}", file, e);
+    }
+  }
+}
