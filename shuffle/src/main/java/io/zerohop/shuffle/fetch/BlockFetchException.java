@@ -3,6 +3,7 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
 
 /** A block could not be read from its owner; carries what Spark needs to run its map task again. */
 public final class BlockFetchException extends ZerohopException {
@@ -16,6 +17,24 @@ public final class BlockFetchException extends ZerohopException {
     super(Category.FETCH_FAILED, message, cause);
     this.block = block;
     this.source = source;
+  }
+
+  /**
+   * One whose message names the block, its owner and the way it took.
+   *
+   * @param what went wrong
+   */
+  static BlockFetchException of(
+      final Block block,
+      final BlockSource source,
+      final Path path,
+      final String what,
+      final Throwable cause) {
+    return new BlockFetchException(
+        block,
+        source,
+        block + " of executor " + source.executorId() + " (" + path.label() + "): " + what,
+        cause);
   }
 
   public Block block() {

@@ -17,9 +17,7 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -32,16 +30,11 @@ final class InPlaceWindow implements AutoCloseable {
   private final BlockSource source;
   private final BlockMemory memory;
   private final LanePool.Lease lease;
-  private final BooleanSupplier ended;
   private final List<Block> blocks = new ArrayList<>();
   private final List<Block> notHeld = new ArrayList<>();
   private final ExtentList extents = new ExtentList();
 
-  /** What is not there yet. */
-  private final Map<Output, SignalEpoch> unready = new HashMap<>();
-
-  private record Output(int shuffleId, long mapId) {}
-
+  private final UnreadyOutputs unready;
   private int[] ends = new int[16];
   private int next;
   private volatile boolean held = true;
@@ -55,11 +48,11 @@ final class InPlaceWindow implements AutoCloseable {
       final BlockMemory memory,
       final LanePool.Lease lease,
       final BooleanSupplier ended) {
-    this.ended = ended;
     this.context = context;
     this.source = source;
     this.memory = memory;
     this.lease = lease;
+    this.unready = new UnreadyOutputs(context, source, memory, ended);
   }
 
   /**
@@ -116,7 +109,7 @@ final class InPlaceWindow implements AutoCloseable {
         if (before == null || before.mapId() != block.mapId()) {
           found = shuffle != null && shuffle.find(block.mapId(), cursor);
           if (found) {
-            expect(block, shuffle, cursor, side);
+            unready.expect(block, shuffle, cursor, side);
           }
         }
         before = block;
@@ -135,47 +128,14 @@ final class InPlaceWindow implements AutoCloseable {
     }
   }
 
-  /** Sees to it that nothing is read before it is there: by the GPU, if that is who reads it. */
-  private void expect(
-      final Block block, final ShuffleView shuffle, final EntryCursor cursor, final ReadSide side) {
-    if (shuffle.isReady(cursor)) {
-      return;
-    }
-    context.counters().foundUnready();
-    if (side == ReadSide.DEVICE) {
-      final SignalEpoch ready =
-          shuffle.ready(context.devices().host(), context.devices().of(Tier.DEVICE), cursor);
-      if (ready != null) {
-        unready.put(new Output(block.shuffleId(), block.mapId()), ready);
-        return;
-      }
-    }
-    await(block, shuffle.ready(context.devices().host(), cursor));
-  }
-
-  private void await(final Block block, final SignalEpoch ready) {
-    final BooleanSupplier over = () -> ended.getAsBoolean() || !memory.alive();
-    try {
-      ready.signal().await(ready.epoch(), context.settings().requestLimit(), over);
-    } catch (final WaitException e) {
-      if (e.reason() == WaitException.Reason.CANCELLED && memory.alive()) {
-        throw e;
-      }
-      throw failed(block, "its map output did not become ready", e);
-    }
-  }
-
   /** What a stream waits for before it reads the block; null if it is there. */
   SignalEpoch ready(final Block block) {
-    return unready.isEmpty() ? null : unready.get(new Output(block.shuffleId(), block.mapId()));
+    return unready.of(block);
   }
 
   /** Waits for the same on the host. */
   void awaitReady(final Block block) {
-    final SignalEpoch ready = ready(block);
-    if (ready != null) {
-      await(block, ready);
-    }
+    unready.await(block);
   }
 
   /** The owner is well, but a segment of it cannot be had now. */
@@ -370,11 +330,7 @@ final class InPlaceWindow implements AutoCloseable {
   }
 
   private BlockFetchException failed(final Block block, final String what, final Throwable cause) {
-    return new BlockFetchException(
-        block,
-        source,
-        block + " of executor " + source.executorId() + " (" + path().label() + "): " + what,
-        cause);
+    return BlockFetchException.of(block, source, path(), what, cause);
   }
 
   /** Ends the lease and frees what was copied. Idempotent. */

@@ -54,11 +54,7 @@ final class LandedBlock implements FetchedBlock {
   }
 
   private BlockFetchException failed(final String what, final Exception cause) {
-    return new BlockFetchException(
-        block,
-        source,
-        block + " of executor " + source.executorId() + " (" + path.label() + "): " + what,
-        cause);
+    return BlockFetchException.of(block, source, path, what, cause);
   }
 
   @Override
