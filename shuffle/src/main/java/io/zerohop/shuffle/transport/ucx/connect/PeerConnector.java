@@ -14,6 +14,7 @@ import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.reader.Arrivals;
 import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
+import io.zerohop.shuffle.transport.ucx.wire.Questions;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
@@ -213,13 +214,9 @@ public final class PeerConnector {
   }
 
   private ByteBuffer hello(final RemotePeer peer, final boolean triesGpu) {
-    final byte[] own = engine.address();
-    final ByteBuffer question = ByteBuffer.allocate(10 + own.length);
-    question.put(Wire.HELLO).putInt(Wire.VERSION);
-    Wire.put(question, own);
-    question.put((byte) (triesGpu ? 1 : 0));
+    final ByteBuffer question = Questions.hello(engine.address(), triesGpu);
     try {
-      return peer.ask(question.flip()).get(requestLimit.toMillis(), TimeUnit.MILLISECONDS);
+      return peer.ask(question).get(requestLimit.toMillis(), TimeUnit.MILLISECONDS);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);

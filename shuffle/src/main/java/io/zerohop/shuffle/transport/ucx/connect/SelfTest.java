@@ -8,8 +8,8 @@ import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.reader.Arrivals;
 import io.zerohop.shuffle.transport.ucx.reader.Gets;
 import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
+import io.zerohop.shuffle.transport.ucx.wire.Questions;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
-import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -182,8 +182,7 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
       throws ExecutionException, TimeoutException, InterruptedException {
     final Arrivals.Waiting all = arrivals.expect(slab, TestRange.BYTES, peer::progress);
     try {
-      final ByteBuffer question =
-          ByteBuffer.allocate(1 + Long.BYTES).put(Wire.TEST).putLong(all.id()).flip();
+      final ByteBuffer question = Questions.test(all.id());
       final ByteBuffer answer = peer.ask(question).get(limit.toMillis(), TimeUnit.MILLISECONDS);
       all.total(answer.getLong());
       all.complete().get(limit.toMillis(), TimeUnit.MILLISECONDS);

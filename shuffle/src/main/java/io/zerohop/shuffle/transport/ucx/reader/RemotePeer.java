@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.reader;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.wire.Questions;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
 import java.util.Map;
@@ -145,8 +146,7 @@ public final class RemotePeer implements AutoCloseable {
               + nanos / 1_000_000
               + " ms (half of spark.zerohop.request.timeout)");
     } else if (quiet > nanos / 2 && pinging.compareAndSet(false, true)) {
-      ask(ByteBuffer.allocate(1).put(Wire.PING).flip())
-          .whenComplete((answer, failure) -> pinging.set(false));
+      ask(Questions.ping()).whenComplete((answer, failure) -> pinging.set(false));
     }
     transfers.forEach(transfer -> transfer.checkStalled(transferNanos));
   }

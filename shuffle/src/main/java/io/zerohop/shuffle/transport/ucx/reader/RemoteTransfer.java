@@ -9,6 +9,7 @@ import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
 import io.zerohop.shuffle.transport.ucx.wire.LandingLayout;
+import io.zerohop.shuffle.transport.ucx.wire.Questions;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
@@ -23,6 +24,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 
 /**
  * The blocks of one window on their way from one owner: looked up and held by the owner, moved, and
@@ -86,17 +88,9 @@ public final class RemoteTransfer {
 
   public void start() {
     peer.begin(this);
-    ask(openQuestion()).thenAcceptAsync(this::opened, executor).exceptionally(this::failed);
-  }
-
-  private ByteBuffer openQuestion() {
-    final ByteBuffer question = ByteBuffer.allocate(10 + 12 * blocks.size());
-    question.put(Wire.OPEN).put((byte) (gpuSlabs == null ? 0 : 1));
-    question.putInt(blocks.get(0).shuffleId()).putInt(blocks.size());
-    for (final Block block : blocks) {
-      question.putLong(block.mapId()).putInt(block.partition());
-    }
-    return question.flip();
+    ask(Questions.open(blocks, gpuSlabs != null))
+        .thenAcceptAsync(this::opened, executor)
+        .exceptionally(this::failed);
   }
 
   private void opened(final ByteBuffer answer) {
@@ -113,7 +107,7 @@ public final class RemoteTransfer {
       end(null);
       return;
     }
-    final boolean far = anyOnGpu();
+    final boolean far = IntStream.range(0, extents.size()).anyMatch(extents::isOnGpu);
     final Landing inKind =
         far && !onlyByMessage && gpuSlabs != null ? Landing.inKind(extents, slabs, gpuSlabs) : null;
     if (inKind != null) {
@@ -123,15 +117,6 @@ public final class RemoteTransfer {
     } else {
       fetchKeys(Landing.onHost(extents, slabs));
     }
-  }
-
-  private boolean anyOnGpu() {
-    for (int i = 0; i < extents.size(); i++) {
-      if (extents.isOnGpu(i)) {
-        return true;
-      }
-    }
-    return false;
   }
 
   private synchronized List<Block> dropMissing() {
@@ -160,18 +145,11 @@ public final class RemoteTransfer {
     } else if (unknown.isEmpty()) {
       move();
     } else {
-      ask(keysQuestion(unknown))
+      ask(Questions.keys(unknown))
           .thenAcceptAsync(answer -> keep(unknown, answer), executor)
           .thenRun(this::move)
           .exceptionally(this::failed);
     }
-  }
-
-  private static ByteBuffer keysQuestion(final Set<Long> segments) {
-    final ByteBuffer question = ByteBuffer.allocate(5 + 8 * segments.size());
-    question.put(Wire.KEYS).putInt(segments.size());
-    segments.forEach(question::putLong);
-    return question.flip();
   }
 
   private void keep(final Set<Long> segments, final ByteBuffer answer) {
@@ -285,9 +263,7 @@ public final class RemoteTransfer {
       closeLease();
       return;
     }
-    final ByteBuffer question = ByteBuffer.allocate(18);
-    question.put(Wire.SEND).putLong(lease).putLong(all.id()).put((byte) (hostOnly ? 1 : 0));
-    ask(question.flip())
+    ask(Questions.send(lease, all.id(), hostOnly))
         .thenAccept(answer -> all.total(answer.getLong()))
         .thenCompose(sent -> all.complete())
         .thenRunAsync(this::wayEnded, executor)
@@ -327,7 +303,7 @@ public final class RemoteTransfer {
       return;
     }
     // Gets do not involve the owner: only it can tell whether the memory was still these blocks.
-    ask(closeQuestion())
+    ask(Questions.close(lease))
         .thenAcceptAsync(answer -> confirmed(answer.get() != 0), executor)
         .exceptionally(this::failed);
   }
@@ -363,13 +339,9 @@ public final class RemoteTransfer {
     end(null);
   }
 
-  private ByteBuffer closeQuestion() {
-    return ByteBuffer.allocate(9).put(Wire.CLOSE).putLong(lease).flip();
-  }
-
   private void closeLease() {
     if (lease != 0 && peer.alive()) {
-      peer.ask(closeQuestion());
+      peer.ask(Questions.close(lease));
     }
   }
 
