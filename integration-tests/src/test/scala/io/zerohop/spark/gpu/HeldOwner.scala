@@ -46,10 +46,10 @@ object HeldOwner {
     fill(owner, memory.address + Bytes)
     // The first output of all pins memory, for which the driver might wait for the GPU.
     write(owner, 1, memory.address + Bytes)
-    while (owner.stats.pendingCommits > 0) Thread.sleep(1)
+    while (owner.stats.outputs.pendingCommits > 0) Thread.sleep(1)
     owner.gpuStream().await(brake, 1, Limit)
     write(owner, 0, memory.address + Bytes)
-    println(s"${owner.location.encode} ${owner.stats.pendingCommits}")
+    println(s"${owner.location.encode} ${owner.stats.outputs.pendingCommits}")
     if (Console.in.readLine() != null) {
       brake.raise(1)
       println("let go")
