@@ -81,6 +81,9 @@ public final class GpuQueue {
       step.run().run();
     } catch (final RuntimeException e) {
       failure = failure == null ? e : failure;
+    } catch (final AssertionError e) {
+      // What it broke fails the test, whatever the product makes of it.
+      failure = failure == null ? new IllegalStateException(e.getMessage(), e) : failure;
     }
   }
 

@@ -103,6 +103,18 @@ class ExchangeTest {
 
   @ParameterizedTest
   @EnumSource(names = {"KUDO", "PACKED"})
+  void aPeerReadsThemInPlaceAsWell(final Form form) {
+    try (TestExchange exchange = exchange(Store.DEVICE, NESTED, 3).readByAPeer(base)) {
+      exchange.write(form, 0.2, 50, 20);
+      exchange.write(form, 0.2, 50);
+      exchange.check();
+      assertThat(exchange.peer().stats().moved(Path.PEER).blocks()).isPositive();
+      assertThat(exchange.peer().stats().moved(Path.STAGED).blocks()).isZero();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"KUDO", "PACKED"})
   void outputsArePublishedBeforeTheirCopiesHaveEnded(final Form form) {
     try (TestExchange exchange =
         new TestExchange(

@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ai.rapids.cudf.ColumnVector;
 import ai.rapids.cudf.FakeGpu;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.GpuColumnVector;
@@ -24,6 +25,7 @@ import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -41,9 +43,6 @@ import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.rapids.GpuShuffleDependency;
-import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
@@ -55,6 +54,7 @@ import scala.Tuple3;
 import scala.collection.Iterator;
 import scala.collection.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag;
 
 /**
  * An exchange of RAPIDS' as an executor does its part of it: map tasks write batches, reduce tasks
@@ -73,6 +73,11 @@ final class TestExchange implements AutoCloseable {
   private final ShuffleNode node;
   private final MapOutputFiles files;
   private final TableStore tables;
+
+  /** Of the executor that reads: the same, or a peer's. */
+  private TableStore readersTables;
+
+  private ShuffleNode peer;
   private FallbackTransport staged;
   private final GpuShuffleDependency dependency;
   private final Map<String, SQLMetric> metrics = new HashMap<>();
@@ -120,6 +125,7 @@ final class TestExchange implements AutoCloseable {
         store == Store.DEVICE
             ? new DeviceTableStore(node, files, LIMIT)
             : new HostTableStore(node, files, new StagedReads(config));
+    readersTables = tables;
     staged =
         new BlockTransferTransport(
             env, new ZerohopBlockResolver(index, files, () -> node), Long.MAX_VALUE);
@@ -128,9 +134,9 @@ final class TestExchange implements AutoCloseable {
     }
     dependency =
         new GpuShuffleDependency(
-            spark.emptyRDD(scala.reflect.ClassTag.apply(Product2.class)),
+            spark.emptyRDD(ClassTag.apply(Product2.class)),
             partitions,
-            types(),
+            SparkTypes.of(kinds),
             scala.collection.immutable.Map.from(CollectionConverters.asScala(metrics)),
             true);
     for (int i = 0; i < partitions; i++) {
@@ -166,31 +172,20 @@ final class TestExchange implements AutoCloseable {
     return this;
   }
 
+  /** Has another executor with a GPU read. */
+  TestExchange readByAPeer(final Path base) {
+    peer = ShuffleNode.start(config(base).executorId("2").build(), new FakeGpuDevice());
+    readersTables = new DeviceTableStore(peer, files, LIMIT);
+    return this;
+  }
+
   TestExchange receivingFrom(final FallbackTransport transport) {
     staged = transport;
     return this;
   }
 
-  private DataType[] types() {
-    return kinds.stream().map(TestExchange::type).toArray(DataType[]::new);
-  }
-
-  private static DataType type(final Kind kind) {
-    return switch (kind) {
-      case INT -> DataTypes.IntegerType;
-      case LONG -> DataTypes.LongType;
-      case DOUBLE -> DataTypes.DoubleType;
-      case BOOLEAN -> DataTypes.BooleanType;
-      case STRING -> DataTypes.StringType;
-      case INTS -> DataTypes.createArrayType(DataTypes.IntegerType);
-      case STRINGS -> DataTypes.createArrayType(DataTypes.StringType);
-      case STRUCT ->
-          DataTypes.createStructType(
-              new StructField[] {
-                DataTypes.createStructField("number", DataTypes.LongType, true),
-                DataTypes.createStructField("text", DataTypes.StringType, true)
-              });
-    };
+  ShuffleNode peer() {
+    return peer;
   }
 
   ShuffleNode node() {
@@ -225,7 +220,7 @@ final class TestExchange implements AutoCloseable {
         }
       }
     }
-    return new MapInput(form, types(), batches);
+    return new MapInput(form, SparkTypes.of(kinds), batches);
   }
 
   /** Writes random batches by a map task. */
@@ -259,7 +254,7 @@ final class TestExchange implements AutoCloseable {
               writer.write(input);
               done = true;
             } catch (final IOException e) {
-              throw new java.io.UncheckedIOException(e);
+              throw new UncheckedIOException(e);
             } finally {
               if (!done) {
                 assertThat(writer.stop(false).isEmpty()).isTrue();
@@ -304,7 +299,7 @@ final class TestExchange implements AutoCloseable {
                 task.context(),
                 task.context().taskMetrics().createTempShuffleReadMetrics(),
                 pathMetrics),
-            tables,
+            readersTables,
             staged,
             batchBytes)
         .read();
@@ -315,7 +310,7 @@ final class TestExchange implements AutoCloseable {
     if (batch.numCols() == 0) {
       return Collections.nCopies(batch.numRows(), "");
     }
-    final ai.rapids.cudf.ColumnVector[] columns = new ai.rapids.cudf.ColumnVector[batch.numCols()];
+    final ColumnVector[] columns = new ColumnVector[batch.numCols()];
     Arrays.setAll(columns, i -> ((GpuColumnVector) batch.column(i)).getBase());
     return GpuTables.rows(columns);
   }
@@ -359,8 +354,13 @@ final class TestExchange implements AutoCloseable {
 
   /** Nothing is written or read any more. */
   void checkIdle() {
-    if (node != null) {
-      final NodeStats stats = node.stats();
+    checkIdle(node);
+    checkIdle(peer);
+  }
+
+  private static void checkIdle(final ShuffleNode idle) {
+    if (idle != null) {
+      final NodeStats stats = idle.stats();
       assertThat(stats.outputs().writers()).isZero();
       assertThat(stats.leases().open()).isZero();
       assertThat(stats.landing().bytes()).isZero();
@@ -371,6 +371,9 @@ final class TestExchange implements AutoCloseable {
   public void close() {
     checkIdle();
     files.unregisterShuffle(dependency.shuffleId());
+    if (peer != null) {
+      peer.close();
+    }
     if (node != null) {
       node.unregisterShuffle(dependency.shuffleId());
       node.close();

@@ -132,7 +132,8 @@ final class FakeGpuStream implements CopyStream {
       throw new WaitException(wait.reason(), "fake: " + wait.getMessage(), wait);
     }
     if (failure != null) {
-      throw new ZerohopException(ZerohopException.Category.RETRY, "fake: it failed", failure);
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY, "fake: " + failure.getMessage(), failure);
     }
   }
 
