@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ai.rapids.cudf.FakeGpu;
 import com.nvidia.spark.rapids.GpuSemaphore$;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.rapids.MapInput.Form;
@@ -98,6 +99,20 @@ class ExchangeTest {
       assertThat(exchange.node().stats().moved(Path.LOCAL).blocks()).isPositive();
       assertThat(exchange.metric("dataSize").value()).isPositive();
       assertThat(exchange.metric("dataReadSize").value()).isPositive();
+    }
+  }
+
+  @Test
+  void packedTablesOfManyMapOutputsAreOneTableByOneAllocation() {
+    for (final List<Kind> kinds : List.of(PLAIN, STRINGS, NESTED)) {
+      try (TestExchange exchange = exchange(Store.DEVICE, kinds, 1)) {
+        for (int map = 0; map < 4; map++) {
+          exchange.write(Form.PACKED, 0.2, 30, 10);
+        }
+        final int before = FakeGpu.allocations();
+        assertThat(exchange.read(0, 1)).hasSize(160);
+        assertThat(FakeGpu.allocations() - before).isEqualTo(1);
+      }
     }
   }
 
