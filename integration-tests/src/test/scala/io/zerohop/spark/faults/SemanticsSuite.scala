@@ -113,7 +113,8 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
       val failure = intercept[SparkException] {
         Bounded("the end of a cancelled job", 60.seconds)(future.get())
       }
-      assert(failure.getMessage.contains("cancelled"))
+      val causes = Iterator.iterate[Throwable](failure)(_.getCause).takeWhile(_ != null)
+      assert(causes.exists(_.getMessage.contains("cancelled")))
       assert(seen.finishedMapTasks < Workload.Maps)
     } finally cluster.sc.removeSparkListener(seen)
     cluster.run("job after a cancelled one")(cluster.sc.parallelize(1 to 10).count())
