@@ -11,15 +11,9 @@ import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Consumer;
-import jcuda.driver.CUdeviceptr;
-import jcuda.driver.CUevent;
-import jcuda.driver.CUevent_flags;
 import jcuda.driver.CUstream;
-import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,9 +33,7 @@ final class CudaCopyStream implements CopyStream {
   private static final Duration CLOSE_LIMIT = Duration.ofSeconds(20);
   private static final int RING_BYTES = 8 << 20;
   private static final int SPINS = 5_000;
-  private static final int SIGNAL_BYTES = 16;
   private static final int LIST_BYTES_PER_COPY = 2 * Long.BYTES + Integer.BYTES;
-  private static final int FINISHED_BYTES = Integer.BYTES;
 
   /**
    * Of row hashes. They read the GPU's own memory and end soon, so that they may have all of it;
@@ -55,24 +47,18 @@ final class CudaCopyStream implements CopyStream {
   private final Consumer<Object> onClose;
   private final String name;
   private final int mostBlocks;
-  private final CUstream stream;
-
-  /** Behind what was submitted last, on a stream that is not ours alone; else null. */
-  private final CUevent last;
-
-  private final CUdeviceptr finished = new Addresses.Result();
+  private final StreamHandle stream;
+  private final DeviceCounter finished;
   private final StreamState state;
   private final LaunchRing ring;
   private final GatherArguments arguments;
-  private final Map<Integer, List<SignalEpoch>> awaited = new HashMap<>();
+  private final LaunchSignals signals;
   private EngineStreams engines;
   private int launch;
 
   /** Whether the last launch is the last of all that was submitted. */
   private boolean endsWithLaunch;
 
-  private boolean conditional;
-  private Duration lastLimit = Duration.ZERO;
   private boolean closed;
 
   /**
@@ -92,64 +78,35 @@ final class CudaCopyStream implements CopyStream {
     this.name = name;
     this.mostBlocks = Math.max(1, Math.min(mostMultiprocessors, kernels.multiprocessors()));
     context.enter();
-    stream = ofThread ? JCudaDriver.CU_STREAM_PER_THREAD : new CUstream();
-    last = ofThread ? new CUevent() : null;
-    if (ofThread) {
-      check(
-          JCudaDriver.cuEventCreate(last, CUevent_flags.CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-    } else {
-      check(
-          JCudaDriver.cuStreamCreate(stream, CUstream_flags.CU_STREAM_NON_BLOCKING),
-          "cuStreamCreate");
-    }
+    stream = ofThread ? StreamHandle.ofThread(context) : StreamHandle.create(context);
+    DeviceCounter counter = null;
     StreamState words = null;
     boolean done = false;
     try {
-      allocateFinished();
+      counter = new DeviceCounter(context);
       words = new StreamState(context);
       ring = new LaunchRing(context, RING_BYTES, words::ended);
       done = true;
     } finally {
       if (!done) {
-        destroyStream();
-        JCudaDriver.cuMemFree(finished); // Nothing if there is none.
+        stream.destroy();
+        if (counter != null) {
+          counter.close();
+        }
         if (words != null) {
           words.close();
         }
       }
     }
+    finished = counter;
     state = words;
-    arguments = new GatherArguments(state.address(), ((Addresses.Result) finished).value());
+    arguments = new GatherArguments(state.address(), finished.address());
+    signals = new LaunchSignals(ring, arguments);
   }
 
-  private void destroyStream() {
-    if (last != null) {
-      JCudaDriver.cuEventDestroy(last);
-    } else {
-      JCudaDriver.cuStreamDestroy(stream);
-    }
-  }
-
-  /** Remembers how far the stream has to come; another thread has another stream by its name. */
   private void mark(final boolean byLaunch) {
     endsWithLaunch = byLaunch;
-    if (last != null) {
-      check(JCudaDriver.cuEventRecord(last, stream), "cuEventRecord");
-    }
-  }
-
-  /** Asks the driver whether everything that was submitted here is done. */
-  private int query() {
-    return last == null ? JCudaDriver.cuStreamQuery(stream) : JCudaDriver.cuEventQuery(last);
-  }
-
-  private void allocateFinished() {
-    CudaStatus.checkAllocation(
-        JCudaDriver.cuMemAlloc(finished, FINISHED_BYTES),
-        "cuMemAlloc",
-        context.toString(),
-        FINISHED_BYTES);
-    check(JCudaDriver.cuMemsetD8(finished, (byte) 0, FINISHED_BYTES), "cuMemsetD8");
+    stream.mark();
   }
 
   @Override
@@ -183,10 +140,10 @@ final class CudaCopyStream implements CopyStream {
     }
     final int number = ++launch;
     final int at = ring.take(bytes, number);
-    arguments.begin(number, conditional);
+    arguments.begin(number, signals.conditional());
     final SpliceArguments work = new SpliceArguments(lists, ring.bytes(), at, ring.address(at));
     kernels.launchSplice(
-        stream, Math.min(mostBlocks, work.blocks()), arguments.struct(), work.struct());
+        stream.stream(), Math.min(mostBlocks, work.blocks()), arguments.struct(), work.struct());
     mark(true);
   }
 
@@ -215,10 +172,11 @@ final class CudaCopyStream implements CopyStream {
   private void launchRowHash(final RowHashArguments work, final long resultAddress) {
     final int number = ++launch;
     final int at = ring.take(work.bytes(), number);
-    arguments.begin(number, conditional);
+    arguments.begin(number, signals.conditional());
     work.write(ring.bytes(), at, ring.address(at), resultAddress);
     final int most = HASH_BLOCKS_PER_MULTIPROCESSOR * kernels.multiprocessors();
-    kernels.launchRowHash(stream, Math.min(most, work.chunks()), arguments.struct(), work.struct());
+    kernels.launchRowHash(
+        stream.stream(), Math.min(most, work.chunks()), arguments.struct(), work.struct());
     mark(true);
   }
 
@@ -232,13 +190,13 @@ final class CudaCopyStream implements CopyStream {
   @Override
   public void raise(final Signal signal, final int epoch) {
     enter();
-    final long address = addressOf(signal);
-    if (conditional) {
+    final long address = LaunchSignals.addressOf(signal);
+    if (signals.conditional()) {
       launchSignals(List.of(), List.of(new SignalEpoch(signal, epoch)), Duration.ZERO);
     } else {
       // Needs no room on the GPU; orders everything before it like a fence at system scope.
       check(
-          JCudaDriver.cuStreamWriteValue32(stream, Addresses.device(address), epoch, 0),
+          JCudaDriver.cuStreamWriteValue32(stream.stream(), Addresses.device(address), epoch, 0),
           "cuStreamWriteValue32");
     }
     mark(false);
@@ -254,7 +212,7 @@ final class CudaCopyStream implements CopyStream {
     if (!(batch instanceof CudaCopyBatch copies)) {
       throw new IllegalArgumentException("not a batch of a CUDA device: " + batch);
     }
-    if (conditional || !after.isEmpty()) {
+    if (signals.conditional() || !after.isEmpty()) {
       copies.dissolveLarge(); // The engines would not see that a wait has failed.
     }
     final boolean byEngine = !copies.large().isEmpty();
@@ -266,7 +224,7 @@ final class CudaCopyStream implements CopyStream {
     boolean done = false;
     try {
       if (byEngine) {
-        engines().copy(stream, copies.large());
+        engines().copy(stream.stream(), copies.large());
       }
       if (copies.small() > 0) {
         launchCopies(copies, after, byEngine ? List.of() : then, limit);
@@ -277,7 +235,7 @@ final class CudaCopyStream implements CopyStream {
     } finally {
       // Also after a failure: who closes the stream waits for what has begun.
       if (byEngine) {
-        engines().join(stream);
+        engines().join(stream.stream());
       }
       mark(done && !byEngine);
     }
@@ -300,9 +258,9 @@ final class CudaCopyStream implements CopyStream {
       final List<SignalEpoch> then,
       final Duration limit) {
     final int fixed =
-        (after.size() + then.size()) * SIGNAL_BYTES
+        (after.size() + then.size()) * LaunchSignals.BYTES
             + (mostBlocks * copier.warps() + 1) * RangeCutter.ENTRY_BYTES
-            + SIGNAL_BYTES;
+            + LaunchSignals.BYTES;
     final int most = (ring.largest() - fixed) / LIST_BYTES_PER_COPY;
     if (most <= 0) {
       throw new IllegalArgumentException(
@@ -332,77 +290,37 @@ final class CudaCopyStream implements CopyStream {
     final int wanted =
         (int)
             Math.max(1, Math.min((long) mostBlocks * warps, cost / RangeCutter.LEAST_RANGE_BYTES));
-    final int signals = (after.size() + then.size()) * SIGNAL_BYTES;
-    final int rangesAt = aligned(count * LIST_BYTES_PER_COPY);
-    final int signalsAt = rangesAt + aligned((wanted + 1) * RangeCutter.ENTRY_BYTES);
+    final int signalBytes = (after.size() + then.size()) * LaunchSignals.BYTES;
+    final int rangesAt = LaunchRing.aligned(count * LIST_BYTES_PER_COPY);
+    final int signalsAt = rangesAt + LaunchRing.aligned((wanted + 1) * RangeCutter.ENTRY_BYTES);
     final int number = ++launch;
-    final int at = ring.take(signalsAt + signals, number);
+    final int at = ring.take(signalsAt + signalBytes, number);
     batch.write(first, count, ring.bytes(), at);
     final int ranges =
         RangeCutter.cut(
             copy -> batch.length(first + copy), count, cost, wanted, ring.bytes(), at + rangesAt);
-    arguments.begin(number, conditional);
+    arguments.begin(number, signals.conditional());
     arguments.list(ring.address(at), count, ring.address(at + rangesAt), ranges);
-    writeSignals(number, at + signalsAt, after, then, limit);
-    kernels.launchCopy(copier, stream, (ranges + warps - 1) / warps, arguments.pointer());
+    signals.write(number, at + signalsAt, after, then, limit);
+    kernels.launchCopy(copier, stream.stream(), (ranges + warps - 1) / warps, arguments.pointer());
   }
 
   private void launchSignals(
       final List<SignalEpoch> after, final List<SignalEpoch> then, final Duration limit) {
     final int number = ++launch;
-    final int at = ring.take((after.size() + then.size()) * SIGNAL_BYTES, number);
-    arguments.begin(number, conditional);
-    writeSignals(number, at, after, then, limit);
-    kernels.launchSignal(stream, arguments.pointer());
-  }
-
-  private void writeSignals(
-      final int number,
-      final int at,
-      final List<SignalEpoch> after,
-      final List<SignalEpoch> then,
-      final Duration limit) {
-    final int raisesAt = writeWords(after, at);
-    writeWords(then, raisesAt);
-    arguments.waits(ring.address(at), after.size(), Kernels.limitNanos(limit));
-    arguments.raises(ring.address(raisesAt), then.size());
-    if (!after.isEmpty()) {
-      awaited.put(number, List.copyOf(after));
-      conditional = true;
-      lastLimit = limit;
-    }
-  }
-
-  private int writeWords(final List<SignalEpoch> signals, final int from) {
-    int at = from;
-    for (final SignalEpoch next : signals) {
-      ring.bytes().putLong(at, addressOf(next.signal()));
-      ring.bytes().putInt(at + Long.BYTES, next.epoch());
-      at += SIGNAL_BYTES;
-    }
-    return at;
-  }
-
-  private static long addressOf(final Signal signal) {
-    if (signal instanceof DeviceWord word) {
-      return word.address();
-    }
-    throw new IllegalArgumentException("not a signal that a CUDA device reaches: " + signal);
-  }
-
-  private static int aligned(final int bytes) {
-    return (bytes + SIGNAL_BYTES - 1) / SIGNAL_BYTES * SIGNAL_BYTES;
+    final int at = ring.take((after.size() + then.size()) * LaunchSignals.BYTES, number);
+    arguments.begin(number, signals.conditional());
+    signals.write(number, at, after, then, limit);
+    kernels.launchSignal(stream.stream(), arguments.pointer());
   }
 
   @Override
   public void synchronize(final Duration limit) {
     enter();
     if (!endsWithLaunch || !endsSoon()) {
-      StreamWait.until(this::query, limit, toString(), context.toString());
+      StreamWait.until(stream::query, limit, toString(), context.toString());
     }
-    conditional = false;
-    final WaitException failure = state.takeFailure(toString(), lastLimit, this::nameOfWait);
-    awaited.clear();
+    final WaitException failure = signals.takeFailure(state, toString());
     if (failure != null) {
       throw failure;
     }
@@ -419,16 +337,9 @@ final class CudaCopyStream implements CopyStream {
     return false;
   }
 
-  private String nameOfWait(final int number, final int index) {
-    final List<SignalEpoch> signals = awaited.get(number);
-    return signals == null || index >= signals.size()
-        ? "a signal"
-        : "epoch " + signals.get(index).epoch() + " of " + signals.get(index).signal();
-  }
-
   /** The stream itself, for timing by its events. */
   CUstream handle() {
-    return stream;
+    return stream.stream();
   }
 
   private void enter() {
@@ -452,7 +363,7 @@ final class CudaCopyStream implements CopyStream {
     context.enter();
     state.abort();
     try {
-      StreamWait.untilDone(this::query, CLOSE_LIMIT, toString(), context.toString());
+      StreamWait.untilDone(stream::query, CLOSE_LIMIT, toString(), context.toString());
       free();
     } catch (final ZerohopException e) {
       // Memory that a kernel may still use must not be freed; it goes with the process.
@@ -474,8 +385,8 @@ final class CudaCopyStream implements CopyStream {
     if (engines != null) {
       engines.close();
     }
-    destroyStream();
-    JCudaDriver.cuMemFree(finished);
+    stream.destroy();
+    finished.close();
     ring.close();
     state.close();
   }

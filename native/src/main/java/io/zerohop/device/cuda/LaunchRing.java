@@ -51,7 +51,7 @@ final class LaunchRing implements AutoCloseable {
    * @return its offset in {@link #bytes}
    */
   int take(final int wanted, final int launch) {
-    final int size = (wanted + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    final int size = aligned(wanted);
     final Deadline deadline = Deadline.in(LIMIT);
     int offset = find(size);
     while (offset < 0) {
@@ -70,6 +70,11 @@ final class LaunchRing implements AutoCloseable {
     inUse.add(new Slice(offset, size, launch));
     next = offset + size;
     return offset;
+  }
+
+  /** So many bytes as a part of the ring that begins and ends where others may. */
+  static int aligned(final int bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
 
   private int find(final int size) {
