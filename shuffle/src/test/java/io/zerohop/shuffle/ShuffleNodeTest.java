@@ -14,7 +14,6 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchedBlock;
-import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import java.io.ByteArrayOutputStream;
@@ -140,93 +139,6 @@ class ShuffleNodeTest {
           assertThat(in.readAllBytes()).isEqualTo(expected);
         }
       }
-    }
-  }
-
-  @Test
-  void uncommittedOutputsLeaveNothing() {
-    try (MapOutputWriter writer = node.newMapOutput(1, 1, PARTITIONS)) {
-      writer.append(TestBlocks.batch(1, 1, 0, PARTITIONS, MOST));
-      assertThat(node.stats().poolUsedBytes()).isPositive();
-      assertThat(node.stats().outputs().writers()).isEqualTo(1);
-      assertThat(node.holds(1, 1)).isFalse();
-    }
-    TestNodes.assertNothingHeld(node);
-  }
-
-  @Test
-  void aFullPoolRefusesAndKeepsWhatItHas() {
-    final int most = 40_000;
-    try (MapOutputWriter writer = node.newMapOutput(1, 1, PARTITIONS)) {
-      final int[] batches = {0};
-      assertThatThrownBy(
-              () -> {
-                for (; ; batches[0]++) {
-                  writer.append(TestBlocks.batch(1, 1, batches[0], PARTITIONS, most));
-                }
-              })
-          .isInstanceOf(PoolFullException.class)
-          .hasMessageContaining("spark.zerohop.pool.size")
-          .extracting(e -> ((ZerohopException) e).category())
-          .isEqualTo(ZerohopException.Category.FALLBACK);
-      assertThat(batches[0]).isPositive();
-      for (int partition = 0; partition < PARTITIONS; partition++) {
-        assertThat(written(writer, partition))
-            .isEqualTo(TestBlocks.block(1, 1, batches[0], partition, most));
-      }
-    }
-  }
-
-  private static byte[] written(final MapOutputWriter writer, final int partition) {
-    final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    writer.forEachExtent(
-        partition,
-        (address, length) -> {
-          final byte[] extent = new byte[length];
-          new UnsafeBuffer(address, length).getBytes(0, extent);
-          bytes.writeBytes(extent);
-        });
-    return bytes.toByteArray();
-  }
-
-  @Test
-  void aCommitThatFindsNoRoomLeavesTheBatchesReadable() {
-    final MapOutputWriter filler = node.newMapOutput(2, 0, 1);
-    try (MapOutputWriter writer = node.newMapOutput(1, 1, PARTITIONS)) {
-      writer.append(TestBlocks.batch(1, 1, 0, PARTITIONS, MOST));
-      writer.append(TestBlocks.batch(1, 1, 1, PARTITIONS, MOST));
-      for (int bytes = 1 << 20; bytes >= 4096; bytes /= 2) {
-        fill(filler, bytes);
-      }
-      final NodeStats before = node.stats();
-      for (int attempt = 0; attempt < 2; attempt++) {
-        assertThatThrownBy(writer::commit).isInstanceOf(PoolFullException.class);
-        assertThat(node.stats()).isEqualTo(before);
-        assertThat(node.holds(1, 1)).isFalse();
-        for (int partition = 0; partition < PARTITIONS; partition++) {
-          assertThat(written(writer, partition))
-              .isEqualTo(TestBlocks.block(1, 1, 2, partition, MOST));
-        }
-      }
-      filler.close();
-      writer.commit();
-    }
-    TestNodes.fetchAndCheck(
-        node,
-        TestNodes.noStaging(),
-        2,
-        MOST,
-        TestBlocks.source("1", node.location(), 1, 1, 1, 2, PARTITIONS, MOST));
-  }
-
-  private static void fill(final MapOutputWriter writer, final int bytes) {
-    final TestBlocks.Source source = new TestBlocks.Source(new byte[][] {new byte[bytes]}, bytes);
-    try {
-      while (true) {
-        writer.append(source);
-      }
-    } catch (final PoolFullException e) {
-      assertThat(writer.bytes()).isPositive();
     }
   }
 
