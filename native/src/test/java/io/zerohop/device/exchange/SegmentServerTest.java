@@ -4,83 +4,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ChildJvm;
-import io.zerohop.device.Device;
-import io.zerohop.device.Leaks;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
-import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.FdHandle;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.PosixException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** The server, by way of real links and of raw sockets. */
-final class SegmentServerTest {
-  private static final Duration LIMIT = Duration.ofSeconds(60);
-  private static final byte[] WRONG =
-      "another secret of 32 bytes, wrong".getBytes(StandardCharsets.US_ASCII);
-
-  @TempDir Path scratch;
-
-  private final SegmentTable table = new SegmentTable();
-  private Leaks leaks;
-  private Device device;
-  private SocketFolder folder;
-  private SegmentServer server;
-
-  @BeforeEach
-  void open() {
-    new HostDevice().close();
-    leaks = new Leaks();
-    device = new HostDevice();
-    folder = SocketFolder.open(scratch.resolve("s"), "app");
-    start(table, SegmentServer.Limits.DEFAULT);
-  }
-
-  private void start(final SegmentDirectory directory, final SegmentServer.Limits limits) {
-    if (server != null) {
-      server.close();
-    }
-    server = new SegmentServer(folder, "server", SegmentTable.SECRET, directory, limits);
-    server.start();
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    server.close();
-    server.close();
-    assertThat(server.socket()).doesNotExist();
-    folder.close();
-    folder.close();
-    assertThat(scratch.resolve("s")).doesNotExist();
-    assertThat(device.openResources()).isZero();
-    device.close();
-    leaks.check();
-    assertThat(table.disconnected.get()).isEqualTo(table.connected.get());
-  }
-
-  private PeerLink link(final byte[] secret) {
-    return PeerLink.connect(server.socket(), "client", "server", secret, LIMIT);
-  }
-
-  private PeerLink link() {
-    return link(SegmentTable.SECRET);
-  }
+final class SegmentServerTest extends SegmentServerFixture {
 
   @Test
   void handsOutSegments() {
@@ -166,121 +106,6 @@ final class SegmentServerTest {
     }
     server.close();
     assertThat(table.disconnected).hasValue(2);
-  }
-
-  @Test
-  void aWrongSecretIsRefused() {
-    for (int i = 0; i < 20; i++) {
-      assertReason(Reason.AUTHENTICATION, () -> link(WRONG));
-    }
-    assertThat(table.connected.get()).isZero();
-  }
-
-  @Test
-  void aMissingSecretIsRefused() {
-    for (final byte[] missing : new byte[][] {null, new byte[0], new byte[15]}) {
-      assertThatThrownBy(() -> link(missing)).isInstanceOf(IllegalArgumentException.class);
-      assertThatThrownBy(
-              () -> new SegmentServer(folder, "s", missing, table, SegmentServer.Limits.DEFAULT))
-          .isInstanceOf(IllegalArgumentException.class);
-    }
-    try (RawSocket raw = RawSocket.connect(server.socket())) {
-      raw.send(Frame.ofId(Frame.Type.FETCH, 1));
-      assertRefused(raw, Reason.PROTOCOL);
-    }
-    try (RawSocket raw = RawSocket.connect(server.socket())) {
-      raw.send(Frame.hello(Proofs.newNonce(), "client", "server"));
-      raw.receive(Frame.Type.CHALLENGE);
-      raw.send(new Frame(Frame.Type.ANSWER, new byte[Frame.PROOF_BYTES]));
-      assertRefused(raw, Reason.AUTHENTICATION);
-    }
-    assertThat(table.connected.get()).isZero();
-    assertThat(server.refused()).isGreaterThanOrEqualTo(2);
-  }
-
-  @Test
-  void aProofCannotBeSentBackNorTwice() {
-    final Frame.Hello hello = new Frame.Hello(Proofs.newNonce(), "client", "server");
-    final byte[] nonce = Proofs.newNonce();
-    final Proofs proofs = new Proofs(SegmentTable.SECRET);
-    assertThat(proofs.ofClient(hello, nonce))
-        .isEqualTo(proofs.ofClient(hello, nonce))
-        .isNotEqualTo(proofs.ofServer(hello, nonce, new byte[0]))
-        .isNotEqualTo(proofs.ofClient(hello, Proofs.newNonce()));
-    byte[] used = null;
-    for (int i = 0; i < 2; i++) {
-      try (RawSocket raw = RawSocket.connect(server.socket())) {
-        raw.send(Frame.hello(hello.nonce(), "client", "server"));
-        final byte[] challenge = raw.receive(Frame.Type.CHALLENGE).payload();
-        used = used == null ? proofs.ofClient(hello, challenge) : used;
-        raw.send(new Frame(Frame.Type.ANSWER, used));
-        if (i == 0) {
-          raw.receive(Frame.Type.WELCOME);
-        } else {
-          assertRefused(raw, Reason.AUTHENTICATION);
-        }
-      }
-    }
-  }
-
-  @Test
-  void aPeerThatLooksForSomebodyElseIsRefused() {
-    assertReason(
-        Reason.AUTHENTICATION,
-        () -> PeerLink.connect(server.socket(), "client", "other", SegmentTable.SECRET, LIMIT));
-  }
-
-  @Test
-  void aHandshakeThatDoesNotGoOnIsEnded() {
-    start(table, new SegmentServer.Limits(100, 100, Duration.ofMillis(100)));
-    try (RawSocket silent = RawSocket.connect(server.socket());
-        RawSocket half = RawSocket.connect(server.socket());
-        PeerLink link = link()) {
-      half.send(Frame.hello(Proofs.newNonce(), "client", "server"));
-      half.receive(Frame.Type.CHALLENGE);
-      assertRefused(silent, Reason.TIMEOUT);
-      assertRefused(half, Reason.TIMEOUT);
-      assertThat(link.alive()).isTrue();
-      assertThat(link.fetch(9, LIMIT)).isNull();
-    }
-  }
-
-  @Test
-  void whoDoesNotProveItselfMakesRoomForOthers() {
-    start(table, new SegmentServer.Limits(4, 2, LIMIT));
-    try (RawSocket first = RawSocket.connect(server.socket());
-        RawSocket second = RawSocket.connect(server.socket())) {
-      for (final RawSocket half : List.of(first, second)) {
-        half.send(Frame.hello(Proofs.newNonce(), "client", "server"));
-        half.receive(Frame.Type.CHALLENGE);
-      }
-      final List<PeerLink> links = new ArrayList<>();
-      links.add(link());
-      assertRefused(first, Reason.BUSY);
-      while (links.size() < 4) {
-        links.add(link());
-      }
-      assertRefused(second, Reason.BUSY);
-      assertReason(Reason.BUSY, this::link);
-      assertThat(links).allMatch(PeerLink::alive);
-      links.forEach(PeerLink::close);
-    }
-  }
-
-  @Test
-  void aFloodOfConnectionsKeepsNobodyOut() throws Exception {
-    start(table, new SegmentServer.Limits(64, 8, LIMIT));
-    try (Segment segment = device.allocate(1);
-        ChildJvm child =
-            ChildJvm.start(List.of(), FloodingPeer.class, server.socket().toString())) {
-      table.add(1, segment);
-      assertThat(child.line()).isEqualTo("flooding");
-      for (int i = 0; i < 100; i++) {
-        try (PeerLink link = link()) {
-          link.fetch(1, LIMIT).close();
-        }
-      }
-    }
   }
 
   @Test
@@ -432,16 +257,5 @@ final class SegmentServerTest {
     second.close();
     assertThat(Files.exists(server.socket())).isTrue();
     link().close();
-  }
-
-  private static void assertRefused(final RawSocket raw, final Reason reason) {
-    assertThat(raw.receive(Frame.Type.REFUSED).asReason()).isEqualTo(reason);
-    assertThat(raw.receive()).isNull();
-  }
-
-  private static void assertReason(final Reason reason, final ThrowingCallable call) {
-    assertThatThrownBy(call)
-        .isInstanceOfSatisfying(
-            ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(reason));
   }
 }
