@@ -81,10 +81,11 @@ class HandshakeTest extends SegmentServerFixture {
 
   @Test
   void aHandshakeThatDoesNotGoOnIsEnded() {
-    start(table, new SegmentServer.Limits(100, 100, Duration.ofMillis(100)));
-    try (RawSocket silent = RawSocket.connect(server.socket());
-        RawSocket half = RawSocket.connect(server.socket());
-        PeerLink link = link()) {
+    // As long as a busy machine may take between two lines of this test.
+    start(table, new SegmentServer.Limits(100, 100, Duration.ofSeconds(2)));
+    try (PeerLink link = link();
+        RawSocket silent = RawSocket.connect(server.socket());
+        RawSocket half = RawSocket.connect(server.socket())) {
       half.send(Frame.hello(Proofs.newNonce(), "client", "server"));
       half.receive(Frame.Type.CHALLENGE);
       assertRefused(silent, Reason.TIMEOUT);
