@@ -39,7 +39,7 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
   }
 
   /** How one GPU reaches the memory of another. */
-  public enum Reach {
+  public enum EvictionScope {
     /** It is the same GPU. */
     SAME,
     /** By links of their own. */
@@ -80,19 +80,19 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
   }
 
   /** How {@code reader} reaches {@code owner}; HOST if either is not of this node. */
-  public Reach reach(final String reader, final String owner) {
+  public EvictionScope reach(final String reader, final String owner) {
     final int from = indexOf(reader);
     final int to = indexOf(owner);
     if (from < 0 || to < 0) {
-      return Reach.HOST;
+      return EvictionScope.HOST;
     }
     if (from == to) {
-      return Reach.SAME;
+      return EvictionScope.SAME;
     }
     if (!peerAccess[from][to]) {
-      return Reach.HOST;
+      return EvictionScope.HOST;
     }
-    return links[from][to] > 0 ? Reach.NVLINK : Reach.PCIE;
+    return links[from][to] > 0 ? EvictionScope.NVLINK : EvictionScope.PCIE;
   }
 
   private int indexOf(final String uuid) {

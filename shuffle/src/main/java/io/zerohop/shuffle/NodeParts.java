@@ -5,10 +5,10 @@ import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.RootSegment;
-import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.LandingBudget;
@@ -68,7 +68,7 @@ final class NodeParts {
   final LocalMemory local;
   final PeerDirectory peers;
   final FetchContext fetchContext;
-  final Warmth warmth = new Warmth();
+  final AccessTimes accessTimes = new AccessTimes();
   final OwnOutputs outputs;
   final Evictor evictor;
 
@@ -114,7 +114,7 @@ final class NodeParts {
               paths,
               landing,
               counters,
-              warmth,
+              accessTimes,
               ucx == null ? Map.of() : ucx.transports());
       server =
           new SegmentServer(
@@ -127,7 +127,8 @@ final class NodeParts {
       begun.push(server::close);
       socketWatch = new SocketWatch(server.socket());
       maintenance = begin("maintenance", CHORES, this::maintain, begun);
-      evictor = new Evictor(config.spillSettings(), devices, memory, warmth, outputs::leaseToSpill);
+      evictor =
+          new Evictor(config.spillSettings(), devices, memory, accessTimes, outputs::leaseToSpill);
       begun.push(evictor::close);
       neighbours =
           config.neighbours() ? begin("neighbours", MEETING, peers::meetNeighbours, begun) : null;
@@ -156,7 +157,7 @@ final class NodeParts {
             memory.tiers(),
             memory.catalog(),
             completions);
-    return new OwnOutputs(parts, warmth, config.requestLimit(), () -> notServing);
+    return new OwnOutputs(parts, accessTimes, config.requestLimit(), () -> notServing);
   }
 
   private PeerDirectory newPeers() {
@@ -236,7 +237,7 @@ final class NodeParts {
         tiers.of(Tier.HOST).stats(),
         gpu == null ? null : gpu.stats(),
         new NodeStats.Evictions(
-            tiers.overflow().deflectedBytes(),
+            tiers.overflow().overflowedBytes(),
             evictor.givenBytes(),
             evictor.movedToHost(),
             evictor.movedToFiles()),

@@ -32,13 +32,13 @@ public record NodeStats(
   /**
    * What did not go to a pool, or left one, since the start.
    *
-   * @param deflectedBytes bytes that found no room in GPU memory and went to host memory
+   * @param overflowedBytes bytes that found no room in GPU memory and went to host memory
    * @param shrunkBytes bytes of GPU memory that were given back since others had run out of it
    * @param toHost what was moved from GPU memory to host memory
    * @param toFiles what was moved from host memory to files
    */
   public record Evictions(
-      long deflectedBytes, long shrunkBytes, SpilledOutputs toHost, SpilledOutputs toFiles) {}
+      long overflowedBytes, long shrunkBytes, SpilledOutputs toHost, SpilledOutputs toFiles) {}
 
   /**
    * Own map outputs.

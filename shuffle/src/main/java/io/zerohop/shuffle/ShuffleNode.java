@@ -12,7 +12,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.spill.Reach;
+import io.zerohop.shuffle.spill.EvictionScope;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import java.time.Duration;
@@ -122,7 +122,7 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public void unregisterShuffle(final int shuffleId) {
     parts.memory.unregister(shuffleId);
-    parts.warmth.forget(shuffleId);
+    parts.accessTimes.forget(shuffleId);
     parts.peers.forget(shuffleId);
     parts.local.catalog().forget(shuffleId);
     parts.peers.sweep();
@@ -185,18 +185,18 @@ public final class ShuffleNode implements AutoCloseable {
    * reader, a writer or a copy needs.
    *
    * @param bytes that are wanted; whole segments go, so it may be more, or less
-   * @param reach which map outputs may move
+   * @param scope which map outputs may move
    * @param limit how long to wait; zero if only what is empty is to go. Where peers may have
    *     segments mapped, a moment is added for them to let go
    * @return bytes that were given back during this call; 0 without a GPU
    */
-  public long shrinkDevicePool(final long bytes, final Reach reach, final Duration limit) {
-    return parts.isFrozen() ? 0 : parts.evictor.shrink(bytes, reach, limit);
+  public long shrinkDevicePool(final long bytes, final EvictionScope scope, final Duration limit) {
+    return parts.isFrozen() ? 0 : parts.evictor.shrink(bytes, scope, limit);
   }
 
   /** An upper bound of what {@link #shrinkDevicePool} could give back now, in bytes. */
-  public long shrinkableDeviceBytes(final Reach reach) {
-    return parts.isFrozen() ? 0 : parts.evictor.shrinkableBytes(reach);
+  public long shrinkableDeviceBytes(final EvictionScope scope) {
+    return parts.isFrozen() ? 0 : parts.evictor.shrinkableBytes(scope);
   }
 
   /** What this node holds now. */

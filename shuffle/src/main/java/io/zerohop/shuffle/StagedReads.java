@@ -2,7 +2,7 @@ package io.zerohop.shuffle;
 
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.catalog.Warmth;
+import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
@@ -30,7 +30,7 @@ public final class StagedReads {
             PathChooser.stagedOnly(config.paths(), "this executor shares no memory (see its log)"),
             new LandingBudget(config.landingBytes()),
             new FetchCounters(),
-            new Warmth(),
+            new AccessTimes(),
             Map.of());
   }
 

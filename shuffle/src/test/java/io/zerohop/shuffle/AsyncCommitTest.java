@@ -11,7 +11,7 @@ import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.spill.Reach;
+import io.zerohop.shuffle.spill.EvictionScope;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -30,17 +30,17 @@ class AsyncCommitTest {
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
-  private final FarDevice ownersDevice = new FarDevice();
-  private final FarDevice readersDevice = new FarDevice();
+  private final DeviceOnlyGpu ownersDevice = new DeviceOnlyGpu();
+  private final DeviceOnlyGpu readersDevice = new DeviceOnlyGpu();
   private final List<ShuffleNode> nodes = new ArrayList<>();
 
   /** Apart from the owner's device, which some test ends while this is still read. */
-  private final FarDevice taskMemory = new FarDevice();
+  private final DeviceOnlyGpu taskMemory = new DeviceOnlyGpu();
 
-  private final FarBlocks made = new FarBlocks(taskMemory);
-  private final FarBlocks landing = new FarBlocks(readersDevice);
+  private final GpuBlocks made = new GpuBlocks(taskMemory);
+  private final GpuBlocks landing = new GpuBlocks(readersDevice);
 
-  private ShuffleNode node(final String executorId, final FarDevice device) {
+  private ShuffleNode node(final String executorId, final DeviceOnlyGpu device) {
     final ShuffleNode node =
         ShuffleNode.start(
             TestNodes.config(base.resolve("s"), executorId).asyncCommit(true).build(), device);
@@ -60,7 +60,7 @@ class AsyncCommitTest {
       TestNodes.assertNothingHeld(node);
       node.close();
     }
-    for (final FarDevice device : List.of(ownersDevice, readersDevice, taskMemory)) {
+    for (final DeviceOnlyGpu device : List.of(ownersDevice, readersDevice, taskMemory)) {
       if (!device.isClosed()) {
         device.close();
       }
@@ -134,7 +134,7 @@ class AsyncCommitTest {
     assertThat(onHost).isNotDone();
     assertThat(sent).isNotDone();
     ownersDevice.letGo();
-    final byte[] expected = FarBlocks.expected(source.blocks().get(0), 1);
+    final byte[] expected = GpuBlocks.expected(source.blocks().get(0), 1);
     assertThat(onHost.get(LIMIT_SECONDS, TimeUnit.SECONDS)).isEqualTo(expected);
     assertThat(sent.get(LIMIT_SECONDS, TimeUnit.SECONDS)).isEqualTo(expected);
   }
@@ -146,7 +146,7 @@ class AsyncCommitTest {
     final long used = owner.stats().device().usedBytes();
     assertThat(used).isPositive();
     owner.unregisterShuffle(1);
-    assertThat(owner.shrinkDevicePool(used, Reach.ALL, BRIEF)).isZero();
+    assertThat(owner.shrinkDevicePool(used, EvictionScope.ALL, BRIEF)).isZero();
     assertThat(owner.stats().device().usedBytes()).isEqualTo(used);
     ownersDevice.letGo();
     TestNodes.eventually("it is freed", () -> owner.stats().device().usedBytes() == 0);
@@ -156,11 +156,11 @@ class AsyncCommitTest {
   void whatIsUnderWayDoesNotMoveToTheHost() {
     final ShuffleNode owner = node("owner", ownersDevice);
     final BlockSource source = pending(owner);
-    assertThat(owner.shrinkDevicePool(1, Reach.ALL, BRIEF)).isZero();
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, BRIEF)).isZero();
     assertThat(owner.stats().evictions().toHost().outputs()).isZero();
     ownersDevice.letGo();
     TestNodes.eventually("it is there", () -> owner.stats().outputs().pendingCommits() == 0);
-    assertThat(owner.shrinkDevicePool(1, Reach.ALL, Duration.ofSeconds(60))).isPositive();
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, Duration.ofSeconds(60))).isPositive();
     assertThat(owner.stats().evictions().toHost().outputs()).isOne();
     landing.readAll(node("reader", readersDevice), source, 1, block -> {});
   }

@@ -32,18 +32,18 @@ class BlockDeviceTest {
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
-  private FarDevice ownersDevice;
+  private DeviceOnlyGpu ownersDevice;
   private ShuffleNode owner;
   private ShuffleNode reader;
 
   @BeforeEach
   void start() {
-    ownersDevice = new FarDevice();
+    ownersDevice = new DeviceOnlyGpu();
     owner = node("owner", ownersDevice);
-    reader = node("reader", new FarDevice());
+    reader = node("reader", new DeviceOnlyGpu());
   }
 
-  private ShuffleNode node(final String executorId, final FarDevice device) {
+  private ShuffleNode node(final String executorId, final DeviceOnlyGpu device) {
     return ShuffleNode.start(
         TestNodes.config(base.resolve("s"), executorId).windowBytes(WINDOW_BYTES).build(), device);
   }
@@ -144,7 +144,7 @@ class BlockDeviceTest {
   @Test
   void aNodeThatCannotStartClosesItsDevice() throws Exception {
     final java.nio.file.Path file = java.nio.file.Files.createFile(base.resolve("file"));
-    final FarDevice device = new FarDevice();
+    final DeviceOnlyGpu device = new DeviceOnlyGpu();
     assertThatThrownBy(
             () -> ShuffleNode.start(TestNodes.config(file.resolve("s"), "third").build(), device))
         .isInstanceOf(RuntimeException.class);

@@ -36,22 +36,22 @@ class DeviceReadTest {
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
-  private final FarDevice ownersDevice = new FarDevice();
-  private final FarDevice readersDevice = new FarDevice();
+  private final DeviceOnlyGpu ownersDevice = new DeviceOnlyGpu();
+  private final DeviceOnlyGpu readersDevice = new DeviceOnlyGpu();
   private ShuffleNode owner;
   private ShuffleNode reader;
-  private FarBlocks made;
-  private FarBlocks landing;
+  private GpuBlocks made;
+  private GpuBlocks landing;
 
   @BeforeEach
   void start() {
     owner = node("owner", ownersDevice);
     reader = node("reader", readersDevice);
-    made = new FarBlocks(ownersDevice);
-    landing = new FarBlocks(readersDevice);
+    made = new GpuBlocks(ownersDevice);
+    landing = new GpuBlocks(readersDevice);
   }
 
-  private ShuffleNode node(final String executorId, final FarDevice device) {
+  private ShuffleNode node(final String executorId, final DeviceOnlyGpu device) {
     return ShuffleNode.start(
         TestNodes.config(base.resolve("s"), executorId)
             .deviceWindowBytes(WINDOW_BYTES)
@@ -90,7 +90,7 @@ class DeviceReadTest {
             () -> false)) {
       while (fetcher.next()) {
         final FetchedBlock block = fetcher.block();
-        assertThat(landing.gather(reader, block)).isEqualTo(FarBlocks.expected(block.block(), 2));
+        assertThat(landing.gather(reader, block)).isEqualTo(GpuBlocks.expected(block.block(), 2));
         for (int i = 0; i < block.extentCount(); i++) {
           onDevice += block.extentOnDevice(i) ? 1 : 0;
         }
@@ -100,7 +100,7 @@ class DeviceReadTest {
       }
       assertThat(reader.stats().leases().open()).isEqualTo(windows);
       for (final FetchedBlock block : all) {
-        assertThat(landing.gather(reader, block)).isEqualTo(FarBlocks.expected(block.block(), 2));
+        assertThat(landing.gather(reader, block)).isEqualTo(GpuBlocks.expected(block.block(), 2));
       }
       fetcher.releaseWindows();
       assertThat(reader.stats().leases().open()).isZero();
@@ -118,12 +118,12 @@ class DeviceReadTest {
         reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
         assertThat(TestNodes.read(fetcher.block()))
-            .isEqualTo(FarBlocks.expected(fetcher.block().block(), 3));
+            .isEqualTo(GpuBlocks.expected(fetcher.block().block(), 3));
       }
     }
     try (MapOutputLease lease = owner.lease(1, 1);
         InputStream in = lease.stream(4)) {
-      assertThat(in.readAllBytes()).isEqualTo(FarBlocks.expected(new Block(1, 1, 1, 4, 1), 3));
+      assertThat(in.readAllBytes()).isEqualTo(GpuBlocks.expected(new Block(1, 1, 1, 4, 1), 3));
     }
   }
 
@@ -156,7 +156,7 @@ class DeviceReadTest {
   @Test
   void whatFitsNowhereIsRefusedAsAWhole() {
     final List<Long> full = new ArrayList<>();
-    try (MapOutputWriter writer = owner.newMapOutput(1, 0, FarBlocks.PARTITIONS)) {
+    try (MapOutputWriter writer = owner.newMapOutput(1, 0, GpuBlocks.PARTITIONS)) {
       assertThatThrownBy(
               () -> {
                 for (int batch = 0; batch < 1_000; batch++) {
@@ -165,7 +165,7 @@ class DeviceReadTest {
                 }
               })
           .isInstanceOf(PoolFullException.class);
-      assertThat(writer.deflectedBytes()).isPositive();
+      assertThat(writer.overflowedBytes()).isPositive();
       assertThat(writer.bytes()).isEqualTo(full.get(full.size() - 1));
       final ByteArrayOutputStream out = new ByteArrayOutputStream();
       writer.forEachExtent(
@@ -176,7 +176,7 @@ class DeviceReadTest {
             out.writeBytes(bytes);
           });
       assertThat(out.toByteArray())
-          .isEqualTo(FarBlocks.expected(new Block(1, 0, 0, 3, 1), full.size()));
+          .isEqualTo(GpuBlocks.expected(new Block(1, 0, 0, 3, 1), full.size()));
     }
   }
 
@@ -217,7 +217,7 @@ class DeviceReadTest {
       batch.add(buffer.address(), there.address(), 3);
       stream.submit(batch);
       stream.synchronize(LIMIT);
-      assertThat(new UnsafeBuffer(FarDevice.near(there.address()), 3).getByte(2))
+      assertThat(new UnsafeBuffer(DeviceOnlyGpu.near(there.address()), 3).getByte(2))
           .isEqualTo((byte) 3);
     }
   }

@@ -150,7 +150,7 @@ final class NodeProcess implements AutoCloseable {
   }
 
   public static void main(final String[] arguments) throws IOException {
-    final FarDevice device = arguments[1].startsWith(WITH_DEVICE) ? new FarDevice() : null;
+    final DeviceOnlyGpu device = arguments[1].startsWith(WITH_DEVICE) ? new DeviceOnlyGpu() : null;
     try (ShuffleNode node =
         ShuffleNode.start(
             TestNodes.config(java.nio.file.Path.of(arguments[0]), arguments[1])
@@ -175,13 +175,13 @@ final class NodeProcess implements AutoCloseable {
 
   private static final class Commands {
     private final ShuffleNode node;
-    private final FarDevice device;
+    private final DeviceOnlyGpu device;
     private final java.nio.file.Path base;
     private final AllThreads threads = new AllThreads();
     private BlockFetcher held;
 
     private Commands(
-        final ShuffleNode node, final FarDevice device, final java.nio.file.Path base) {
+        final ShuffleNode node, final DeviceOnlyGpu device, final java.nio.file.Path base) {
       this.node = node;
       this.device = device;
       this.base = base;
@@ -216,7 +216,7 @@ final class NodeProcess implements AutoCloseable {
           return "ok";
         case "pend":
           device.hold();
-          new FarBlocks(device).write(node, "far", Integer.parseInt(words[1]), 1);
+          new GpuBlocks(device).write(node, "far", Integer.parseInt(words[1]), 1);
           return Integer.toString(node.stats().outputs().pendingCommits());
         case "fail":
           return fail();
@@ -233,9 +233,9 @@ final class NodeProcess implements AutoCloseable {
     private String fail() {
       final CompletableFuture<Throwable> end = new CompletableFuture<>();
       Thread.setDefaultUncaughtExceptionHandler((thread, error) -> end.complete(error));
-      device.fail("zerohop-copy-completions", FarDevice.Failure.TIMED_OUT);
+      device.fail("zerohop-copy-completions", DeviceOnlyGpu.Failure.TIMED_OUT);
       device.hold();
-      new FarBlocks(device).write(node, "far", 1, 1);
+      new GpuBlocks(device).write(node, "far", 1, 1);
       return end.join().toString();
     }
 

@@ -54,7 +54,7 @@ class SealedBlocksTest {
     leaks.check();
   }
 
-  private ShuffleNode node(final String executorId, final FarDevice gpu) {
+  private ShuffleNode node(final String executorId, final DeviceOnlyGpu gpu) {
     return ShuffleNode.start(
         TestNodes.config(base.resolve("s"), executorId).segmentBytes(SEGMENT_BYTES).build(), gpu);
   }
@@ -85,13 +85,13 @@ class SealedBlocksTest {
   @Test
   void withAGpuReadersMapAsTheOwnerAllows() throws IOException {
     reader.close();
-    reader = node("reader", new FarDevice());
+    reader = node("reader", new DeviceOnlyGpu());
     readInPlace();
     assertThat(mappings(true)).containsOnlyOnce("rw-s", "r--s");
     reader.close();
     owner.close();
-    owner = node("owner", new FarDevice());
-    reader = node("reader", new FarDevice());
+    owner = node("owner", new DeviceOnlyGpu());
+    reader = node("reader", new DeviceOnlyGpu());
     write(0);
     readInPlace();
     assertThat(mappings(true)).containsExactly("rw-s", "rw-s");

@@ -10,8 +10,8 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.spill.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor;
-import io.zerohop.shuffle.spill.Reach;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -67,7 +67,7 @@ class ShrinkTest {
                 .spillIdle(Duration.ofHours(1))
                 .keepEmpty(Duration.ofHours(1))
                 .build(),
-            new FarDevice());
+            new DeviceOnlyGpu());
     nodes.add(node);
     return node;
   }
@@ -108,11 +108,13 @@ class ShrinkTest {
     fill(owner);
     owner.unregisterShuffle(SHUFFLE);
     eventually("it is empty", () -> device(owner).usedBytes() == 0);
-    assertThat(owner.shrinkableDeviceBytes(Reach.COLD)).isEqualTo(3 * SEGMENT);
-    assertThat(owner.shrinkDevicePool(1, Reach.COLD, Duration.ZERO)).isEqualTo(3 * SEGMENT);
+    assertThat(owner.shrinkableDeviceBytes(EvictionScope.COLD)).isEqualTo(3 * SEGMENT);
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.COLD, Duration.ZERO)).isEqualTo(3 * SEGMENT);
     assertThat(device(owner).reservedBytes()).isZero();
     assertThat(owner.stats().evictions().shrunkBytes()).isEqualTo(3 * SEGMENT);
-    assertThat(owner.shrinkDevicePool(1, Reach.ALL, PATIENT)).as("there is no more").isZero();
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, PATIENT))
+        .as("there is no more")
+        .isZero();
   }
 
   @Test
@@ -121,17 +123,20 @@ class ShrinkTest {
     final ShuffleNode reader = node("reader");
     final int maps = fill(owner);
     final long asked = SEGMENT / 2;
-    assertThat(owner.shrinkDevicePool(asked, Reach.COLD, PATIENT)).as("it is not cold").isZero();
+    assertThat(owner.shrinkDevicePool(asked, EvictionScope.COLD, PATIENT))
+        .as("it is not cold")
+        .isZero();
     assertThat(owner.stats().evictions().toHost().outputs()).isZero();
 
-    assertThat(owner.shrinkDevicePool(asked, Reach.ALL, PATIENT)).isEqualTo(SEGMENT);
+    assertThat(owner.shrinkDevicePool(asked, EvictionScope.ALL, PATIENT)).isEqualTo(SEGMENT);
     assertThat(device(owner).reservedBytes()).isEqualTo(2 * SEGMENT);
     assertThat(device(owner).usedBytes()).isPositive();
     assertThat(owner.stats().evictions().toHost().outputs()).isBetween(1L, maps - 1L);
     check(reader, owner, maps);
     check(owner, owner, maps);
 
-    assertThat(owner.shrinkDevicePool(DEVICE_POOL, Reach.ALL, PATIENT)).isEqualTo(2 * SEGMENT);
+    assertThat(owner.shrinkDevicePool(DEVICE_POOL, EvictionScope.ALL, PATIENT))
+        .isEqualTo(2 * SEGMENT);
     assertThat(device(owner).reservedBytes()).isZero();
     assertThat(owner.stats().evictions().shrunkBytes()).isEqualTo(3 * SEGMENT);
     check(reader, owner, maps);
@@ -142,8 +147,8 @@ class ShrinkTest {
   void whereNothingMayMoveOnlyWhatIsEmptyGoes() {
     final ShuffleNode owner = node("owner", 1);
     final int maps = fill(owner);
-    assertThat(owner.shrinkableDeviceBytes(Reach.ALL)).isZero();
-    assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)).isZero();
+    assertThat(owner.shrinkableDeviceBytes(EvictionScope.ALL)).isZero();
+    assertThat(owner.shrinkDevicePool(SEGMENT, EvictionScope.ALL, PATIENT)).isZero();
     assertThat(device(owner).reservedBytes()).isEqualTo(3 * SEGMENT);
     check(owner, owner, maps);
   }
@@ -154,13 +159,13 @@ class ShrinkTest {
     final int maps = fill(owner);
     try (MapOutputLease held = owner.lease(SHUFFLE, 0)) {
       final long asked = DEVICE_POOL;
-      final long returned = owner.shrinkDevicePool(asked, Reach.ALL, PATIENT);
+      final long returned = owner.shrinkDevicePool(asked, EvictionScope.ALL, PATIENT);
       assertThat(returned).isBetween(SEGMENT, 2 * SEGMENT);
       assertThat(device(owner).reservedBytes()).isEqualTo(3 * SEGMENT - returned);
       assertThat(held.bytes(0)).isGreaterThanOrEqualTo(0);
     }
     eventually("nobody holds it", () -> device(owner).usedBytes() == 0);
-    owner.shrinkDevicePool(1, Reach.COLD, Duration.ZERO);
+    owner.shrinkDevicePool(1, EvictionScope.COLD, Duration.ZERO);
     assertThat(device(owner).reservedBytes()).isZero();
     check(owner, owner, maps);
   }
@@ -175,15 +180,17 @@ class ShrinkTest {
             List.of(source(owner, maps)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThat(fetcher.next()).isTrue();
       assertThat(reader.stats().leases().open()).isPositive();
-      assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, BRIEF)).isZero();
+      assertThat(owner.shrinkDevicePool(SEGMENT, EvictionScope.ALL, BRIEF)).isZero();
       assertThat(device(owner).reservedBytes()).isEqualTo(3 * SEGMENT);
       final long moved = owner.stats().evictions().toHost().bytes();
       assertThat(moved).as("no more than will be enough").isBetween(SEGMENT, 2 * SEGMENT);
-      assertThat(owner.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)).as("in vain").isZero();
+      assertThat(owner.shrinkDevicePool(SEGMENT, EvictionScope.ALL, PATIENT))
+          .as("in vain")
+          .isZero();
       assertThat(owner.stats().evictions().toHost().bytes()).isEqualTo(moved);
     }
     eventually("the reader has passed", () -> owner.stats().leases().retiredRegions() == 0);
-    owner.shrinkDevicePool(1, Reach.COLD, Duration.ZERO);
+    owner.shrinkDevicePool(1, EvictionScope.COLD, Duration.ZERO);
     assertThat(device(owner).reservedBytes()).isLessThan(3 * SEGMENT);
     check(reader, owner, maps);
     check(owner, owner, maps);
@@ -204,7 +211,7 @@ class ShrinkTest {
   /** Whether it does, which it may only if the machine was so busy that the pause is over. */
   private static boolean takesInBehindAShrink(final ShuffleNode node) {
     final long begun = System.nanoTime();
-    assertThat(node.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)).isPositive();
+    assertThat(node.shrinkDevicePool(SEGMENT, EvictionScope.ALL, PATIENT)).isPositive();
     final boolean takes = writes(node);
     if (takes) {
       assertThat(Duration.ofNanos(System.nanoTime() - begun)).isGreaterThan(Evictor.SHRINK_PAUSE);
@@ -243,7 +250,8 @@ class ShrinkTest {
       }
       final List<Future<Long>> answers = new ArrayList<>();
       for (int i = 0; i < 4; i++) {
-        answers.add(threads.submit(() -> owner.shrinkDevicePool(SEGMENT, Reach.ALL, PATIENT)));
+        answers.add(
+            threads.submit(() -> owner.shrinkDevicePool(SEGMENT, EvictionScope.ALL, PATIENT)));
       }
       for (final Future<Long> answer : answers) {
         sum += answer.get(90, TimeUnit.SECONDS);
@@ -267,7 +275,7 @@ class ShrinkTest {
   void withoutAGpuThereIsNothingToGive() {
     final ShuffleNode owner = TestNodes.start(base.resolve("s"), "owner");
     nodes.add(owner);
-    assertThat(owner.shrinkableDeviceBytes(Reach.ALL)).isZero();
-    assertThat(owner.shrinkDevicePool(1, Reach.ALL, PATIENT)).isZero();
+    assertThat(owner.shrinkableDeviceBytes(EvictionScope.ALL)).isZero();
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, PATIENT)).isZero();
   }
 }

@@ -60,16 +60,16 @@ class SpillTest {
   }
 
   private ShuffleNode node(final String executorId, final boolean gpu, final Duration idle) {
-    return node(executorId, gpu ? new FarDevice() : null, idle);
+    return node(executorId, gpu ? new DeviceOnlyGpu() : null, idle);
   }
 
-  private ShuffleNode node(final String executorId, final FarDevice gpu, final Duration idle) {
+  private ShuffleNode node(final String executorId, final DeviceOnlyGpu gpu, final Duration idle) {
     return node(executorId, gpu, idle, 0.5, storage);
   }
 
   private ShuffleNode node(
       final String executorId,
-      final FarDevice gpu,
+      final DeviceOnlyGpu gpu,
       final Duration idle,
       final double start,
       final StoredBlocks stored) {
@@ -136,7 +136,7 @@ class SpillTest {
 
   @Test
   void whereTheGpuDoesNotReachHostSegmentsTheyGoByCopies() {
-    final FarDevice gpu = new FarDevice();
+    final DeviceOnlyGpu gpu = new DeviceOnlyGpu();
     gpu.refusePins();
     final ShuffleNode owner = node("owner", gpu, AFTERWARDS);
     final int maps = write(owner, SHUFFLE, 0, 0.7);
@@ -147,15 +147,15 @@ class SpillTest {
 
   @ParameterizedTest
   @EnumSource(names = {"REFUSED", "TIMED_OUT"})
-  void whatTheGpuCannotCopyStaysWhereItIs(final FarDevice.Failure how) {
-    final FarDevice gpu = new FarDevice();
+  void whatTheGpuCannotCopyStaysWhereItIs(final DeviceOnlyGpu.Failure how) {
+    final DeviceOnlyGpu gpu = new DeviceOnlyGpu();
     gpu.fail("zerohop-spiller", how);
     final ShuffleNode owner = node("owner", gpu, Duration.ZERO);
     final int maps = write(owner, SHUFFLE, 0, 0.7);
     eventually("all were tried", () -> owner.stats().evictions().toHost().failures() == maps);
     assertThat(owner.stats().evictions().toHost().outputs()).isZero();
     assertThat(used(owner.stats().device())).isGreaterThanOrEqualTo(0.7);
-    gpu.fail("zerohop-spiller", FarDevice.Failure.NONE);
+    gpu.fail("zerohop-spiller", DeviceOnlyGpu.Failure.NONE);
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
     final int fresh = write(owner, OTHER_SHUFFLE, 0, 0.7);
     eventually("others go", () -> owner.stats().evictions().toHost().outputs() == fresh);
@@ -290,7 +290,7 @@ class SpillTest {
   void readersNeverSeeAWrongByteWhileOutputsMove() throws Exception {
     final List<ShuffleNode> both = new ArrayList<>();
     for (final String name : List.of("owner", "reader")) {
-      both.add(node(name, new FarDevice(), Duration.ZERO, 0.5, new StoredBlocks()));
+      both.add(node(name, new DeviceOnlyGpu(), Duration.ZERO, 0.5, new StoredBlocks()));
     }
     final int maps = 60;
     final AtomicBoolean written = new AtomicBoolean();

@@ -121,8 +121,8 @@ public final class OverflowingOutput implements AutoCloseable {
   }
 
   /** Bytes that found no room on the GPU and lie in host memory. */
-  public long deflectedBytes() {
-    return memory == null ? 0 : memory.deflectedBytes();
+  public long overflowedBytes() {
+    return memory == null ? 0 : memory.overflowedBytes();
   }
 
   /** Bytes that went to temporary files. */

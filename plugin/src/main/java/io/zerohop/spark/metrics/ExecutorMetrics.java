@@ -43,7 +43,7 @@ public final class ExecutorMetrics implements Source {
     if (node.hasGpu()) {
       spilled("spill.host", node, stats -> stats.evictions().toHost());
       pool("pool.device", node, NodeStats::device);
-      gauge("pool.device.overflow.bytes", node, stats -> stats.evictions().deflectedBytes());
+      gauge("pool.device.overflow.bytes", node, stats -> stats.evictions().overflowedBytes());
       gauge("pool.device.shrunk.bytes", node, stats -> stats.evictions().shrunkBytes());
       gauge("commits.async", node, stats -> stats.outputs().asyncCommits());
       gauge("commits.pending", node, stats -> stats.outputs().pendingCommits());

@@ -112,7 +112,9 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     task.metrics().incBytesWritten(bytes);
     task.metrics().incWriteTime(packNanos);
     exchange.written(sizes.total());
-    task.context().taskMetrics().incMemoryBytesSpilled(sink.deflectedBytes() + sink.spilledBytes());
+    task.context()
+        .taskMetrics()
+        .incMemoryBytesSpilled(sink.overflowedBytes() + sink.spilledBytes());
     task.context().taskMetrics().incDiskBytesSpilled(sink.spilledBytes());
   }
 

@@ -192,7 +192,7 @@ class OverflowingOutputTest {
     output = output(null);
     final PackSource batch = batch(1);
     assertThat(output.pack(memory -> memory.append(batch))).isFalse();
-    assertThat(output.deflectedBytes()).isZero();
+    assertThat(output.overflowedBytes()).isZero();
     assertFile(output.commit(batch));
   }
 

@@ -39,7 +39,7 @@ class OverflowTest {
       exchange.write(task, exchange.input(form, 0.1, true, ROWS, ROWS));
       assertThat(task.context().taskMetrics().memoryBytesSpilled()).isPositive();
       assertThat(task.context().taskMetrics().diskBytesSpilled()).isZero();
-      assertThat(exchange.node().stats().evictions().deflectedBytes()).isPositive();
+      assertThat(exchange.node().stats().evictions().overflowedBytes()).isPositive();
       exchange.check();
       assertThat(exchange.node().stats().moved(Path.STAGED).blocks()).isZero();
     }

@@ -91,7 +91,7 @@ class PressureTest {
   void thePoolDoesWithoutWhatRapidsHas() {
     try (DeviceMemoryBuffer most = DeviceMemoryBuffer.allocate(FakeGpu.free() - MIB / 2)) {
       exchange.write(Form.KUDO, 0.1, 400);
-      assertThat(exchange.node().stats().evictions().deflectedBytes()).isPositive();
+      assertThat(exchange.node().stats().evictions().overflowedBytes()).isPositive();
       assertThat(most.getLength()).isPositive();
     }
     exchange.check();

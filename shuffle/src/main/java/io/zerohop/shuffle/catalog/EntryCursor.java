@@ -145,8 +145,8 @@ public final class EntryCursor {
    * @throws CatalogException if the extent does not lie within it
    */
   public void addTo(final ExtentList extents, final SegmentMemory memory, final Devices devices) {
-    final boolean far = !devices.hostAccessible(memory);
-    extents.add(address(memory), extentLength, far, memory, extentChecked, extentChecksum);
+    final boolean deviceOnly = !devices.hostAccessible(memory);
+    extents.add(address(memory), extentLength, deviceOnly, memory, extentChecked, extentChecksum);
   }
 
   private int getInt(final long offset) {

@@ -133,7 +133,7 @@ public final class MapOutputLease implements AutoCloseable {
   /** A stream over a block that reads straight from memory; fails once the lease is closed. */
   public InputStream stream(final int partition) {
     final ExtentList extents = extents(partition);
-    if (extents.hasFar()) {
+    if (extents.hasDeviceOnly()) {
       landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
     }
     return new ExtentInputStream(extents, 0, extents.size(), () -> !closed.get());

@@ -5,14 +5,14 @@ import java.util.Arrays;
 
 /**
  * A growing list of ranges of memory with their checksums, without an object each. Ranges that the
- * host cannot read are marked far.
+ * host cannot read are marked device-only.
  */
 public final class ExtentList {
   private long[] addresses = new long[4];
   private int[] lengths = new int[4];
   private int[] checksums = new int[4];
   private boolean[] checked = new boolean[4];
-  private boolean[] far = new boolean[4];
+  private boolean[] deviceOnly = new boolean[4];
 
   /** Where a range lies; null where nobody has to know. */
   private SegmentMemory[] segments = new SegmentMemory[4];
@@ -25,8 +25,8 @@ public final class ExtentList {
   }
 
   /** Adds a range whose checksum is not known. */
-  public void add(final long address, final int length, final boolean farFromHost) {
-    add(address, length, farFromHost, null, false, 0);
+  public void add(final long address, final int length, final boolean isDeviceOnly) {
+    add(address, length, isDeviceOnly, null, false, 0);
   }
 
   /**
@@ -38,7 +38,7 @@ public final class ExtentList {
   public void add(
       final long address,
       final int length,
-      final boolean farFromHost,
+      final boolean isDeviceOnly,
       final SegmentMemory segment,
       final boolean hasChecksum,
       final int checksum) {
@@ -47,28 +47,28 @@ public final class ExtentList {
       lengths = Arrays.copyOf(lengths, 2 * size);
       checksums = Arrays.copyOf(checksums, 2 * size);
       checked = Arrays.copyOf(checked, 2 * size);
-      far = Arrays.copyOf(far, 2 * size);
+      deviceOnly = Arrays.copyOf(deviceOnly, 2 * size);
       segments = Arrays.copyOf(segments, 2 * size);
     }
     addresses[size] = address;
     lengths[size] = length;
     checksums[size] = checksum;
     checked[size] = hasChecksum;
-    far[size] = farFromHost;
+    deviceOnly[size] = isDeviceOnly;
     segments[size] = segment;
     size++;
   }
 
   /**
-   * From now on the far ranges lie in host memory, one behind the other, each at a multiple of the
-   * alignment.
+   * From now on the device-only ranges lie in host memory, one behind the other, each at a multiple
+   * of the alignment.
    */
   void moveTo(final long address, final int alignment) {
     long at = address;
     for (int i = 0; i < size; i++) {
-      if (far[i]) {
+      if (deviceOnly[i]) {
         addresses[i] = at;
-        far[i] = false;
+        deviceOnly[i] = false;
         at += (lengths[i] + alignment - 1L) / alignment * alignment;
       }
     }
@@ -84,7 +84,7 @@ public final class ExtentList {
    * says. A range that has none, or that the host cannot read, is taken for what was written.
    */
   public String damage(final int index) {
-    if (!checked[index] || far[index]) {
+    if (!checked[index] || deviceOnly[index]) {
       return null;
     }
     final int actual = Crc32c.of(addresses[index], lengths[index]);
@@ -94,8 +94,8 @@ public final class ExtentList {
   }
 
   /** Whether a range is one that the host cannot read. */
-  public boolean isFar(final int index) {
-    return far[index];
+  public boolean isDeviceOnly(final int index) {
+    return deviceOnly[index];
   }
 
   /** The segment that a range lies in; null if that was not said. */
@@ -104,9 +104,9 @@ public final class ExtentList {
   }
 
   /** Whether there is a range that the host cannot read. */
-  public boolean hasFar() {
+  public boolean hasDeviceOnly() {
     for (int i = 0; i < size; i++) {
-      if (far[i]) {
+      if (deviceOnly[i]) {
         return true;
       }
     }

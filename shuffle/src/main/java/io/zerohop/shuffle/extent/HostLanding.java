@@ -24,7 +24,8 @@ public final class HostLanding implements AutoCloseable {
   }
 
   /**
-   * Copies the far extents and makes the list name the copies. If it fails, the list is as it was.
+   * Copies the device-only extents and makes the list name the copies. If it fails, the list is as
+   * it was.
    *
    * @param onClose runs once, when the copies are freed, or at once if there are none
    */
@@ -55,7 +56,7 @@ public final class HostLanding implements AutoCloseable {
   private static void addTo(final CopyBatch batch, final ExtentList extents, final long first) {
     long at = first;
     for (int i = 0; i < extents.size(); i++) {
-      if (extents.isFar(i)) {
+      if (extents.isDeviceOnly(i)) {
         batch.add(extents.address(i), at, extents.length(i));
         at += aligned(extents.length(i));
       }
@@ -63,15 +64,15 @@ public final class HostLanding implements AutoCloseable {
   }
 
   /**
-   * Gives extents, in order, where the host reads them; copies of the far ones are there during
-   * this call only.
+   * Gives extents, in order, where the host reads them; copies of the device-only ones are there
+   * during this call only.
    */
   public static void forEach(
       final Devices devices,
       final ExtentList extents,
       final Duration limit,
       final ExtentConsumer consumer) {
-    if (!extents.hasFar()) {
+    if (!extents.hasDeviceOnly()) {
       extents.forEach(consumer);
       return;
     }
@@ -87,7 +88,7 @@ public final class HostLanding implements AutoCloseable {
   public static long bytes(final ExtentList extents) {
     long bytes = 0;
     for (int i = 0; i < extents.size(); i++) {
-      bytes += extents.isFar(i) ? aligned(extents.length(i)) : 0;
+      bytes += extents.isDeviceOnly(i) ? aligned(extents.length(i)) : 0;
     }
     return bytes;
   }

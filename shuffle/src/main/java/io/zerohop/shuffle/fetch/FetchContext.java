@@ -2,7 +2,7 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.catalog.Warmth;
+import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.Transport;
@@ -20,7 +20,7 @@ public record FetchContext(
     PathChooser paths,
     LandingBudget landing,
     FetchCounters counters,
-    Warmth warmth,
+    AccessTimes accessTimes,
     Map<ReadSide, Transport> ucx) {
 
   /** What moves blocks to one reader, by path. */

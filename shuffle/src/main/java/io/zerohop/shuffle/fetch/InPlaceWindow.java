@@ -103,7 +103,7 @@ final class InPlaceWindow implements AutoCloseable {
       try {
         if (before == null || before.shuffleId() != block.shuffleId()) {
           shuffle = memory.catalog().shuffle(block.shuffleId());
-          context.warmth().touch(block.shuffleId());
+          context.accessTimes().touch(block.shuffleId());
           before = null;
         }
         if (before == null || before.mapId() != block.mapId()) {
@@ -146,7 +146,7 @@ final class InPlaceWindow implements AutoCloseable {
 
   /** Reserves memory for all blocks on the GPU or for none, and brings them there in one go. */
   private void land(final BooleanSupplier cancelled) {
-    if (!extents.hasFar()) {
+    if (!extents.hasDeviceOnly()) {
       return;
     }
     final long bytes = HostLanding.bytes(extents);
@@ -228,7 +228,8 @@ final class InPlaceWindow implements AutoCloseable {
 
   /** Whether the GPU may read an extent where it lies, now that it was seen to. */
   boolean reachable(final int extent) {
-    return extents.isFar(extent) || extents.segment(extent).pin(context.devices().of(Tier.DEVICE));
+    return extents.isDeviceOnly(extent)
+        || extents.segment(extent).pin(context.devices().of(Tier.DEVICE));
   }
 
   /** The blocks that are read in place, in their order. */

@@ -84,7 +84,7 @@ final class LandedBlock implements FetchedBlock {
 
   @Override
   public boolean extentOnDevice(final int index) {
-    return extents.isFar(checked(index));
+    return extents.isDeviceOnly(checked(index));
   }
 
   @Override

@@ -56,7 +56,7 @@ final class MappedBlock implements FetchedBlock {
 
   @Override
   public boolean extentOnDevice(final int index) {
-    return window.extents().isFar(from + checked(index));
+    return window.extents().isDeviceOnly(from + checked(index));
   }
 
   @Override

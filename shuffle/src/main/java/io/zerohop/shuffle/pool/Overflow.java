@@ -82,7 +82,7 @@ public final class Overflow {
   }
 
   /** Bytes that were counted since the start. */
-  public long deflectedBytes() {
+  public long overflowedBytes() {
     return deflected.sum();
   }
 

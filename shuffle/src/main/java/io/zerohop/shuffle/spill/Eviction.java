@@ -8,7 +8,7 @@ import java.util.function.LongSupplier;
  * outputs meanwhile; either may end it. Thread safe.
  */
 final class Eviction {
-  private final Reach reach;
+  private final EvictionScope scope;
   private final LongSupplier missing;
   private boolean over;
   private boolean exhausted;
@@ -16,13 +16,13 @@ final class Eviction {
   /**
    * @param missing bytes that are still to be given back; looks for what can be, and gives it back
    */
-  Eviction(final Reach reach, final LongSupplier missing) {
-    this.reach = reach;
+  Eviction(final EvictionScope scope, final LongSupplier missing) {
+    this.scope = scope;
     this.missing = missing;
   }
 
-  Reach reach() {
-    return reach;
+  EvictionScope scope() {
+    return scope;
   }
 
   long missing() {

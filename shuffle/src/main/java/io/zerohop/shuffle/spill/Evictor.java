@@ -1,10 +1,10 @@
 package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.posix.ChoreThread;
+import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.OwnOutput;
-import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
@@ -44,10 +44,10 @@ public final class Evictor {
       final SpillSettings settings,
       final Devices devices,
       final OwnMemory memory,
-      final Warmth warmth,
+      final AccessTimes accessTimes,
       final Function<OwnOutput, MapOutputLease> leases) {
     this.memory = memory;
-    spiller = new Spiller(settings, devices, memory, warmth, leases);
+    spiller = new Spiller(settings, devices, memory, accessTimes, leases);
     final boolean moves = settings.start() < 1;
     shrinker =
         devices.hasGpu() ? spiller.shrinker(moves ? this::hurry : null, memory::isShared) : null;
@@ -79,13 +79,13 @@ public final class Evictor {
    *     go of them; zero if only what is empty is to go
    * @return bytes that were given back during this call; 0 without a GPU
    */
-  public long shrink(final long bytes, final Reach reach, final Duration limit) {
-    return shrinker == null ? 0 : shrinker.shrink(bytes, reach, limit);
+  public long shrink(final long bytes, final EvictionScope scope, final Duration limit) {
+    return shrinker == null ? 0 : shrinker.shrink(bytes, scope, limit);
   }
 
   /** An upper bound of what {@link #shrink} could give back now, in bytes. */
-  public long shrinkableBytes(final Reach reach) {
-    return shrinker == null ? 0 : shrinker.shrinkableBytes(reach);
+  public long shrinkableBytes(final EvictionScope scope) {
+    return shrinker == null ? 0 : shrinker.shrinkableBytes(scope);
   }
 
   /** Bytes of GPU memory that were given back since the start. */

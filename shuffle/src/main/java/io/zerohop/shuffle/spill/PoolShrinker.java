@@ -65,7 +65,7 @@ final class PoolShrinker {
    *     go of them; zero if only what is empty is to go
    * @return bytes that were given back during this call
    */
-  long shrink(final long bytes, final Reach reach, final Duration limit) {
+  long shrink(final long bytes, final EvictionScope scope, final Duration limit) {
     final long deadline = System.nanoTime() + limit.toNanos();
     try {
       if (!turn.tryLock(limit.toNanos(), TimeUnit.NANOSECONDS)) {
@@ -76,18 +76,18 @@ final class PoolShrinker {
       return 0;
     }
     try {
-      return stopped ? 0 : shrink(bytes, reach, limit, deadline);
+      return stopped ? 0 : shrink(bytes, scope, limit, deadline);
     } finally {
       turn.unlock();
     }
   }
 
   private long shrink(
-      final long bytes, final Reach reach, final Duration limit, final long deadline) {
+      final long bytes, final EvictionScope scope, final Duration limit, final long deadline) {
     final long before = pool.stats().returnedBytes();
     pool.pause(limit.plus(Evictor.SHRINK_PAUSE));
     try {
-      final Eviction eviction = new Eviction(reach, () -> bytes - giveBack(before));
+      final Eviction eviction = new Eviction(scope, () -> bytes - giveBack(before));
       if (eviction.missing() > 0 && mover != null && !isVain()) {
         mover.evict(eviction);
         waitFor(eviction, deadline);
@@ -107,12 +107,14 @@ final class PoolShrinker {
   }
 
   /** An upper bound of what {@link #shrink} could give back now, in bytes. */
-  long shrinkableBytes(final Reach reach) {
+  long shrinkableBytes(final EvictionScope scope) {
     final PoolStats stats = pool.stats();
     if (mover == null) {
       return stats.emptyBytes();
     }
-    return reach == Reach.ALL ? stats.reservedBytes() : stats.emptyBytes() + mover.coldBytes();
+    return scope == EvictionScope.ALL
+        ? stats.reservedBytes()
+        : stats.emptyBytes() + mover.coldBytes();
   }
 
   /** Gives back what is empty; returns how much has been since the pool had given so much. */

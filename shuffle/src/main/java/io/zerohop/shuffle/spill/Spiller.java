@@ -2,11 +2,11 @@ package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.DamagedOutputException;
+import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.OwnOutput;
-import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
@@ -49,7 +49,7 @@ final class Spiller implements AutoCloseable {
   private final Tiers tiers;
   private final Catalog catalog;
   private final Reclaimer reclaimer;
-  private final Warmth warmth;
+  private final AccessTimes accessTimes;
   private final Function<OwnOutput, MapOutputLease> leases;
   private final ToHost toHost;
   private final SpillCounters hostCounters = new SpillCounters();
@@ -76,13 +76,13 @@ final class Spiller implements AutoCloseable {
       final SpillSettings settings,
       final Devices devices,
       final OwnMemory memory,
-      final Warmth warmth,
+      final AccessTimes accessTimes,
       final Function<OwnOutput, MapOutputLease> leases) {
     this.settings = settings;
     this.tiers = memory.tiers();
     this.catalog = memory.catalog();
     this.reclaimer = memory.reclaimer();
-    this.warmth = warmth;
+    this.accessTimes = accessTimes;
     this.leases = leases;
     this.toHost = new ToHost(devices, tiers, catalog, settings.deviceLimit());
   }
@@ -121,7 +121,7 @@ final class Spiller implements AutoCloseable {
 
   /** Bytes in GPU memory of shuffles that nobody uses. */
   private long coldDeviceBytes() {
-    return byIdleness(Reach.COLD).stream()
+    return byIdleness(EvictionScope.COLD).stream()
         .flatMap(shuffleId -> catalog.outputs(shuffleId).stream())
         .mapToLong(output -> bytes(output, Tier.DEVICE))
         .sum();
@@ -153,12 +153,13 @@ final class Spiller implements AutoCloseable {
 
   /** Moves map outputs out of GPU memory until as much is free, or nobody waits for it. */
   private void evict(final Eviction eviction) {
-    for (final int shuffleId : byIdleness(eviction.reach())) {
+    for (final int shuffleId : byIdleness(eviction.scope())) {
       for (final OwnOutput output : catalog.outputs(shuffleId)) {
         if (!isWanted(eviction)) {
           return;
         }
-        if (eviction.reach() == Reach.COLD && !isCold(shuffleId) || immovable.contains(output)) {
+        if (eviction.scope() == EvictionScope.COLD && !isCold(shuffleId)
+            || immovable.contains(output)) {
           continue;
         }
         try {
@@ -207,7 +208,7 @@ final class Spiller implements AutoCloseable {
       return;
     }
     long freed = 0;
-    for (final int shuffleId : byIdleness(Reach.COLD)) {
+    for (final int shuffleId : byIdleness(EvictionScope.COLD)) {
       for (final OwnOutput output : catalog.outputs(shuffleId)) {
         // Who waits for GPU memory does not wait for files that are only to make room.
         if (freed >= wanted || stopped || asked.get() != null && !evicting) {
@@ -226,14 +227,14 @@ final class Spiller implements AutoCloseable {
   }
 
   private boolean isCold(final int shuffleId) {
-    return warmth.idleNanos(shuffleId) >= settings.idle().toNanos();
+    return accessTimes.idleNanos(shuffleId) >= settings.idle().toNanos();
   }
 
   /** Shuffles, the coldest first, as they are now: some may be used while they are sorted. */
-  private List<Integer> byIdleness(final Reach reach) {
+  private List<Integer> byIdleness(final EvictionScope scope) {
     final Map<Integer, Long> idle = new HashMap<>();
-    catalog.shuffles().forEach(id -> idle.put(id, warmth.idleNanos(id)));
-    final long least = reach == Reach.COLD ? settings.idle().toNanos() : 0;
+    catalog.shuffles().forEach(id -> idle.put(id, accessTimes.idleNanos(id)));
+    final long least = scope == EvictionScope.COLD ? settings.idle().toNanos() : 0;
     return idle.entrySet().stream()
         .filter(shuffle -> shuffle.getValue() >= least)
         .sorted(Map.Entry.<Integer, Long>comparingByValue().reversed())
@@ -352,7 +353,7 @@ final class Spiller implements AutoCloseable {
 
   private void say(final OwnOutput output, final Tier from) {
     final int shuffleId = output.shuffleId();
-    tiers.overflow().sayMoved(shuffleId, from, warmth.idleSeconds(shuffleId));
+    tiers.overflow().sayMoved(shuffleId, from, accessTimes.idleSeconds(shuffleId));
   }
 
   private static String name(final OwnOutput output) {

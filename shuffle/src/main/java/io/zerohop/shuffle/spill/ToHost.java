@@ -49,10 +49,10 @@ final class ToHost {
     try {
       final List<Region> regions = new ArrayList<>();
       for (final Region region : output.regions()) {
-        final boolean far = region.tier() == Tier.DEVICE;
-        final Region place = far ? tiers.of(Tier.HOST).allocate(region.bytes()) : region;
+        final boolean onDevice = region.tier() == Tier.DEVICE;
+        final Region place = onDevice ? tiers.of(Tier.HOST).allocate(region.bytes()) : region;
         regions.add(place);
-        if (far) {
+        if (onDevice) {
           fresh.add(place);
         }
       }

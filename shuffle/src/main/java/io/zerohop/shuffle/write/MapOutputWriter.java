@@ -45,7 +45,7 @@ public final class MapOutputWriter implements AutoCloseable {
   private final List<BatchImage> batches = new ArrayList<>();
 
   private final Packer packer;
-  private long deflectedBytes;
+  private long overflowedBytes;
   private boolean committed;
   private boolean closed;
 
@@ -151,7 +151,7 @@ public final class MapOutputWriter implements AutoCloseable {
         return place(source, image, Tier.DEVICE);
       } catch (final PoolFullException e) {
         final BatchImage deflected = place(source, image, Tier.HOST);
-        deflectedBytes += image.bytes();
+        overflowedBytes += image.bytes();
         tiers.overflow().say(shuffleId, Tier.DEVICE, e);
         tiers.overflow().deflected(image.bytes());
         return deflected;
@@ -213,8 +213,8 @@ public final class MapOutputWriter implements AutoCloseable {
       final int length = batch.length(partition);
       if (length > 0) {
         final Region region = batch.region();
-        final boolean far = !devices.hostAccessible(region.memory());
-        extents.add(region.address() + batch.start(partition), length, far);
+        final boolean deviceOnly = !devices.hostAccessible(region.memory());
+        extents.add(region.address() + batch.start(partition), length, deviceOnly);
       }
     }
     packer.finish();
@@ -236,8 +236,8 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   /** Bytes of the GPU's that went to the host, since the GPU's pool was full. */
-  public long deflectedBytes() {
-    return deflectedBytes;
+  public long overflowedBytes() {
+    return overflowedBytes;
   }
 
   /**
@@ -269,7 +269,7 @@ public final class MapOutputWriter implements AutoCloseable {
 
   /** Not with anything in host memory, which is read there, where nobody waits for a GPU. */
   private boolean mayBePending() {
-    return completions != null && packer.pending() != null && deflectedBytes == 0;
+    return completions != null && packer.pending() != null && overflowedBytes == 0;
   }
 
   /** Publishes it with copies under way, which others see to from then on. */

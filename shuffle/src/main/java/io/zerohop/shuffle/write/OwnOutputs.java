@@ -1,10 +1,10 @@
 package io.zerohop.shuffle.write;
 
 import io.zerohop.shuffle.block.StoredOutput;
+import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnOutput;
-import io.zerohop.shuffle.catalog.Warmth;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
@@ -20,7 +20,7 @@ import java.util.function.BooleanSupplier;
 public final class OwnOutputs {
   private final Devices devices;
   private final Catalog catalog;
-  private final Warmth warmth;
+  private final AccessTimes accessTimes;
   private final MapOutputWriter.Parts writerParts;
   private final Duration readyLimit;
   private final BooleanSupplier ending;
@@ -34,12 +34,12 @@ public final class OwnOutputs {
    */
   public OwnOutputs(
       final MapOutputWriter.Parts writerParts,
-      final Warmth warmth,
+      final AccessTimes accessTimes,
       final Duration readyLimit,
       final BooleanSupplier ending) {
     this.devices = writerParts.devices();
     this.catalog = writerParts.catalog();
-    this.warmth = warmth;
+    this.accessTimes = accessTimes;
     this.writerParts = writerParts;
     this.readyLimit = readyLimit;
     this.ending = ending;
@@ -54,7 +54,7 @@ public final class OwnOutputs {
    */
   public MapOutputWriter begin(
       final int shuffleId, final long mapId, final int partitions, final Tier tier) {
-    warmth.touch(shuffleId);
+    accessTimes.touch(shuffleId);
     final MapOutputWriter writer =
         new MapOutputWriter(
             writerParts,
@@ -63,7 +63,7 @@ public final class OwnOutputs {
             mapId,
             partitions,
             ended -> {
-              warmth.touch(shuffleId);
+              accessTimes.touch(shuffleId);
               writers.remove(ended);
             });
     writers.add(writer);
@@ -88,7 +88,7 @@ public final class OwnOutputs {
 
   /** For who reads it on the host or sends it: waits until it is complete. */
   public OwnOutput retain(final int shuffleId, final long mapId) {
-    warmth.touch(shuffleId);
+    accessTimes.touch(shuffleId);
     final OwnOutput output = catalog.retain(shuffleId, mapId);
     if (output == null || output.isReady(devices.host())) {
       return output;

@@ -28,6 +28,6 @@ class OverflowTest {
   void whatLeftTheGpuIsCounted() {
     overflow.deflected(10);
     overflow.deflected(20);
-    assertThat(overflow.deflectedBytes()).isEqualTo(30);
+    assertThat(overflow.overflowedBytes()).isEqualTo(30);
   }
 }

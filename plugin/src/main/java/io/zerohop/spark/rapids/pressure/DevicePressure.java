@@ -3,8 +3,8 @@ package io.zerohop.spark.rapids.pressure;
 import ai.rapids.cudf.Cuda;
 import ai.rapids.cudf.Rmm;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.spill.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor;
-import io.zerohop.shuffle.spill.Reach;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.rapids.api.SpillStore;
 import io.zerohop.spark.rapids.setup.PoolAdvice;
@@ -52,9 +52,9 @@ public final class DevicePressure implements AutoCloseable {
 
   /** What a node does for us, under its names. */
   interface Pool {
-    long shrinkableDeviceBytes(Reach reach);
+    long shrinkableDeviceBytes(EvictionScope reach);
 
-    long shrinkDevicePool(long bytes, Reach reach, Duration limit);
+    long shrinkDevicePool(long bytes, EvictionScope reach, Duration limit);
   }
 
   /**
@@ -77,12 +77,13 @@ public final class DevicePressure implements AutoCloseable {
   private static Pool of(final ShuffleNode node) {
     return new Pool() {
       @Override
-      public long shrinkableDeviceBytes(final Reach reach) {
+      public long shrinkableDeviceBytes(final EvictionScope reach) {
         return node.shrinkableDeviceBytes(reach);
       }
 
       @Override
-      public long shrinkDevicePool(final long bytes, final Reach reach, final Duration limit) {
+      public long shrinkDevicePool(
+          final long bytes, final EvictionScope reach, final Duration limit) {
         return node.shrinkDevicePool(bytes, reach, limit);
       }
     };
@@ -97,8 +98,8 @@ public final class DevicePressure implements AutoCloseable {
   private void register() {
     try {
       store = SpillStore.find();
-      handles.add(store.add(Long.MIN_VALUE, place(Reach.COLD)));
-      handles.add(store.add(Long.MAX_VALUE, place(Reach.ALL)));
+      handles.add(store.add(Long.MIN_VALUE, place(EvictionScope.COLD)));
+      handles.add(store.add(Long.MAX_VALUE, place(EvictionScope.ALL)));
       LOG.debug("RAPIDS asks Zerohop's pool in GPU memory when it runs out of memory");
     } catch (final Throwable e) {
       LOG.warn(
@@ -126,16 +127,16 @@ public final class DevicePressure implements AutoCloseable {
   }
 
   /** What RAPIDS asks for bytes. */
-  SpillStore.Place place(final Reach reach) {
+  SpillStore.Place place(final EvictionScope reach) {
     return new PoolPlace(reach);
   }
 
   private final class PoolPlace implements SpillStore.Place {
-    private final Reach reach;
+    private final EvictionScope reach;
     private volatile boolean quiet;
     private volatile long quietUntil;
 
-    PoolPlace(final Reach reach) {
+    PoolPlace(final EvictionScope reach) {
       this.reach = reach;
     }
 

@@ -70,8 +70,8 @@ public abstract sealed class TableSink implements AutoCloseable permits DeviceSi
   }
 
   /** Bytes that were to lie on the GPU and lie in host memory. */
-  public final long deflectedBytes() {
-    return output.deflectedBytes();
+  public final long overflowedBytes() {
+    return output.overflowedBytes();
   }
 
   /** Bytes that went to temporary files. */

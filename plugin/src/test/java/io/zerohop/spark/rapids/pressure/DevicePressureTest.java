@@ -2,7 +2,7 @@ package io.zerohop.spark.rapids.pressure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.spill.Reach;
+import io.zerohop.shuffle.spill.EvictionScope;
 import io.zerohop.spark.rapids.api.SpillStore;
 import io.zerohop.spark.rapids.setup.PoolAdvice;
 import java.time.Duration;
@@ -25,12 +25,13 @@ class DevicePressureTest {
     private boolean fails;
 
     @Override
-    public long shrinkableDeviceBytes(final Reach reach) {
+    public long shrinkableDeviceBytes(final EvictionScope reach) {
       return spare;
     }
 
     @Override
-    public long shrinkDevicePool(final long bytes, final Reach reach, final Duration limit) {
+    public long shrinkDevicePool(
+        final long bytes, final EvictionScope reach, final Duration limit) {
       if (fails) {
         throw new IllegalStateException("it fails");
       }
@@ -69,7 +70,7 @@ class DevicePressureTest {
 
   @Test
   void aPlaceSaysAndAsksForWhatWouldHelp() {
-    final SpillStore.Place place = pressure.place(Reach.COLD);
+    final SpillStore.Place place = pressure.place(EvictionScope.COLD);
     assertThat(place.bytes()).as("there is nothing").isZero();
     pool.spare = 30 * MIB;
     assertThat(place.bytes()).isEqualTo(30 * MIB);
@@ -81,7 +82,7 @@ class DevicePressureTest {
     assertThat(place.bytes()).as("one step").isEqualTo(1024 * MIB);
     pool.gives = 7;
     assertThat(place.giveBack()).isEqualTo(7);
-    assertThat(pressure.place(Reach.ALL).giveBack()).isEqualTo(7);
+    assertThat(pressure.place(EvictionScope.ALL).giveBack()).isEqualTo(7);
     assertThat(pool.asked).containsExactly("COLD 1024", "ALL 1024");
     assertThat(place.bytes()).as("it can be asked again").isPositive();
   }
@@ -89,17 +90,17 @@ class DevicePressureTest {
   @Test
   void whoCouldGiveNothingStandsAsideForOthers() {
     pool.spare = 30 * MIB;
-    final SpillStore.Place place = pressure.place(Reach.COLD);
+    final SpillStore.Place place = pressure.place(EvictionScope.COLD);
     assertThat(place.giveBack()).isZero();
     assertThat(place.bytes()).isZero();
-    assertThat(pressure.place(Reach.ALL).bytes()).isEqualTo(30 * MIB);
+    assertThat(pressure.place(EvictionScope.ALL).bytes()).isEqualTo(30 * MIB);
   }
 
   @Test
   void aFailureIsNotRapids() {
     pool.spare = 30 * MIB;
     pool.fails = true;
-    final SpillStore.Place place = pressure.place(Reach.ALL);
+    final SpillStore.Place place = pressure.place(EvictionScope.ALL);
     assertThat(place.giveBack()).isZero();
     assertThat(place.bytes()).isZero();
   }

@@ -23,7 +23,7 @@ import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.owner.BlockHolder;
 import io.zerohop.shuffle.transport.ucx.owner.RemoteService;
-import io.zerohop.shuffle.transport.ucx.reader.Arrivals;
+import io.zerohop.shuffle.transport.ucx.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
 import io.zerohop.shuffle.transport.ucx.reader.RemoteTransfer;
 import java.util.EnumMap;
@@ -44,7 +44,7 @@ public final class UcxNode implements AutoCloseable {
   private final UcxThreads threads;
   private final RemoteService service;
   private final ControlChannel channel;
-  private final Arrivals arrivals = new Arrivals();
+  private final MessageReceiver arrivals = new MessageReceiver();
   private final RemotePeers peers;
   private volatile boolean alive = true;
 

@@ -3,8 +3,8 @@ package io.zerohop.shuffle.transport.ucx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
-import io.zerohop.shuffle.FarBlocks;
-import io.zerohop.shuffle.FarDevice;
+import io.zerohop.shuffle.DeviceOnlyGpu;
+import io.zerohop.shuffle.GpuBlocks;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
@@ -38,23 +38,23 @@ class UcxDirectTest {
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
   private final LocalChannels channels = new LocalChannels();
-  private final FarDevice ownersDevice = new FarDevice();
-  private final FarDevice readersDevice = new FarDevice();
+  private final DeviceOnlyGpu ownersDevice = new DeviceOnlyGpu();
+  private final DeviceOnlyGpu readersDevice = new DeviceOnlyGpu();
   private final AtomicInteger gets = new AtomicInteger();
-  private final List<FarUcx> engines = new ArrayList<>();
+  private final List<GpuUcx> engines = new ArrayList<>();
   private boolean reachable = true;
   private boolean linked;
   private ShuffleNode owner;
   private ShuffleNode reader;
-  private FarBlocks made;
-  private FarBlocks landing;
+  private GpuBlocks made;
+  private GpuBlocks landing;
 
   private void start(final UcxMode mode, final long readersPool) {
     TestUcx.start().close(); // Skips where there is no libucx.
     owner = ShuffleNode.start(config("1", mode, POOL), ownersDevice);
     reader = ShuffleNode.start(config("2", mode, readersPool), readersDevice);
-    made = new FarBlocks(ownersDevice);
-    landing = new FarBlocks(readersDevice);
+    made = new GpuBlocks(ownersDevice);
+    landing = new GpuBlocks(readersDevice);
   }
 
   private NodeConfig config(final String executor, final UcxMode mode, final long pool) {
@@ -74,7 +74,7 @@ class UcxDirectTest {
     if (!reachable) {
       return near;
     }
-    final FarUcx far = new FarUcx(near, gets);
+    final GpuUcx far = new GpuUcx(near, gets);
     far.linked = linked;
     engines.add(far);
     return far;
@@ -138,7 +138,7 @@ class UcxDirectTest {
         reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
         assertThat(TestNodes.read(fetcher.block()))
-            .isEqualTo(FarBlocks.expected(fetcher.block().block(), BATCHES));
+            .isEqualTo(GpuBlocks.expected(fetcher.block().block(), BATCHES));
       }
     }
     assertThat(gets).hasValue(FIRST);
@@ -196,9 +196,9 @@ class UcxDirectTest {
 
   /** Payloads on the reader's device of what one more owner has written, which ends. */
   private int readFromAnother(final String executor) {
-    final FarDevice device = new FarDevice();
+    final DeviceOnlyGpu device = new DeviceOnlyGpu();
     try (ShuffleNode other = ShuffleNode.start(config(executor, UcxMode.GET, POOL), device);
-        FarBlocks others = new FarBlocks(device)) {
+        GpuBlocks others = new GpuBlocks(device)) {
       final int onDevice = read(others.write(other, executor, MAPS, BATCHES));
       other.unregisterShuffle(1);
       TestNodes.assertNothingHeld(other);

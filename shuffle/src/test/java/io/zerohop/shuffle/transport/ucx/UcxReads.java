@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.zerohop.device.Leaks;
-import io.zerohop.shuffle.FarDevice;
+import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
@@ -112,7 +112,7 @@ abstract class UcxReads {
 
   @Test
   void blocksInGpuMemoryComeOverTheHost() {
-    try (ShuffleNode gpu = ShuffleNode.start(config("3").build(), new FarDevice())) {
+    try (ShuffleNode gpu = ShuffleNode.start(config("3").build(), new DeviceOnlyGpu())) {
       TestBlocks.write(gpu, SHUFFLE, 0, BATCHES, PARTITIONS, MOST);
       final BlockSource source =
           TestBlocks.source("3", gpu.location(), SHUFFLE, 0, 1, BATCHES, PARTITIONS, MOST);

@@ -12,7 +12,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
-import io.zerohop.shuffle.transport.ucx.reader.Arrivals;
+import io.zerohop.shuffle.transport.ucx.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
 import io.zerohop.shuffle.transport.ucx.wire.Questions;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
@@ -40,7 +40,7 @@ public final class PeerConnector {
   private final UcxEngine engine;
   private final ControlChannel channel;
   private final TransferMemory memory;
-  private final Arrivals arrivals;
+  private final MessageReceiver arrivals;
   private final boolean gpu;
   private final Duration connectLimit;
   private final Duration requestLimit;
@@ -60,7 +60,7 @@ public final class PeerConnector {
       final UcxEngine engine,
       final ControlChannel channel,
       final TransferMemory memory,
-      final Arrivals arrivals,
+      final MessageReceiver arrivals,
       final boolean gpu,
       final UcxSettings settings) {
     this.engine = engine;

@@ -5,8 +5,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
-import io.zerohop.shuffle.transport.ucx.reader.Arrivals;
 import io.zerohop.shuffle.transport.ucx.reader.Gets;
+import io.zerohop.shuffle.transport.ucx.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
 import io.zerohop.shuffle.transport.ucx.wire.Questions;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
@@ -75,7 +75,7 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
       final Targets targets,
       final Slabs slabs,
       final Slab gpuSlab,
-      final Arrivals arrivals,
+      final MessageReceiver arrivals,
       final Duration limit) {
     final TestTarget target = targets.host();
     final Slab slab = slabs.take(TestRange.BYTES);
@@ -178,9 +178,9 @@ record SelfTest(double getRate, double sendRate, boolean rdma, double gpuRate) {
   }
 
   private static void send(
-      final RemotePeer peer, final Slab slab, final Arrivals arrivals, final Duration limit)
+      final RemotePeer peer, final Slab slab, final MessageReceiver arrivals, final Duration limit)
       throws ExecutionException, TimeoutException, InterruptedException {
-    final Arrivals.Waiting all = arrivals.expect(slab, TestRange.BYTES, peer::progress);
+    final MessageReceiver.Waiting all = arrivals.expect(slab, TestRange.BYTES, peer::progress);
     try {
       final ByteBuffer question = Questions.test(all.id());
       final ByteBuffer answer = peer.ask(question).get(limit.toMillis(), TimeUnit.MILLISECONDS);

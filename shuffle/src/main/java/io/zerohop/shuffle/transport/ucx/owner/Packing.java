@@ -21,7 +21,7 @@ final class Packing implements AutoCloseable {
   private final ServedLease lease;
   private final LandingLayout layout;
   private final Slabs slabs;
-  private final List<Sending.Message> messages = new ArrayList<>();
+  private final List<MessageSender.Message> messages = new ArrayList<>();
   private final List<Slab> copies = new ArrayList<>();
 
   /**
@@ -33,7 +33,7 @@ final class Packing implements AutoCloseable {
     this.slabs = slabs;
   }
 
-  List<Sending.Message> messages() {
+  List<MessageSender.Message> messages() {
     int first = 0;
     for (int run = 0; run < layout.runs(); run++) {
       final boolean isLong = bytes(run) >= LONG_RUN_BYTES && isWhole(run);
@@ -71,7 +71,7 @@ final class Packing implements AutoCloseable {
   private void cut(final long offset, final long address, final long bytes) {
     for (long done = 0; done < bytes; done += LandingLayout.RUN_BYTES) {
       final long piece = Math.min(LandingLayout.RUN_BYTES, bytes - done);
-      messages.add(new Sending.Message(offset + done, address + done, piece));
+      messages.add(new MessageSender.Message(offset + done, address + done, piece));
     }
   }
 

@@ -222,7 +222,7 @@ public final class RemoteService implements ControlService {
    * @return what is under way; with the last of it the place in the queue is given back
    * @throws RuntimeException if nothing is sent; then nothing is held either, but the place
    */
-  private Sending start(
+  private MessageSender start(
       final ServedReader reader, final long id, final long transfer, final boolean hostOnly) {
     final ServedLease lease = reader.find(id);
     if (lease == null) {
@@ -244,10 +244,11 @@ public final class RemoteService implements ControlService {
       if (!hostOnly) {
         lease.bringToHost(devices, deviceLimit);
       }
-      final List<Sending.Message> messages = packing.messages();
+      final List<MessageSender.Message> messages = packing.messages();
       // UCX's thread is the one that knows the end, and must not wait for memory to be freed.
-      final Sending sending =
-          new Sending(reader.back(), transfer, messages, failure -> inBackground(() -> sent(end)));
+      final MessageSender sending =
+          new MessageSender(
+              reader.back(), transfer, messages, failure -> inBackground(() -> sent(end)));
       begun = true;
       reader.sends(transfer);
       sending.start();
@@ -286,7 +287,7 @@ public final class RemoteService implements ControlService {
   }
 
   /** How much comes; a refusal if that is known not to be, which the reader would wait for. */
-  private static ByteBuffer total(final Sending sending) {
+  private static ByteBuffer total(final MessageSender sending) {
     final String failure = sending.failure();
     return failure == null
         ? granted(Long.BYTES).putLong(sending.bytes()).flip()
@@ -300,10 +301,10 @@ public final class RemoteService implements ControlService {
         () -> {
           try {
             final TestRange range = memory.hostTest();
-            final List<Sending.Message> all =
-                List.of(new Sending.Message(0, range.address(), range.bytes()));
+            final List<MessageSender.Message> all =
+                List.of(new MessageSender.Message(0, range.address(), range.bytes()));
             final UcxEndpoint to = reader.back();
-            final Sending sending = new Sending(to, transfer, all, failure -> {});
+            final MessageSender sending = new MessageSender(to, transfer, all, failure -> {});
             sending.start();
             answer.accept(total(sending));
           } catch (final RuntimeException e) {

@@ -48,7 +48,7 @@ final class ServedLease {
     boolean done = false;
     try {
       lease.hold(holder, shuffleId, wanted);
-      lease.byMessage = lease.places.hasFar() && !direct;
+      lease.byMessage = lease.places.hasDeviceOnly() && !direct;
       done = true;
       return lease;
     } finally {
@@ -97,7 +97,7 @@ final class ServedLease {
 
   /** Copies what lies in GPU memory to the host, unless that was done. Waits for the GPU. */
   synchronized void bringToHost(final Devices devices, final Duration limit) {
-    if (places.hasFar()) {
+    if (places.hasDeviceOnly()) {
       copy = HostLanding.gather(devices, places, limit, () -> {});
     }
   }

@@ -38,7 +38,7 @@ public final class RemoteTransfer {
   private final Sink sink;
   private final Slabs slabs;
   private final GpuSlabs gpuSlabs;
-  private final Arrivals arrivals;
+  private final MessageReceiver arrivals;
   private final Executor executor;
   private final AtomicBoolean ended = new AtomicBoolean();
 
@@ -61,7 +61,7 @@ public final class RemoteTransfer {
   private Landing landing;
 
   /** What takes the messages, if it comes to that. Guarded by this. */
-  private Arrivals.Waiting messages;
+  private MessageReceiver.Waiting messages;
 
   /**
    * @param gpuSlabs where GPU memory lands as it is; null if it is to land on the host
@@ -72,7 +72,7 @@ public final class RemoteTransfer {
       final Sink sink,
       final Slabs slabs,
       final GpuSlabs gpuSlabs,
-      final Arrivals arrivals,
+      final MessageReceiver arrivals,
       final Executor executor) {
     this.peer = peer;
     this.blocks = blocks;
@@ -250,7 +250,7 @@ public final class RemoteTransfer {
    * @param hostOnly what lies in the owner's host memory, and not the rest
    */
   private void askForMessages(final Landing to, final boolean hostOnly) {
-    final Arrivals.Waiting all;
+    final MessageReceiver.Waiting all;
     synchronized (this) {
       if (landing == null) {
         all = null; // It has ended.
@@ -367,7 +367,7 @@ public final class RemoteTransfer {
     peer.end(this);
     final Map<Integer, Block> left;
     final Landing landed;
-    final Arrivals.Waiting expected;
+    final MessageReceiver.Waiting expected;
     synchronized (this) {
       left = new LinkedHashMap<>(waiting);
       waiting.clear();

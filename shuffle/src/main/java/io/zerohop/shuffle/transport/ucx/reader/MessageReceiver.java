@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * The transfers that wait for messages, by their numbers. These begin at random and are never used
  * again, so that what comes late, or from somebody else, finds nothing. Thread safe.
  */
-public final class Arrivals implements UcxReceiver {
+public final class MessageReceiver implements UcxReceiver {
   private final Map<Long, Waiting> waiting = new ConcurrentHashMap<>();
   private final AtomicLong next = new AtomicLong(new SecureRandom().nextLong());
 

@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * A device whose memory the host cannot reach: whoever touches one of its addresses dies of it. Its
  * copies reach its own memory and its host buffers, nothing else.
  */
-public final class FarDevice implements Device {
+public final class DeviceOnlyGpu implements Device {
   /** Beyond what a process can address. */
   private static final long FAR = 1L << 56;
 
@@ -228,7 +228,7 @@ public final class FarDevice implements Device {
     throw new AssertionError("the device cannot reach " + Long.toHexString(address));
   }
 
-  private record FarSegment(Segment segment, FarDevice device) implements Segment {
+  private record FarSegment(Segment segment, DeviceOnlyGpu device) implements Segment {
     @Override
     public long address() {
       return FAR + segment.address();

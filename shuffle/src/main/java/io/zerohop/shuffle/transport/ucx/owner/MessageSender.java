@@ -9,7 +9,7 @@ import java.util.function.Consumer;
  * Messages of one transfer on their way to a reader, a few at a time. Any thread may be the one
  * that sends the next.
  */
-final class Sending {
+final class MessageSender {
   private static final int AT_ONCE = 16;
 
   private final UcxEndpoint to;
@@ -27,7 +27,7 @@ final class Sending {
   /**
    * @param end called once, when none is under way any more: with null if all were sent
    */
-  Sending(
+  MessageSender(
       final UcxEndpoint to,
       final long transfer,
       final List<Message> messages,

@@ -24,7 +24,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * Blocks as map tasks on a GPU make them and reduce tasks on one read them: a header on the host
  * and a payload on the device for each batch. Owns some memory of one device.
  */
-public final class FarBlocks implements AutoCloseable {
+public final class GpuBlocks implements AutoCloseable {
   public static final int PARTITIONS = 12;
   static final int MOST = 4_000;
   private static final long ROOM = 1 << 20;
@@ -32,7 +32,7 @@ public final class FarBlocks implements AutoCloseable {
 
   private final Segment room;
 
-  public FarBlocks(final FarDevice device) {
+  public GpuBlocks(final DeviceOnlyGpu device) {
     room = device.allocate(ROOM);
   }
 
@@ -44,7 +44,8 @@ public final class FarBlocks implements AutoCloseable {
     for (int partition = 0; partition < PARTITIONS; partition++) {
       blocks[partition] = TestBlocks.bytes(1, mapId, batch, partition, MOST);
       addresses[partition] = at;
-      new UnsafeBuffer(FarDevice.near(at), blocks[partition].length).putBytes(0, blocks[partition]);
+      new UnsafeBuffer(DeviceOnlyGpu.near(at), blocks[partition].length)
+          .putBytes(0, blocks[partition]);
       at += blocks[partition].length;
     }
     return new PackSource() {
@@ -113,7 +114,7 @@ public final class FarBlocks implements AutoCloseable {
 
   /** Gathers what lies on the device by one submission, as a reader on a GPU does. */
   public byte[] gather(final ShuffleNode by, final FetchedBlock block) {
-    final UnsafeBuffer there = new UnsafeBuffer(FarDevice.near(room.address()), (int) ROOM);
+    final UnsafeBuffer there = new UnsafeBuffer(DeviceOnlyGpu.near(room.address()), (int) ROOM);
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
     try (CopyStream stream = by.gpuStream()) {
       if (block.ready() != null) {

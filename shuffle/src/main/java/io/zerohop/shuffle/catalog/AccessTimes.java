@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * of it opened, whoever owns the blocks. Reducers read from all executors, so what nobody here
  * reads any more is most likely read nowhere. Thread safe.
  */
-public final class Warmth {
+public final class AccessTimes {
   private final Map<Integer, AtomicLong> used = new ConcurrentHashMap<>();
   private final long start = System.nanoTime();
 

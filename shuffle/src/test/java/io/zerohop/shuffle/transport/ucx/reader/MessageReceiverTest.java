@@ -20,11 +20,11 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Messages that come late, or fail, while their transfer is ending. */
-final class ArrivalsTest {
+final class MessageReceiverTest {
   private static final int BYTES = 1_000;
   private final Device device = new HostDevice();
   private final Slabs slabs = new Slabs(device::hostBuffer, 64 << 20);
-  private final Arrivals arrivals = new Arrivals();
+  private final MessageReceiver arrivals = new MessageReceiver();
 
   @AfterEach
   void close() {
@@ -109,7 +109,7 @@ final class ArrivalsTest {
   @Test
   void aFailedMessageIsNeverTakenForOneThatCame() {
     final Slab slab = slabs.take(BYTES);
-    final Arrivals.Waiting[] waiting = new Arrivals.Waiting[1];
+    final MessageReceiver.Waiting[] waiting = new MessageReceiver.Waiting[1];
     // The owner's answer comes just now, on another thread.
     waiting[0] = arrivals.expect(slab, BYTES, () -> waiting[0].total(BYTES));
     assertThat(arrivals.arriving(waiting[0].id(), 0, BYTES)).isEqualTo(slab.address());

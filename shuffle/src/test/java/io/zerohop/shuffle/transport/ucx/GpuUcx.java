@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import io.zerohop.shuffle.FarDevice;
+import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
@@ -12,8 +12,8 @@ import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
-/** UCX that reaches the memory of a {@link FarDevice}, as one with CUDA reaches a GPU's. */
-final class FarUcx implements UcxEngine {
+/** UCX that reaches the memory of a {@link DeviceOnlyGpu}, as one with CUDA reaches a GPU's. */
+final class GpuUcx implements UcxEngine {
   private final UcxEngine near;
 
   /** Gets that went into the device's memory. */
@@ -32,7 +32,7 @@ final class FarUcx implements UcxEngine {
   volatile boolean linked;
 
   /** Takes the engine over. */
-  FarUcx(final UcxEngine near, final AtomicInteger gets) {
+  GpuUcx(final UcxEngine near, final AtomicInteger gets) {
     this.near = near;
     this.gets = gets;
   }
@@ -51,11 +51,11 @@ final class FarUcx implements UcxEngine {
   }
 
   private static long near(final long address) {
-    return isFar(address) ? FarDevice.near(address) : address;
+    return isDeviceOnly(address) ? DeviceOnlyGpu.near(address) : address;
   }
 
-  private static boolean isFar(final long address) {
-    return address >= -FarDevice.near(0);
+  private static boolean isDeviceOnly(final long address) {
+    return address >= -DeviceOnlyGpu.near(0);
   }
 
   @Override
@@ -83,7 +83,7 @@ final class FarUcx implements UcxEngine {
     if (kind == Tier.HOST) {
       return near.register(kind, address, bytes);
     }
-    if (!isFar(address)) {
+    if (!isDeviceOnly(address)) {
       throw new AssertionError("host memory is registered as the device's");
     }
     if (refuses) {
@@ -105,7 +105,7 @@ final class FarUcx implements UcxEngine {
           final long bytes,
           final UcxMemory gpu,
           final UcxCompletion done) {
-        if (isFar(localAddress) != gpu instanceof FarMemory) {
+        if (isDeviceOnly(localAddress) != gpu instanceof FarMemory) {
           throw new AssertionError("it is not said which memory it goes to");
         }
         if (gpu != null && broken) {

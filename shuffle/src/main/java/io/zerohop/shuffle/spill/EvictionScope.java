@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.spill;
 
 /** How far a pool goes to give memory back. Segments that hold nothing go in any case. */
-public enum Reach {
+public enum EvictionScope {
   /** Map outputs of shuffles that nobody uses leave it, as they would to make room for others. */
   COLD,
   /** Map outputs that are in use leave it, too, after the cold ones. */

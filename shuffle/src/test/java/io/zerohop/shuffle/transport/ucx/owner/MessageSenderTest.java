@@ -12,9 +12,9 @@ import java.util.Deque;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-class SendingTest {
-  private static final List<Sending.Message> MESSAGES =
-      List.of(new Sending.Message(0, 64, 8), new Sending.Message(8, 128, 4));
+class MessageSenderTest {
+  private static final List<MessageSender.Message> MESSAGES =
+      List.of(new MessageSender.Message(0, 64, 8), new MessageSender.Message(8, 128, 4));
 
   private final Deque<UcxCompletion> underWay = new ArrayDeque<>();
   private final List<String> ends = new ArrayList<>();
@@ -50,7 +50,7 @@ class SendingTest {
         public void close() {}
       };
 
-  private final Sending sending = new Sending(reader, 1, MESSAGES, ends::add);
+  private final MessageSender sending = new MessageSender(reader, 1, MESSAGES, ends::add);
 
   @Test
   void endsOnceWhenAllIsSent() {
