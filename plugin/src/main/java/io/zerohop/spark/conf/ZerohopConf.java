@@ -31,8 +31,7 @@ public final class ZerohopConf {
           PREFIX + "enabled",
           "boolean",
           "true",
-          "Whether shuffles go through Zerohop; when false everything is left to Spark's sort"
-              + " shuffle.",
+          "Whether shuffles use Zerohop. If false, all of them use Spark's sort shuffle.",
           ZerohopConf::bool);
 
   public static final ConfEntry<Long> POOL_SIZE =
@@ -40,11 +39,11 @@ public final class ZerohopConf {
           PREFIX + "pool.size",
           "size",
           AUTO,
-          "Maximum shared memory that one executor may hold shuffle blocks in; `auto` is what an"
-              + " executor's container, or its part of the machine, leaves after all that is promised"
-              + " to others, and where there is no limit a quarter of the memory that is free at"
-              + " start-up at most ([the table](memory.md#how-large-the-pools-are)). What does not"
-              + " fit goes to files.",
+          "Maximum shared memory per executor for shuffle blocks. `auto` takes what the "
+              + "executor's container, or its share of the machine, leaves after all memory "
+              + "promised to others; where there is no such limit, at most a quarter of the memory "
+              + "that is free at start-up ([table](memory.md#how-large-the-pools-are)). Blocks "
+              + "that do not fit are written to files.",
           text -> AUTO.equals(text) ? -1L : atLeast(1, bytes(text)));
 
   public static final ConfEntry<Long> SEGMENT_SIZE =
@@ -52,8 +51,8 @@ public final class ZerohopConf {
           PREFIX + "segment.size",
           "size",
           "128m",
-          "Size of the segments that the pool grows by; each is one memory file that peers map"
-              + " once.",
+          "Size of the segments by which the pool grows. Each is one memory file, which "
+              + "peers map once.",
           text -> within(1L << 20, 1L << 30, bytes(text)));
 
   public static final ConfEntry<Long> SEGMENT_IDLE =
@@ -61,8 +60,8 @@ public final class ZerohopConf {
           PREFIX + "segment.idle",
           "duration",
           "2min",
-          "How long a segment without blocks keeps its memory for the next shuffle, since fresh"
-              + " memory is slow to write to, before it goes back to the system.",
+          "How long an empty segment keeps its memory before it is returned to the system. "
+              + "The next shuffle reuses it until then, since fresh memory is slow to write to.",
           text -> atLeast(0, millis(text)));
 
   public static final ConfEntry<Double> SPILL_START =
@@ -70,8 +69,8 @@ public final class ZerohopConf {
           PREFIX + "spill.start",
           "fraction from 0 to 1",
           "0.8",
-          "From which part of a pool on shuffles that nobody uses leave it for the place below: GPU"
-              + " memory for host memory, host memory for files; 1 keeps them where they are.",
+          "Pool occupancy above which shuffles that are not in use are spilled: from GPU "
+              + "memory to host memory, from host memory to files. 1 disables spilling.",
           ZerohopConf::fraction);
 
   public static final ConfEntry<Long> SPILL_IDLE =
@@ -79,8 +78,8 @@ public final class ZerohopConf {
           PREFIX + "spill.idle",
           "duration",
           "3s",
-          "How long a shuffle has to be neither written nor read by an executor before that"
-              + " executor moves it.",
+          "How long a shuffle must be neither written nor read by an executor before that "
+              + "executor may spill it.",
           text -> atLeast(0, millis(text)));
 
   public static final ConfEntry<Long> WRITE_BUFFER =
@@ -88,8 +87,8 @@ public final class ZerohopConf {
           PREFIX + "write.buffer",
           "size",
           "32m",
-          "Private memory outside the heap in which one running map task gathers records before"
-              + " they are packed into the pool; it comes out of the executor's memory overhead.",
+          "Off-heap buffer per running map task for records before they are packed into the "
+              + "pool. Part of the executor's memory overhead.",
           text -> within(1L << 16, 1L << 30, bytes(text)));
 
   public static final ConfEntry<Set<Path>> PATHS =
@@ -97,8 +96,8 @@ public final class ZerohopConf {
           PREFIX + "paths",
           "comma-separated list of local, peer, ucx, staged",
           "local,peer,ucx,staged",
-          "Paths that readers may take; leave one out to forbid it, for tests and to narrow down a"
-              + " fault.",
+          "Paths by which readers may fetch blocks. Remove one to forbid it, for tests or to "
+              + "isolate a fault.",
           ZerohopConf::paths);
 
   public static final ConfEntry<Boolean> CHECKSUM =
@@ -106,8 +105,8 @@ public final class ZerohopConf {
           PREFIX + "checksum.enabled",
           "boolean",
           "true",
-          "Whether every block in memory carries a CRC32C that is checked before its rows are"
-              + " handed out; a mismatch makes Spark run the map task again.",
+          "Whether blocks in memory carry a CRC32C checksum that readers verify. A mismatch "
+              + "fails the fetch, and Spark runs the map task again.",
           ZerohopConf::bool);
 
   public static final ConfEntry<String> SOCKET_DIR =
@@ -115,8 +114,8 @@ public final class ZerohopConf {
           PREFIX + "socket.dir",
           "path",
           AUTO,
-          "Folder in which executors of one node find each other's sockets; `auto` is"
-              + " /tmp/zerohop-<uid>. Containers of one node must share it.",
+          "Directory of the sockets by which executors of one node connect. `auto` is "
+              + "/tmp/zerohop-<uid>. Containers of one node must share it.",
           Function.identity());
 
   public static final ConfEntry<Integer> PORT =
@@ -124,8 +123,8 @@ public final class ZerohopConf {
           PREFIX + "port",
           "int",
           "0",
-          "TCP port at which an executor answers executors of other nodes, 0 for any; where it is"
-              + " taken the next ones are tried, spark.port.maxRetries times.",
+          "TCP port for connections from executors of other nodes; 0 takes a free one. If it "
+              + "is in use, the ports behind it are tried, spark.port.maxRetries times at most.",
           text -> (int) within(0, 65_535, Long.parseLong(text)));
 
   public static final ConfEntry<Long> CONNECT_TIMEOUT =
@@ -133,7 +132,7 @@ public final class ZerohopConf {
           PREFIX + "connect.timeout",
           "duration",
           "5s",
-          "Longest wait for a connection to another executor, on this node or another.",
+          "Timeout for connecting to another executor, on the same node or another.",
           text -> atLeast(1, millis(text)));
 
   public static final ConfEntry<Long> REQUEST_TIMEOUT =
@@ -141,8 +140,8 @@ public final class ZerohopConf {
           PREFIX + "request.timeout",
           "duration",
           "10s",
-          "Longest wait for an answer of a connected executor, whose blocks are staged then, and"
-              + " for a map output that is still being completed.",
+          "Timeout for the answer of a connected executor, whose blocks are staged "
+              + "afterwards, and for a map output whose copies have not ended.",
           text -> atLeast(1, millis(text)));
 
   public static final ConfEntry<Long> ORPHANS_INTERVAL =
@@ -150,9 +149,9 @@ public final class ZerohopConf {
           PREFIX + "orphans.interval",
           "duration",
           "2min",
-          "How often an executor asks the driver which of the shuffles that it holds are still"
-              + " there; what two answers in a row do not have is dropped. Spark tells executors"
-              + " itself, but not those that it has lost sight of.",
+          "Interval at which an executor asks the driver which of the shuffles that it holds "
+              + "still exist. One that is missing from two answers in a row is removed. Needed "
+              + "where an executor missed Spark's own notification.",
           text -> atLeast(1, millis(text)));
 
   public static final ConfEntry<Long> DEVICE_TIMEOUT =
@@ -160,7 +159,7 @@ public final class ZerohopConf {
           PREFIX + "device.timeout",
           "duration",
           "2min",
-          "Longest wait for copies on the GPU, which queue behind what queries do there.",
+          "Timeout for copies on the GPU, which queue behind the kernels of queries.",
           text -> atLeast(1, millis(text)));
 
   public static final ConfEntry<Boolean> ASYNC_COMMIT =
@@ -168,9 +167,9 @@ public final class ZerohopConf {
           PREFIX + "device.asyncCommit",
           "boolean",
           "false",
-          "Whether a map output in GPU memory is published when the GPU has accepted its copies, and"
-              + " the GPU says when they have ended: a reader that comes before that waits on its own"
-              + " GPU.",
+          "Whether a map output in GPU memory is published once the GPU has accepted its "
+              + "copies, before they have ended. A reader that comes earlier waits for them on its "
+              + "own GPU.",
           ZerohopConf::bool);
 
   public static final ConfEntry<Integer> WINDOW_BLOCKS =
@@ -178,7 +177,7 @@ public final class ZerohopConf {
           PREFIX + "fetch.window.blocks",
           "int",
           "1024",
-          "Most blocks that a reader holds of one owner at a time.",
+          "Maximum number of blocks of one owner that a reader holds at a time.",
           text -> (int) within(1, 1 << 20, Long.parseLong(text)));
 
   public static final ConfEntry<Long> WINDOW_SIZE =
@@ -186,8 +185,8 @@ public final class ZerohopConf {
           PREFIX + "fetch.window.size",
           "size",
           "48m",
-          "Memory that one reader reserves at a time for blocks that cannot be read in place; all"
-              + " of it or none.",
+          "Size of the receive buffers that one reader reserves at a time for blocks that "
+              + "cannot be read in place.",
           text -> within(1L << 16, 1L << 40, bytes(text)));
 
   public static final ConfEntry<Long> LANDING_SIZE =
@@ -195,8 +194,8 @@ public final class ZerohopConf {
           PREFIX + "fetch.landing.size",
           "size",
           "512m",
-          "Memory that all readers of an executor together may reserve for blocks that cannot be"
-              + " read in place.",
+          "Maximum size of the receive buffers of all readers of an executor, for blocks "
+              + "that cannot be read in place.",
           text -> within(1L << 16, 1L << 40, bytes(text)));
 
   public static final ConfEntry<Boolean> RAPIDS_ENABLED =
@@ -204,8 +203,8 @@ public final class ZerohopConf {
           PREFIX + "rapids.enabled",
           "boolean",
           "true",
-          "Whether shuffles of the RAPIDS Accelerator stay in GPU memory, where `spark.plugins` has"
-              + " both its plugin and io.zerohop.spark.ZerohopPlugin.",
+          "Whether shuffles of the RAPIDS Accelerator keep their blocks in GPU memory. "
+              + "Requires both its plugin and io.zerohop.spark.ZerohopPlugin in `spark.plugins`.",
           ZerohopConf::bool);
 
   public static final ConfEntry<Long> DEVICE_POOL_SIZE =
@@ -213,10 +212,10 @@ public final class ZerohopConf {
           PREFIX + "device.pool.size",
           "size",
           AUTO,
-          "Most GPU memory that one executor may hold shuffle blocks in; RAPIDS' own pool leaves it"
-              + " free (spark.rapids.memory.gpu.reserve grows by it unless that is set). `auto` is"
-              + " a fifth of the smallest GPU that the executor sees. What does not fit goes to host"
-              + " memory.",
+          "Maximum GPU memory per executor for shuffle blocks. RAPIDS' own pool leaves it "
+              + "free: spark.rapids.memory.gpu.reserve is raised by it unless that is set. `auto` "
+              + "is a fifth of the smallest GPU that the executor sees. Blocks that do not fit go "
+              + "to host memory.",
           text -> AUTO.equals(text) ? -1L : within(1L << 20, 1L << 44, bytes(text)));
 
   public static final ConfEntry<Long> DEVICE_SEGMENT_SIZE =
@@ -224,7 +223,7 @@ public final class ZerohopConf {
           PREFIX + "device.segment.size",
           "size",
           "512m",
-          "Size of the segments that the pool in GPU memory grows by; peers map each once.",
+          "Size of the segments by which the pool in GPU memory grows. Peers map each once.",
           text -> within(2L << 20, 1L << 30, bytes(text)));
 
   public static final ConfEntry<Long> DEVICE_WINDOW_SIZE =
@@ -232,7 +231,8 @@ public final class ZerohopConf {
           PREFIX + "device.window.size",
           "size",
           "512m",
-          "Most bytes of one owner's blocks that a reader on the GPU looks up under one lease.",
+          "Maximum bytes of one owner's blocks that a reader on the GPU looks up under one "
+              + "lease.",
           text -> within(1L << 16, 1L << 40, bytes(text)));
 
   public static final ConfEntry<Long> RAPIDS_BATCH_SIZE =
@@ -240,8 +240,8 @@ public final class ZerohopConf {
           PREFIX + "rapids.batch.size",
           "size",
           "512m",
-          "How large the batches should be that readers hand to RAPIDS; as much is gathered at once,"
-              + " whoever owns it.",
+          "Target size of the batches that readers pass to RAPIDS, which is also what they "
+              + "gather at once from all owners.",
           text -> within(1L << 20, 1L << 30, bytes(text)));
 
   public static final ConfEntry<Boolean> RAPIDS_KUDO =
@@ -249,9 +249,9 @@ public final class ZerohopConf {
           PREFIX + "rapids.kudo.enabled",
           "boolean",
           "true",
-          "Whether batches of RAPIDS are split by its GPU serializer (Kudo), at a cost that does not"
-              + " grow with the number of partitions, where the exchange's partitioning and types"
-              + " allow. A session may set it for its queries.",
+          "Whether batches of RAPIDS are split by its GPU serializer (Kudo), whose cost does "
+              + "not grow with the number of partitions, where the exchange's partitioning and "
+              + "types allow. Can be set per session.",
           ZerohopConf::bool);
 
   public static final ConfEntry<Long> RAPIDS_PACK_SIZE =
@@ -259,8 +259,8 @@ public final class ZerohopConf {
           PREFIX + "rapids.pack.size",
           "size",
           "64m",
-          "How many bytes of a RAPIDS map task are packed by one launch; as much of its memory is"
-              + " kept until then.",
+          "Bytes of a RAPIDS map task that are packed by one launch. The task holds as much "
+              + "memory until then.",
           text -> within(1L << 16, 1L << 30, bytes(text)));
 
   public static final ConfEntry<String> TEST_DEVICE =
@@ -268,8 +268,8 @@ public final class ZerohopConf {
           PREFIX + "test.device",
           "host or cuda",
           "host",
-          "For tests only: `cuda` puts the blocks of the rows codec into GPU memory, from which they"
-              + " are copied back to the host to be read.",
+          "For tests only. `cuda` puts blocks of the rows codec into GPU memory, from which "
+              + "they are copied back to the host to be read.",
           ZerohopConf::deviceName);
 
   public static final ConfEntry<Integer> CUDA_MULTIPROCESSORS =
@@ -277,8 +277,8 @@ public final class ZerohopConf {
           PREFIX + "cuda.multiprocessors",
           "int",
           "24",
-          "Most multiprocessors (SMs) of a GPU that the copies of one stream may occupy, so that"
-              + " queries keep theirs.",
+          "Maximum number of a GPU's multiprocessors (SMs) that the copies of one stream "
+              + "occupy.",
           text -> (int) within(1, 1_000, Long.parseLong(text)));
 
   public static final ConfEntry<String> NODE_ID =
@@ -286,8 +286,8 @@ public final class ZerohopConf {
           PREFIX + "node.id",
           "text",
           "",
-          "What to call the node that an executor runs on, where one kernel is not one node:"
-              + " executors that call it differently read each other as if they were on two.",
+          "Name of the node that an executor runs on, where several nodes share one kernel. "
+              + "Executors with different names treat each other as executors of different nodes.",
           Function.identity());
 
   public static final ConfEntry<Boolean> UCX_TRUSTED_NETWORK =
@@ -295,8 +295,9 @@ public final class ZerohopConf {
           PREFIX + "ucx.trustedNetwork",
           "boolean",
           "false",
-          "Whether only trusted programs reach the network of the executors. Only then they read"
-              + " other nodes by UCX, whose protocol asks nobody for a proof (SECURITY.md).",
+          "Whether only trusted programs can reach the executors' network. UCX is used "
+              + "between nodes only if true, since its protocol does not authenticate peers "
+              + "(SECURITY.md).",
           ZerohopConf::bool);
 
   public static final ConfEntry<String> UCX_JUCX =
@@ -304,8 +305,8 @@ public final class ZerohopConf {
           PREFIX + "ucx.jucx",
           "path",
           "",
-          "A jucx jar to use instead of the one in Zerohop's jar, where that does not fit the"
-              + " installed libucx; on every executor's host.",
+          "Path of a jucx jar on every executor's host, used instead of the bundled one "
+              + "where that does not match the installed libucx.",
           Function.identity());
 
   public static final ConfEntry<UcxMode> UCX_MODE =
@@ -313,8 +314,9 @@ public final class ZerohopConf {
           PREFIX + "ucx.mode",
           "auto, get or message",
           "auto",
-          "How bytes come from another node: by one-sided gets from its memory, by messages that it"
-              + " sends, or by what a test read finds to be faster at first contact.",
+          "How blocks are transferred from another node: `get` reads the owner's memory "
+              + "one-sided, `message` makes the owner send them, `auto` takes what a test read at "
+              + "first contact finds to be faster.",
           text -> UcxMode.valueOf(text.toUpperCase(Locale.ROOT)));
 
   private static final List<ConfEntry<?>> ENTRIES =
