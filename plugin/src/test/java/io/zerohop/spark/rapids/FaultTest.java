@@ -246,7 +246,7 @@ class FaultTest {
     return new Transport.Payload() {
       @Override
       public long bytes() {
-        return bytes.length;
+        return bytes.length + 1L; // Compressed, even nothing has some.
       }
 
       @Override

@@ -189,6 +189,11 @@ final class BlockTransfers implements AutoCloseable {
     }
     current = arrival;
     final BlockSource source = arrival.request.source;
+    if (arrival.payload.bytes() == 0) {
+      // Nobody asks for a block without bytes, so its rows are lost, as Spark's own reader says,
+      // too.
+      throw failed(arrival.request, arrival.block, "it arrived without any bytes", null);
+    }
     if (arrival.payload.extents() == null) {
       return new StagedBlock(source, arrival.block, arrival.payload);
     }

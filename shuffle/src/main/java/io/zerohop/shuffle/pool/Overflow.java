@@ -19,7 +19,7 @@ public final class Overflow {
 
   private final Map<Integer, Set<Tier>> said = new HashMap<>();
   private final Map<Integer, Set<Tier>> saidMoved = new HashMap<>();
-  private final LongAdder deflected = new LongAdder();
+  private final LongAdder overflowed = new LongAdder();
 
   Overflow() {}
 
@@ -77,13 +77,13 @@ public final class Overflow {
   }
 
   /** Counts bytes that went from the GPU to host memory instead. */
-  public void deflected(final long bytes) {
-    deflected.add(bytes);
+  public void overflowed(final long bytes) {
+    overflowed.add(bytes);
   }
 
   /** Bytes that were counted since the start. */
   public long overflowedBytes() {
-    return deflected.sum();
+    return overflowed.sum();
   }
 
   /** Says it anew if the shuffle comes back; it is gone now. */

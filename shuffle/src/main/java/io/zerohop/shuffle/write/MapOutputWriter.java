@@ -150,11 +150,11 @@ public final class MapOutputWriter implements AutoCloseable {
       try {
         return place(source, image, Tier.DEVICE);
       } catch (final PoolFullException e) {
-        final BatchImage deflected = place(source, image, Tier.HOST);
+        final BatchImage onHost = place(source, image, Tier.HOST);
         overflowedBytes += image.bytes();
         tiers.overflow().say(shuffleId, Tier.DEVICE, e);
-        tiers.overflow().deflected(image.bytes());
-        return deflected;
+        tiers.overflow().overflowed(image.bytes());
+        return onHost;
       }
     }
     return place(source, image, tier);

@@ -16,6 +16,7 @@ import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.Transport;
 import java.io.IOException;
+import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -25,6 +26,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
@@ -101,6 +103,38 @@ class StagedFetchTest {
         MOST,
         source);
     assertThat(staging.requests()).isEqualTo((source.blocks().size() + 2) / 3);
+  }
+
+  /** Its rows are not taken for none. */
+  @Test
+  void aBlockThatArrivesWithoutBytesFails() {
+    final AtomicInteger released = new AtomicInteger();
+    final Transport.Payload empty =
+        new Transport.Payload() {
+          @Override
+          public long bytes() {
+            return 0;
+          }
+
+          @Override
+          public InputStream open() {
+            return InputStream.nullInputStream();
+          }
+
+          @Override
+          public void release() {
+            released.incrementAndGet();
+          }
+        };
+    final FallbackTransport transport =
+        (source, blocks, sink) -> blocks.forEach(block -> sink.arrived(block, empty));
+    final BlockSource source = elsewhere(0, 1);
+    try (BlockFetcher fetcher = fetch(transport, () -> false, source)) {
+      assertThatThrownBy(fetcher::next)
+          .isInstanceOf(BlockFetchException.class)
+          .hasMessageContaining("without any bytes");
+    }
+    assertThat(released.get()).isPositive();
   }
 
   @Test

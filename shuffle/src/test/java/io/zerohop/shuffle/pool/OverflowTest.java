@@ -26,8 +26,8 @@ class OverflowTest {
 
   @Test
   void whatLeftTheGpuIsCounted() {
-    overflow.deflected(10);
-    overflow.deflected(20);
+    overflow.overflowed(10);
+    overflow.overflowed(20);
     assertThat(overflow.overflowedBytes()).isEqualTo(30);
   }
 }
