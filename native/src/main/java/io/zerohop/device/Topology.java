@@ -39,7 +39,7 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
   }
 
   /** How one GPU reaches the memory of another. */
-  public enum EvictionScope {
+  public enum Reach {
     /** It is the same GPU. */
     SAME,
     /** By links of their own. */
@@ -80,19 +80,19 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
   }
 
   /** How {@code reader} reaches {@code owner}; HOST if either is not of this node. */
-  public EvictionScope reach(final String reader, final String owner) {
+  public Reach reach(final String reader, final String owner) {
     final int from = indexOf(reader);
     final int to = indexOf(owner);
     if (from < 0 || to < 0) {
-      return EvictionScope.HOST;
+      return Reach.HOST;
     }
     if (from == to) {
-      return EvictionScope.SAME;
+      return Reach.SAME;
     }
     if (!peerAccess[from][to]) {
-      return EvictionScope.HOST;
+      return Reach.HOST;
     }
-    return links[from][to] > 0 ? EvictionScope.NVLINK : EvictionScope.PCIE;
+    return links[from][to] > 0 ? Reach.NVLINK : Reach.PCIE;
   }
 
   private int indexOf(final String uuid) {

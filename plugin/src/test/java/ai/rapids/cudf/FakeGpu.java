@@ -51,6 +51,11 @@ public final class FakeGpu {
     failure = with;
   }
 
+  /** Whether an allocation that was to fail has not been asked for yet. */
+  public static synchronized boolean failurePending() {
+    return failure != null;
+  }
+
   /** Bytes that neither cudf nor others have. */
   public static synchronized long free() {
     return total - taken - others;
@@ -110,6 +115,7 @@ public final class FakeGpu {
     synchronized (FakeGpu.class) {
       allocations++;
       fails = allocations == failing ? failure : null;
+      failure = fails == null ? failure : null;
     }
     if (fails != null) {
       throw fails.get();
@@ -131,6 +137,7 @@ public final class FakeGpu {
 
   private static synchronized void release(final long address) {
     final Piece piece = LIVE.remove(address);
+    require(piece != null, "cudf frees what it has freed");
     taken -= piece.onGpu() ? piece.bytes() : 0;
     UnsafeAccess.UNSAFE.setMemory(address, piece.bytes(), FREED);
     UnsafeAccess.UNSAFE.freeMemory(piece.base());

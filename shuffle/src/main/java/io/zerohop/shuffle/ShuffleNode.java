@@ -86,7 +86,7 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.outputs.begin(shuffleId, mapId, partitions, tier);
   }
 
-  /** Whether this node holds the map output in parts.memory. */
+  /** Whether this node holds the map output in memory. */
   public boolean holds(final int shuffleId, final long mapId) {
     return parts.outputs.holds(shuffleId, mapId);
   }
@@ -105,12 +105,12 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.memory.catalog().remove(shuffleId, mapId);
   }
 
-  /** Shuffles of which this node holds something in parts.memory. */
+  /** Shuffles of which this node holds something in memory. */
   public List<Integer> shuffles() {
     return parts.memory.catalog().shuffles();
   }
 
-  /** Names of the map outputs that this node holds in parts.memory. */
+  /** Names of the map outputs that this node holds in memory. */
   public List<StoredOutput> stored() {
     return parts.outputs.stored();
   }

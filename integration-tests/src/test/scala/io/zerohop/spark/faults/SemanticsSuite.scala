@@ -114,7 +114,7 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
         Bounded("the end of a cancelled job", 60.seconds)(future.get())
       }
       val causes = Iterator.iterate[Throwable](failure)(_.getCause).takeWhile(_ != null)
-      assert(causes.exists(_.getMessage.contains("cancelled")))
+      assert(causes.flatMap(cause => Option(cause.getMessage)).exists(_.contains("cancelled")))
       assert(seen.finishedMapTasks < Workload.Maps)
     } finally cluster.sc.removeSparkListener(seen)
     cluster.run("job after a cancelled one")(cluster.sc.parallelize(1 to 10).count())

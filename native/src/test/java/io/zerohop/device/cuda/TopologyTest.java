@@ -3,7 +3,7 @@ package io.zerohop.device.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Topology;
-import io.zerohop.device.Topology.EvictionScope;
+import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.Topology.Shape;
 import io.zerohop.device.Topology.View;
 import java.util.ArrayList;
@@ -94,8 +94,8 @@ class TopologyTest {
         .containsExactly("GPU-2", "GPU-1", "GPU-0");
     assertThat(topology.links()[1][2]).isEqualTo(18);
     assertThat(topology.links()[0][1]).isEqualTo(12);
-    assertThat(topology.reach("GPU-0", "GPU-2")).isEqualTo(EvictionScope.NVLINK);
-    assertThat(topology.reach("GPU-0", "GPU-0")).isEqualTo(EvictionScope.SAME);
+    assertThat(topology.reach("GPU-0", "GPU-2")).isEqualTo(Reach.NVLINK);
+    assertThat(topology.reach("GPU-0", "GPU-0")).isEqualTo(Reach.SAME);
   }
 
   @Test
@@ -113,16 +113,16 @@ class TopologyTest {
     }
     final Topology topology = TopologyReader.read(machine);
     assertThat(topology.shape()).isEqualTo(Shape.HYBRID_CUBE_MESH);
-    assertThat(topology.reach("GPU-0", "GPU-4")).isEqualTo(EvictionScope.NVLINK);
-    assertThat(topology.reach("GPU-0", "GPU-5")).isEqualTo(EvictionScope.PCIE);
+    assertThat(topology.reach("GPU-0", "GPU-4")).isEqualTo(Reach.NVLINK);
+    assertThat(topology.reach("GPU-0", "GPU-5")).isEqualTo(Reach.PCIE);
   }
 
   @Test
   void pairsWithoutPeerAccessGoThroughTheHost() {
     final Topology topology = TopologyReader.read(new Machine(2, false));
     assertThat(topology.shape()).isEqualTo(Shape.UNKNOWN);
-    assertThat(topology.reach("GPU-0", "GPU-1")).isEqualTo(EvictionScope.HOST);
-    assertThat(topology.reach("GPU-0", "GPU-elsewhere")).isEqualTo(EvictionScope.HOST);
+    assertThat(topology.reach("GPU-0", "GPU-1")).isEqualTo(Reach.HOST);
+    assertThat(topology.reach("GPU-0", "GPU-elsewhere")).isEqualTo(Reach.HOST);
   }
 
   @Test

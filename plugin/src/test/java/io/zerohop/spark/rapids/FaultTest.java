@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.junit.jupiter.api.Test;
@@ -47,11 +48,21 @@ class FaultTest {
     void run();
   }
 
-  /** How many allocations a step makes. */
+  /** How many allocations a step makes, which are some. */
   private static int allocations(final Step step) {
     final int before = FakeGpu.allocations();
     step.run();
-    return FakeGpu.allocations() - before;
+    final int allocations = FakeGpu.allocations() - before;
+    assertThat(allocations).isPositive();
+    return allocations;
+  }
+
+  /** Runs a step of which one allocation fails. */
+  private static void failing(
+      final int nth, final Supplier<? extends RuntimeException> failure, final Step step) {
+    FakeGpu.failAllocation(nth, failure);
+    step.run();
+    assertThat(FakeGpu.failurePending()).as("allocation %d was not made", nth).isFalse();
   }
 
   @ParameterizedTest
@@ -67,11 +78,14 @@ class FaultTest {
     try (TestExchange exchange = exchange(store)) {
       final MapInput first = exchange.input(form, 0.2, true, 30, 20);
       final int steps = allocations(() -> exchange.write(new TestTask(), first));
-      assertThat(steps).isPositive();
       for (int step = 1; step <= steps; step++) {
         final MapInput input = exchange.input(form, 0.2, false, 30, 20);
-        FakeGpu.failAllocation(step, Broken::new);
-        assertThatThrownBy(() -> exchange.write(new TestTask(), input)).isInstanceOf(Broken.class);
+        failing(
+            step,
+            Broken::new,
+            () ->
+                assertThatThrownBy(() -> exchange.write(new TestTask(), input))
+                    .isInstanceOf(Broken.class));
         exchange.checkIdle();
       }
       exchange.check();
@@ -93,8 +107,10 @@ class FaultTest {
       exchange.write(form, 0.2, 10);
       final int steps = allocations(() -> exchange.read(0, 3));
       for (int step = 1; step <= steps; step++) {
-        FakeGpu.failAllocation(step, Broken::new);
-        assertThatThrownBy(() -> exchange.read(0, 3)).isInstanceOf(Broken.class);
+        failing(
+            step,
+            Broken::new,
+            () -> assertThatThrownBy(() -> exchange.read(0, 3)).isInstanceOf(Broken.class));
         exchange.checkIdle();
       }
       exchange.check();
@@ -109,8 +125,8 @@ class FaultTest {
       exchange.write(form, 0.2, 10);
       final int steps = allocations(() -> exchange.read(0, 3));
       for (int step = 1; step <= steps; step++) {
-        FakeGpu.failAllocation(step, () -> new GpuRetryOOM("once"));
-        assertThat(exchange.read(0, 3)).hasSize(60);
+        failing(
+            step, () -> new GpuRetryOOM("once"), () -> assertThat(exchange.read(0, 3)).hasSize(60));
       }
       exchange.check();
     }
@@ -124,8 +140,7 @@ class FaultTest {
       final int steps = allocations(() -> exchange.write(new TestTask(), first));
       for (int step = 1; step <= steps; step++) {
         final MapInput next = exchange.input(Form.KUDO, 0.2, true, 30);
-        FakeGpu.failAllocation(step, () -> new GpuRetryOOM("once"));
-        exchange.write(new TestTask(), next);
+        failing(step, () -> new GpuRetryOOM("once"), () -> exchange.write(new TestTask(), next));
       }
       exchange.check();
     }
@@ -136,11 +151,17 @@ class FaultTest {
   void batchesBecomeSmallerWhereThereIsNoRoomForThem(final Form form) {
     try (TestExchange exchange = exchange(Store.DEVICE)) {
       exchange.write(form, 0.2, 30, 20);
-      FakeGpu.failAllocation(1, () -> new GpuSplitAndRetryOOM("split"));
-      assertThat(exchange.read(0, 3)).hasSize(50);
+      failing(
+          1,
+          () -> new GpuSplitAndRetryOOM("split"),
+          () -> assertThat(exchange.read(0, 3)).hasSize(50));
       exchange.readingBatchesOf(1000);
-      FakeGpu.failAllocation(1, () -> new GpuSplitAndRetryOOM("split"));
-      assertThatThrownBy(() -> exchange.read(0, 3)).isInstanceOf(GpuSplitAndRetryOOM.class);
+      failing(
+          1,
+          () -> new GpuSplitAndRetryOOM("split"),
+          () ->
+              assertThatThrownBy(() -> exchange.read(0, 3))
+                  .isInstanceOf(GpuSplitAndRetryOOM.class));
       exchange.check();
     }
   }

@@ -34,7 +34,7 @@ import java.util.function.BooleanSupplier;
 public final class BlockFetcher implements AutoCloseable {
   private static final long CLOSE_PATIENCE_MILLIS = 1_000;
 
-  /** How often a block of another node is asked for there before it is transfers. */
+  /** How often a block of another node is asked for there before it is staged. */
   private static final int MOST_ATTEMPTS = 2;
 
   /** After so many blocks that have landed a reader on the GPU looks whether it has enough. */

@@ -24,11 +24,11 @@ public final class FakeGpuDevice implements Device {
   private final HostDevice host = new HostDevice();
 
   /** What its copies reach besides cudf's memory; several may begin at one address. */
-  private final Map<Long, EvictionScope> reached = new ConcurrentSkipListMap<>();
+  private final Map<Long, PinnedRange> reached = new ConcurrentSkipListMap<>();
 
   private final AtomicLong buffers = new AtomicLong();
 
-  private record EvictionScope(long address, long bytes) {}
+  private record PinnedRange(long address, long bytes) {}
 
   @Override
   public String name() {
@@ -70,7 +70,7 @@ public final class FakeGpuDevice implements Device {
 
   private long reach(final long address, final long bytes) {
     final long key = buffers.incrementAndGet();
-    reached.put(key, new EvictionScope(address, bytes));
+    reached.put(key, new PinnedRange(address, bytes));
     return key;
   }
 
