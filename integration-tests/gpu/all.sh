@@ -27,7 +27,7 @@ check       1  150  spark check
 paths       1  180  spark paths
 faults      1  560  spark faults
 pressure    1  200  spark pressure
-memory      1  240  spark memory
+memory      1  420  spark memory
 kills       1  330  spark kills
 blocks      1  420  spark blocks
 tax         1  180  spark tax

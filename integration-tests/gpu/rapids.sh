@@ -37,8 +37,9 @@
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
 # (RAPIDS Accelerator 26.08.1), and native (amd64/Linux/libcudf.so) if that is not in rapids.jar;
-# kit.sh makes one. Each GPU gets one executor. For all commands:
+# kit.sh makes one. For all commands:
 #   GPUS     how many of the host's GPUs are used (all)
+#   PER_GPU  executors on each (1); several read each other as peers do over NVLink. One GPU only
 #   CORES    how many tasks an executor runs at a time (8; bench and demo 16)
 #   LIMIT    how many seconds one application may take (150)
 #   MORE     further arguments of spark-submit

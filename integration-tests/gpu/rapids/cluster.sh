@@ -12,6 +12,7 @@ prepare() { # dir, kit, out
   tests="$(echo "$dir"/zerohop-integration-tests-*.jar)"
   rapids="$kit/rapids.jar:$kit/native"
   gpus="${GPUS:-$([ -n "${SMOKE:-}" ] && echo 1 || nvidia-smi -L | wc -l)}"
+  per_gpu="${PER_GPU:-1}"
   cores="${CORES:-8}"
   data="/dev/shm/zerohop-gpu-data-$port"
   opens=()
@@ -37,7 +38,7 @@ start_cluster() {
   java -Xmx1g "${opens[@]}" -Dspark.worker.resource.gpu.amount="$gpus" \
     -Dspark.worker.resource.gpu.discoveryScript="$cluster/gpus" -cp "$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --port $((port + 1)) --webui-port $((port + 1005)) \
-    -c $((cores * gpus)) -m 200g -d "$cluster/executors" "spark://127.0.0.1:$port" > "$cluster/worker.log" 2>&1 &
+    -c $((cores * gpus * per_gpu)) -m 200g -d "$cluster/executors" "spark://127.0.0.1:$port" > "$cluster/worker.log" 2>&1 &
   worker=$!
   trap stop_cluster EXIT
   local i
@@ -60,8 +61,14 @@ stop_cluster() {
 settings() { # contender, which may be followed by "+" and a variation, or several
   local variation
   echo "--conf spark.executor.cores=$cores --conf spark.executor.memory=16g
-    --conf spark.executor.resource.gpu.amount=1 --conf spark.task.resource.gpu.amount=0.01
     --conf spark.executor.extraClassPath=$rapids:$zerohop"
+  # Those that share a GPU do not ask Spark for one, and leave room for each other.
+  if [ "$per_gpu" -gt 1 ]; then
+    echo "--conf spark.rapids.memory.gpu.minAllocFraction=0.01
+      --conf spark.rapids.memory.gpu.allocFraction=$(python3 -c "print(0.5 / $per_gpu)")"
+  else
+    echo "--conf spark.executor.resource.gpu.amount=1 --conf spark.task.resource.gpu.amount=0.01"
+  fi
   case "${1%%+*}" in
     zerohop)
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin

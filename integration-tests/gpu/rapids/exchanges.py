@@ -34,8 +34,8 @@ def bench(file):
     rows, groups = timed(file)
     for key, group in sorted(groups.items()):
         least, most = (f(row["exchange_ms"] for row in group) for f in (min, max))
-        query, millions, maps, partitions, coalescing, gpus, pool, case = key
-        print(f"{query:<12} {millions:>3} M rows {maps:>4} x {partitions:<5} {'coalesced' if coalescing else 'all      '} {gpus} GPUs {pool} {case:<14}",
+        query, millions, maps, partitions, coalescing, executors, pool, case = key
+        print(f"{query:<12} {millions:>3} M rows {maps:>4} x {partitions:<5} {'coalesced' if coalescing else 'all      '} {executors} executors {pool} {case:<14}",
               "write %5.0f read %5.0f exchange %5.0f (%.0f to %.0f) ms, whole %.3f s" % (
                   middle(group, "write_ms"), middle(group, "read_ms"), middle(group, "exchange_ms"),
                   least, most, middle(group, "seconds")))

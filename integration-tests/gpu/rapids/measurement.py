@@ -17,6 +17,8 @@ def host():
     seen = {
         "gpu": name, "gpus": int(os.environ.get("GPUS") or len(gpus)), "driver": driver,
         "cpu_cores": len(os.sched_getaffinity(0))}
+    if os.environ.get("PER_GPU"):
+        seen["executors_per_gpu"] = int(os.environ["PER_GPU"])
     if os.environ.get("BESIDE"):
         seen["beside"] = os.environ["BESIDE"]
     topology = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True).stdout
