@@ -1,11 +1,11 @@
 package io.zerohop.bench;
 
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.spark.executor.NodeSettings;
 import io.zerohop.spark.files.MapOutputFiles;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -68,7 +68,7 @@ final class ColdOutputs implements AutoCloseable {
     return new ColdOutputs(
         spark,
         ShuffleNode.start(
-            NodeConfig.builder()
+            NodeSettings.of(new SparkConf(false))
                 .appId(spark.applicationId())
                 .executorId("1")
                 .socketBase(sockets)

@@ -8,12 +8,10 @@ import io.zerohop.shuffle.spill.ColdStorage;
 import io.zerohop.shuffle.spill.SpillSettings;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
-import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import java.time.Duration;
-import java.util.EnumSet;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
@@ -44,52 +42,54 @@ public final class NodeConfig {
   private final UcxSettings ucx;
 
   private NodeConfig(final Builder builder) {
-    appId = Objects.requireNonNull(builder.appId, "appId");
-    executorId = Objects.requireNonNull(builder.executorId, "executorId");
+    appId = given(builder.appId, "appId");
+    executorId = given(builder.executorId, "executorId");
     socketBase = builder.socketBase;
-    secret = Objects.requireNonNull(builder.secret, "secret").clone();
-    nodeId = Objects.requireNonNull(builder.nodeId, "nodeId");
+    secret = given(builder.secret, "secret").clone();
+    nodeId = given(builder.nodeId, "nodeId");
     view = builder.view == null ? new Topology.View(executorId, "", "") : builder.view;
-    neighbours = builder.neighbours && builder.paths.contains(Path.PEER);
-    paths = Set.copyOf(builder.paths);
-    checksum = builder.checksum;
-    asyncCommit = builder.asyncCommit;
+    paths = Set.copyOf(given(builder.paths, "paths"));
+    neighbours = given(builder.neighbours, "neighbours") && paths.contains(Path.PEER);
+    checksum = given(builder.checksum, "checksum");
+    asyncCommit = given(builder.asyncCommit, "asyncCommit");
     landingBytes = positive(builder.landingBytes, "landingBytes");
-    connectLimit = Objects.requireNonNull(builder.connectLimit, "connectLimit");
-    requestLimit = Objects.requireNonNull(builder.requestLimit, "requestLimit");
-    deviceLimit = Objects.requireNonNull(builder.deviceLimit, "deviceLimit");
-    final Duration keepEmpty = Objects.requireNonNull(builder.keepEmpty, "keepEmpty");
+    connectLimit = given(builder.connectLimit, "connectLimit");
+    requestLimit = given(builder.requestLimit, "requestLimit");
+    deviceLimit = given(builder.deviceLimit, "deviceLimit");
+    final Duration keepEmpty = given(builder.keepEmpty, "keepEmpty");
     hostPool =
         new PoolSettings(
             positive(builder.poolBytes, "poolBytes"),
             positive(builder.segmentBytes, "segmentBytes"),
             keepEmpty);
     devicePool =
-        new PoolSettings(
-            positive(builder.devicePoolBytes, "devicePoolBytes"),
-            positive(builder.deviceSegmentBytes, "deviceSegmentBytes"),
-            keepEmpty);
+        builder.devicePoolBytes == null
+            ? null
+            : new PoolSettings(
+                positive(builder.devicePoolBytes, "devicePoolBytes"),
+                positive(builder.deviceSegmentBytes, "deviceSegmentBytes"),
+                keepEmpty);
     fetch =
         new FetchSettings(
             checksum,
             connectLimit,
             requestLimit,
-            Objects.requireNonNull(builder.stagedLimit, "stagedLimit"),
+            given(builder.stagedLimit, "stagedLimit"),
             deviceLimit,
-            (int) positive(builder.windowBlocks, "windowBlocks"),
+            Math.toIntExact(positive(builder.windowBlocks, "windowBlocks")),
             positive(builder.windowBytes, "windowBytes"),
             positive(builder.deviceWindowBytes, "deviceWindowBytes"));
     spill =
         new SpillSettings(
-            builder.spillStart,
-            Objects.requireNonNull(builder.spillIdle, "spillIdle"),
+            given(builder.spillStart, "spillStart"),
+            given(builder.spillIdle, "spillIdle"),
             builder.coldStorage,
             deviceLimit);
     ucx =
         new UcxSettings(
             executorId,
-            Objects.requireNonNull(builder.ucxMode, "ucxMode"),
-            Objects.requireNonNull(builder.ucx, "ucx"),
+            given(builder.ucxMode, "ucxMode"),
+            builder.controlChannels == null ? builder.ucx : given(builder.ucx, "ucx"),
             paths.contains(Path.UCX) ? builder.controlChannels : null,
             landingBytes,
             connectLimit,
@@ -176,7 +176,7 @@ public final class NodeConfig {
     return hostPool;
   }
 
-  /** The pool in GPU memory, where there is a GPU. */
+  /** The pool in GPU memory; null where there is none. */
   public PoolSettings devicePool() {
     return devicePool;
   }
@@ -196,43 +196,52 @@ public final class NodeConfig {
     return ucx;
   }
 
-  private static long positive(final long value, final String name) {
+  private static <T> T given(final T value, final String name) {
+    return Objects.requireNonNull(value, () -> name + " is not set");
+  }
+
+  private static long positive(final Number number, final String name) {
+    final long value = given(number, name).longValue();
     if (value <= 0) {
       throw new IllegalArgumentException(name + " must be positive, not " + value);
     }
     return value;
   }
 
-  /** Collects settings; everything but the ids, the secret and the pool size has a default. */
+  /**
+   * Collects settings. None has a default here: what users set, and what holds if they do not, is
+   * said in one place, above. Left out may be the folder of sockets, the view of the GPUs, the pool
+   * on the GPU, cold storage, and UCX with its control channels.
+   */
   public static final class Builder {
     private String appId;
     private String executorId;
     private java.nio.file.Path socketBase;
     private byte[] secret;
     private Topology.View view;
-    private boolean neighbours = true;
-    private long poolBytes;
-    private long devicePoolBytes = 1L << 30;
-    private long segmentBytes = 128L << 20;
-    private Duration keepEmpty = Duration.ofMinutes(2);
-    private boolean checksum = true;
-    private Set<Path> paths = EnumSet.allOf(Path.class);
-    private Duration connectLimit = Duration.ofSeconds(5);
-    private Duration requestLimit = Duration.ofSeconds(30);
-    private Duration stagedLimit = Duration.ofMinutes(10);
-    private Duration deviceLimit = Duration.ofMinutes(2);
-    private int windowBlocks = 1024;
-    private long windowBytes = 48L << 20;
-    private long landingBytes = 256L << 20;
-    private long deviceWindowBytes = 512L << 20;
-    private long deviceSegmentBytes = 512L << 20;
-    private boolean asyncCommit;
-    private double spillStart = 0.8;
-    private Duration spillIdle = Duration.ofSeconds(5);
+    private Boolean neighbours;
+    private Long poolBytes;
+    private Long devicePoolBytes;
+    private Long segmentBytes;
+    private Duration keepEmpty;
+    private Boolean checksum;
+    private Set<Path> paths;
+    private Duration connectLimit;
+    private Duration requestLimit;
+    private Duration stagedLimit;
+    private Duration deviceLimit;
+    private Integer windowBlocks;
+    private Long windowBytes;
+    private Long landingBytes;
+    private Long deviceWindowBytes;
+    private Long deviceSegmentBytes;
+    private Boolean asyncCommit;
+    private Double spillStart;
+    private Duration spillIdle;
     private ColdStorage coldStorage;
-    private String nodeId = "";
-    private UcxMode ucxMode = UcxMode.AUTO;
-    private UcxStarter ucx = (oneSided, onStart) -> UcxLoader.start(null, null, oneSided, onStart);
+    private String nodeId;
+    private UcxMode ucxMode;
+    private UcxStarter ucx;
     private Function<ControlService, ControlChannel> controlChannels;
 
     private Builder() {}

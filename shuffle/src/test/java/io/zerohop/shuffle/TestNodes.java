@@ -9,11 +9,13 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -27,6 +29,9 @@ public final class TestNodes {
 
   private TestNodes() {}
 
+  /**
+   * Small pools; all else is what users have who set nothing, but for patience with slow machines.
+   */
   public static NodeConfig.Builder config(final java.nio.file.Path base, final String executorId) {
     return NodeConfig.builder()
         .appId("app-test")
@@ -38,8 +43,22 @@ public final class TestNodes {
         .segmentBytes(2L << 20)
         .deviceSegmentBytes(2L << 20)
         .neighbours(false)
+        .nodeId("")
+        .paths(EnumSet.allOf(Path.class))
+        .checksum(true)
+        .asyncCommit(false)
+        .keepEmpty(Duration.ofMinutes(2))
         .connectLimit(Duration.ofSeconds(5))
-        .requestLimit(Duration.ofSeconds(20));
+        .requestLimit(Duration.ofSeconds(20))
+        .stagedLimit(Duration.ofSeconds(500))
+        .deviceLimit(Duration.ofMinutes(2))
+        .windowBlocks(1024)
+        .windowBytes(48L << 20)
+        .deviceWindowBytes(512L << 20)
+        .landingBytes(512L << 20)
+        .spillStart(0.8)
+        .spillIdle(Duration.ofSeconds(3))
+        .ucxMode(UcxMode.AUTO);
   }
 
   public static ShuffleNode start(final java.nio.file.Path base, final String executorId) {

@@ -124,7 +124,10 @@ public final class ExecutorShuffle implements AutoCloseable {
             conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m"));
     final int threads = Math.max(MIN_ASKING, Runtime.getRuntime().availableProcessors());
     return new SharedTransfers(
-        blocks, source -> !blocks.isOwn(source), threads, NodeStart.stagedLimit(conf).dividedBy(2));
+        blocks,
+        source -> !blocks.isOwn(source),
+        threads,
+        NodeSettings.stagedLimit(conf).dividedBy(2));
   }
 
   /**

@@ -13,7 +13,6 @@ import io.zerohop.spark.files.MapOutputFiles;
 import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.setup.RapidsMode;
-import java.nio.file.Path;
 import java.time.Duration;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -131,41 +130,13 @@ final class NodeStart {
   }
 
   private NodeConfig.Builder config() {
-    final String socketDir = ZerohopConf.SOCKET_DIR.get(conf);
     final long poolBytes = PoolSizing.poolBytes(conf);
-    return NodeConfig.builder()
+    return NodeSettings.of(conf)
         .appId(conf.getAppId())
         .executorId(env.executorId())
-        .socketBase(ZerohopConf.AUTO.equals(socketDir) ? null : Path.of(socketDir))
         .secret(secret)
         .poolBytes(poolBytes)
-        .deviceWindowBytes(ZerohopConf.DEVICE_WINDOW_SIZE.get(conf))
         .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
-        .keepEmpty(Duration.ofMillis(ZerohopConf.SEGMENT_IDLE.get(conf)))
-        .checksum(ZerohopConf.CHECKSUM.get(conf))
-        .paths(ZerohopConf.PATHS.get(conf))
-        .connectLimit(Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)))
-        .requestLimit(Duration.ofMillis(ZerohopConf.REQUEST_TIMEOUT.get(conf)))
-        .stagedLimit(stagedLimit(conf))
-        .deviceLimit(Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)))
-        .asyncCommit(ZerohopConf.ASYNC_COMMIT.get(conf))
-        .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
-        .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
-        .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
-        .spillStart(ZerohopConf.SPILL_START.get(conf))
-        .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
-        .coldStorage(files)
-        .nodeId(ZerohopConf.NODE_ID.get(conf).trim())
-        .ucxMode(ZerohopConf.UCX_MODE.get(conf));
-  }
-
-  /**
-   * Longer than Spark's own client takes to give a block up: all its tries and the waits between.
-   */
-  static Duration stagedLimit(final SparkConf conf) {
-    final long network = conf.getTimeAsSeconds("spark.network.timeout", "120s");
-    final long pause = conf.getTimeAsSeconds("spark.shuffle.io.retryWait", "5s");
-    final int tries = 1 + conf.getInt("spark.shuffle.io.maxRetries", 3);
-    return Duration.ofSeconds(tries * (network + pause));
+        .coldStorage(files);
   }
 }

@@ -3,12 +3,12 @@ package io.zerohop.spark.files;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.spark.executor.NodeSettings;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.zip.CRC32C;
+import org.apache.spark.SparkConf;
 import org.apache.spark.network.buffer.FileSegmentManagedBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.util.MapConfigProvider;
@@ -52,7 +53,7 @@ class ExtentFileTest {
   private void start(final boolean checksums) {
     node =
         ShuffleNode.start(
-            NodeConfig.builder()
+            NodeSettings.of(new SparkConf(false))
                 .appId("app-test")
                 .executorId("1")
                 .socketBase(folder.resolve("s"))

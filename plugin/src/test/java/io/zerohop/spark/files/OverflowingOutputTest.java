@@ -2,12 +2,12 @@ package io.zerohop.spark.files;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.spark.executor.NodeSettings;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -72,7 +72,7 @@ class OverflowingOutputTest {
   private void start(final int batches) {
     node =
         ShuffleNode.start(
-            NodeConfig.builder()
+            NodeSettings.of(new SparkConf(false))
                 .appId("app-test")
                 .executorId("1")
                 .socketBase(folder.resolve("s"))

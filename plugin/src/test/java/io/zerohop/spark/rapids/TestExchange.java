@@ -13,6 +13,7 @@ import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
+import io.zerohop.spark.executor.NodeSettings;
 import io.zerohop.spark.files.MapOutputFiles;
 import io.zerohop.spark.metrics.ExecutorMetrics;
 import io.zerohop.spark.metrics.PathAccumulators;
@@ -37,6 +38,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.scheduler.MapStatus;
@@ -145,7 +147,7 @@ final class TestExchange implements AutoCloseable {
   }
 
   private static NodeConfig.Builder config(final Path base) {
-    return NodeConfig.builder()
+    return NodeSettings.of(new SparkConf(false))
         .appId("app-test")
         .executorId("driver")
         .socketBase(base)

@@ -2,7 +2,6 @@ package io.zerohop.spark.rows;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
@@ -12,10 +11,12 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.spark.executor.NodeSettings;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.apache.spark.SparkConf;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -38,7 +39,7 @@ class UnsafeRowRecordsTest {
   void start() {
     node =
         ShuffleNode.start(
-            NodeConfig.builder()
+            NodeSettings.of(new SparkConf(false))
                 .appId("app-rows")
                 .executorId("1")
                 .socketBase(base.resolve("s"))
