@@ -30,7 +30,7 @@ commit="$(git rev-parse HEAD)"
 it=integration-tests/target
 java_options=(-Xmx256m)
 # It runs Spark in its own process, where the others start clusters.
-[ "$bench" != spill ] || java_options=(-Xmx1g --add-opens=java.base/{java.lang,java.lang.invoke,java.io,java.net,java.nio,java.util,java.util.concurrent,sun.nio.ch,sun.util.calendar}=ALL-UNNAMED)
+[ "$bench" != spill ] || java_options=(-Xmx1g @integration-tests/java.options)
 "${JAVA_HOME:+$JAVA_HOME/bin/}java" "${java_options[@]}" \
   -cp "$(echo $it/zerohop-integration-tests-*.jar):$(echo plugin/target/zerohop-spark-*.jar):$it/application-jars/*:$it/spark-home/conf:$it/spark-home/jars/*" \
   io.zerohop.bench.Bench "$bench" --commit "$commit" --project "$PWD" --run-dir "$run_dir" "$@" &

@@ -4,10 +4,6 @@
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
-opens=()
-for package in java.lang java.lang.invoke java.io java.net java.nio java.util java.util.concurrent sun.nio.ch sun.util.calendar; do
-  opens+=("--add-opens=java.base/$package=ALL-UNNAMED")
-done
-"${JAVA_HOME:+$JAVA_HOME/bin/}java" "${opens[@]}" -cp \
+"${JAVA_HOME:+$JAVA_HOME/bin/}java" @"$root/integration-tests/java.options" -cp \
   "$(echo "$root"/plugin/target/zerohop-spark-*.jar):$1:$root/integration-tests/target/spark-home/conf:$root/integration-tests/target/spark-home/jars/*" \
   "$here/KudoPlans.java"

@@ -15,13 +15,6 @@ prepare() { # dir, kit, out
   per_gpu="${PER_GPU:-1}"
   cores="${CORES:-8}"
   data="/dev/shm/zerohop-gpu-data-$port"
-  opens=()
-  local package
-  for package in java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent \
-    java.util.concurrent.atomic jdk.internal.ref sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar; do
-    opens+=("--add-opens=java.base/$package=ALL-UNNAMED")
-  done
-  opens+=(-Djdk.reflect.useDirectMethodHandle=false -Dio.netty.tryReflectionSetAccessible=true --add-modules=jdk.incubator.vector)
 }
 
 # A standalone master and a worker that offers all GPUs; both end with this script.
@@ -32,10 +25,10 @@ start_cluster() {
   printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' 0 $((gpus - 1)))\"]}'" > "$cluster/gpus"
   chmod +x "$cluster/gpus"
   # Applications of clusters that run side by side are told apart by their ids.
-  java -Xmx1g "${opens[@]}" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
+  java -Xmx1g @"$dir/java.options" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
     --host 127.0.0.1 --port "$port" --webui-port $((port + 1004)) > "$cluster/master.log" 2>&1 &
   master=$!
-  java -Xmx1g "${opens[@]}" -Dspark.worker.resource.gpu.amount="$gpus" \
+  java -Xmx1g @"$dir/java.options" -Dspark.worker.resource.gpu.amount="$gpus" \
     -Dspark.worker.resource.gpu.discoveryScript="$cluster/gpus" -cp "$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --port $((port + 1)) --webui-port $((port + 1005)) \
     -c $((cores * gpus * per_gpu)) -m 200g -d "$cluster/executors" "spark://127.0.0.1:$port" > "$cluster/worker.log" 2>&1 &
@@ -139,7 +132,7 @@ submit() { # name, contender, more settings, class, arguments ...
   start_cluster || { stop_cluster; return 1; }
   [[ "$contender" != *+killed* ]] || start_killing "$contender"
   # shellcheck disable=SC2086
-  timeout -k 5 "${LIMIT:-150}" java -Xmx4g "${opens[@]}" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
+  timeout -k 5 "${LIMIT:-150}" java -Xmx4g @"$dir/java.options" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.SparkSubmit --master "spark://127.0.0.1:$port" $settings $more ${MORE:-} \
     --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
   stop_killing

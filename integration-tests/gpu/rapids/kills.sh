@@ -3,7 +3,7 @@
 
 # What Spark needs of a JVM, and how long a soak may go on before it ends between two runs.
 soaking() { # name of the runner, seconds
-  echo -Xmx1500m -Xss4m "${opens[@]}" -Dzerohop.test.faultRuns="${RUNS:-6}" -Dzerohop.test.until=$(($(date +%s) + $2)) \
+  echo -Xmx1500m -Xss4m @"$dir/java.options" -Dzerohop.test.faultRuns="${RUNS:-6}" -Dzerohop.test.until=$(($(date +%s) + $2)) \
     -Dspark.deploy.appIdPattern=app-%s-%04d-"$1"
 }
 

@@ -7,7 +7,7 @@ pack() {
   mkdir -p "$out"
   rm -rf "${out:?}"/*
   cp "$root"/plugin/target/zerohop-spark-*.jar "$root"/integration-tests/target/zerohop-integration-tests-*.jar \
-    "$here/rapids.sh" "$out/"
+    "$here/rapids.sh" "$here/../java.options" "$out/"
   mkdir "$out/rapids" "$out/suites"
   cp -r "$root/integration-tests/target/application-jars" "$out/"
   cp "$here"/rapids/*.* "$root"/integration-tests/bench/{plot,query_tables,kills}.py "$out/rapids/"

@@ -49,7 +49,7 @@ on_cpu() { # name, seconds, cores, more settings, class, arguments ...
   shift 5
   # A cluster that ends meanwhile takes its own files along.
   # shellcheck disable=SC2086
-  SPARK_LOCAL_DIRS="/dev/shm/zerohop-$name-local" timeout -k 5 "$seconds" java -Xmx"${CPU_MEMORY:-48g}" ${CPU_JAVA:-} "${opens[@]}" -cp "$SPARK_HOME/jars/*" \
+  SPARK_LOCAL_DIRS="/dev/shm/zerohop-$name-local" timeout -k 5 "$seconds" java -Xmx"${CPU_MEMORY:-48g}" ${CPU_JAVA:-} @"$dir/java.options" -cp "$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.SparkSubmit --master "local[$threads]" --conf spark.ui.enabled=false $more \
     --jars "$(application_jars)" --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
   rm -rf "/dev/shm/zerohop-$name-local"
