@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Deadline;
@@ -12,6 +13,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -60,6 +63,21 @@ public final class SegmentServer implements AutoCloseable {
     }
   }
 
+  /** What becomes of a server; a start that fails leaves it as it was. */
+  enum State {
+    /** Made and not started: there is no socket and no thread. */
+    NEW,
+
+    /** Started: the thread serves, unless it failed. */
+    SERVING,
+
+    /** Closed, or being closed: the thread ends, if there was one. */
+    CLOSED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(Map.of(NEW, Set.of(SERVING, CLOSED), SERVING, Set.of(CLOSED)));
+  }
+
   private final SocketFolder folder;
   private final String name;
   private final Proofs proofs;
@@ -75,9 +93,12 @@ public final class SegmentServer implements AutoCloseable {
   private int wakeup = -1;
   private long nextConnectionId = 1;
   private Deadline acceptPause = Deadline.in(Duration.ZERO);
+
+  /** Set as soon as the server serves. */
   private Thread thread;
-  private boolean closeCalled;
-  private volatile boolean stopping;
+
+  /** Written with the monitor held; the server's thread reads it without. */
+  private volatile State state = State.NEW;
 
   /** Written by the server's thread alone. */
   private volatile long refused;
@@ -115,9 +136,7 @@ public final class SegmentServer implements AutoCloseable {
    *     is no thread
    */
   public synchronized void start() {
-    if (thread != null || closeCalled) {
-      throw new IllegalStateException("segment server " + name + " was started before");
-    }
+    final State next = State.TRANSITIONS.go(state, State.SERVING, this); // Kept if all goes well.
     wakeup = Sockets.newWakeup();
     try {
       listener = folder.listen(name, BACKLOG);
@@ -135,6 +154,7 @@ public final class SegmentServer implements AutoCloseable {
       throw e;
     }
     thread = server;
+    state = next;
   }
 
   /**
@@ -148,7 +168,7 @@ public final class SegmentServer implements AutoCloseable {
   private void serve() {
     boolean mayEnd = true;
     try {
-      while (!stopping) {
+      while (state != State.CLOSED) {
         final int count = pollAll();
         for (int i = 0; i < count; i++) {
           serve(connections.get(i), events[i + FIXED_ENTRIES]);
@@ -329,12 +349,17 @@ public final class SegmentServer implements AutoCloseable {
   /** Unlinks the socket, ends all connections and tells the directory of each. Idempotent. */
   @Override
   public synchronized void close() {
-    if (closeCalled || thread == null) {
-      closeCalled = true;
+    if (state == State.CLOSED) {
       return;
     }
-    closeCalled = true;
-    stopping = true;
+    final State before = state;
+    state = State.TRANSITIONS.go(before, State.CLOSED, this);
+    if (before == State.SERVING) {
+      stop();
+    }
+  }
+
+  private void stop() {
     Sockets.wakeup(wakeup);
     boolean interrupted = false;
     final Deadline deadline = Deadline.in(STOP_LIMIT);
@@ -354,5 +379,10 @@ public final class SegmentServer implements AutoCloseable {
           "segment server " + name + " did not stop within " + STOP_LIMIT);
     }
     Descriptor.close(wakeup);
+  }
+
+  @Override
+  public String toString() {
+    return "segment server " + name;
   }
 }

@@ -1,7 +1,10 @@
 package io.zerohop.device.exchange;
 
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Transitions;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import java.util.Map;
+import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -19,11 +22,28 @@ final class ServerSession {
   /** A frame to send. Whoever takes it closes the handle, if there is one, once it was sent. */
   record Reply(byte[] bytes, SegmentHandle handle) {}
 
-  private enum State {
+  /** How far the peer has come; it goes one step at a time, and may end anywhere. */
+  enum State {
+    /** Nothing was answered; HELLO is due. */
     NEW,
+
+    /** CHALLENGE was answered; ANSWER is due. */
     CHALLENGED,
+
+    /**
+     * The peer has proved itself and the directory knows of it; FETCH is due, any number of times.
+     */
     OPEN,
-    ENDED
+
+    /** The connection is gone. */
+    ENDED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(
+            Map.of(
+                NEW, Set.of(CHALLENGED, ENDED),
+                CHALLENGED, Set.of(OPEN, ENDED),
+                OPEN, Set.of(ENDED)));
   }
 
   private final FrameDecoder decoder = new FrameDecoder();
@@ -116,7 +136,7 @@ final class ServerSession {
       throw new ExchangeException(Reason.AUTHENTICATION, "a peer that looks for somebody else");
     }
     serverNonce = Proofs.newNonce();
-    state = State.CHALLENGED;
+    become(State.CHALLENGED);
     return new Reply(new Frame(Frame.Type.CHALLENGE, serverNonce).encode(), null);
   }
 
@@ -127,7 +147,7 @@ final class ServerSession {
     final PeerInfo connecting = new PeerInfo(connectionId, hello.client(), pid, uid);
     final byte[] greeting = directory.connected(connecting);
     peer = connecting;
-    state = State.OPEN;
+    become(State.OPEN);
     if (greeting.length > Frame.MAX_GREETING_BYTES) {
       throw new IllegalStateException("a greeting of " + greeting.length + " bytes");
     }
@@ -161,12 +181,19 @@ final class ServerSession {
 
   /** The connection ended; tells the directory if it knows of it. Idempotent. */
   void end() {
-    state = State.ENDED;
+    if (state == State.ENDED) {
+      return;
+    }
+    become(State.ENDED);
     final PeerInfo leaving = peer;
     peer = null;
     if (leaving != null) {
       directory.disconnected(leaving);
     }
+  }
+
+  private void become(final State next) {
+    state = State.TRANSITIONS.go(state, next, this);
   }
 
   @Override

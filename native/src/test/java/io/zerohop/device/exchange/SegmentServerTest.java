@@ -247,6 +247,31 @@ final class SegmentServerTest extends SegmentServerFixture {
   }
 
   @Test
+  void aServerIsStartedOnceAndNotAfterItsEnd() {
+    assertThatThrownBy(server::start)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("server is serving");
+    link().close();
+    server.close();
+    assertThatThrownBy(server::start)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("server is closed");
+    assertThat(server.socket()).doesNotExist();
+  }
+
+  @Test
+  void aStartThatFailedIsTriedAgain() {
+    final SegmentServer second =
+        new SegmentServer(
+            folder, "server", SegmentTable.SECRET, table, SegmentServer.Limits.DEFAULT);
+    assertThatThrownBy(second::start).isInstanceOf(ZerohopException.class);
+    server.close();
+    second.start();
+    link().close();
+    second.close();
+  }
+
+  @Test
   void twoServersOfOneNameCannotBe() {
     final SegmentServer second =
         new SegmentServer(
