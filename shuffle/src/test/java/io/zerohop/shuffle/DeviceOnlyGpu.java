@@ -131,9 +131,9 @@ public final class DeviceOnlyGpu implements Device {
     return failure == how && Thread.currentThread().getName().equals(failing);
   }
 
-  /** Refuses to pin from now on. */
-  void refusePins() {
-    refusesPins = true;
+  /** Whether it refuses to pin from now on. */
+  public void refusePins(final boolean refuse) {
+    refusesPins = refuse;
   }
 
   /** Whether it refuses to export segments from now on. */
@@ -142,7 +142,7 @@ public final class DeviceOnlyGpu implements Device {
   }
 
   /** Ranges of others' memory that it reaches now. */
-  int pins() {
+  public int pins() {
     return pins.get();
   }
 

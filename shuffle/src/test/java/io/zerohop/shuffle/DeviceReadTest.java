@@ -136,8 +136,8 @@ class DeviceReadTest {
 
   @Test
   void devicesThatCannotReachHostSegmentsGetCopies() {
-    ownersDevice.refusePins();
-    readersDevice.refusePins();
+    ownersDevice.refusePins(true);
+    readersDevice.refusePins(true);
     readThroughFullDevicePool();
     assertThat(ownersDevice.pins()).isZero();
   }

@@ -137,7 +137,7 @@ class SpillTest {
   @Test
   void whereTheGpuDoesNotReachHostSegmentsTheyGoByCopies() {
     final DeviceOnlyGpu gpu = new DeviceOnlyGpu();
-    gpu.refusePins();
+    gpu.refusePins(true);
     final ShuffleNode owner = node("owner", gpu, AFTERWARDS);
     final int maps = write(owner, SHUFFLE, 0, 0.7);
     eventually("the pool is relieved", () -> used(owner.stats().device()) <= 0.5);

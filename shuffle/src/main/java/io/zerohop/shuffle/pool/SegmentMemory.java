@@ -4,10 +4,12 @@ import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.Signal;
+import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.slf4j.Logger;
@@ -20,19 +22,40 @@ import org.slf4j.LoggerFactory;
 public final class SegmentMemory implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SegmentMemory.class);
 
+  /** Whether a GPU reaches the memory, and whether anybody does. */
+  enum State {
+    /** Mapped here, and nobody has asked for more. */
+    MAPPED,
+
+    /** Within the GPU's reach, until it is closed. */
+    PINNED,
+
+    /** The GPU cannot reach it, and is not asked again. */
+    UNREACHABLE,
+
+    /** Closed, or being closed. */
+    CLOSED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(
+            Map.of(
+                MAPPED, Set.of(PINNED, UNREACHABLE, CLOSED),
+                PINNED, Set.of(CLOSED),
+                UNREACHABLE, Set.of(CLOSED)));
+  }
+
   private final long id;
   private final Segment segment;
   private final UnsafeBuffer buffer;
 
-  /** The segment within the GPU's reach; null until somebody asks for that. */
-  private volatile HostBuffer pinned;
+  /** Written with the monitor held; {@link #pin} reads it without. */
+  private volatile State state = State.MAPPED;
 
-  private boolean cannotBePinned;
+  /** What keeps the segment within the GPU's reach; null unless it was pinned. With the monitor. */
+  private HostBuffer pinned;
 
   /** What others hold of the memory and is closed before it, by kind. */
   private final Map<Class<?>, AutoCloseable> attachments = new HashMap<>();
-
-  private boolean closed;
 
   public SegmentMemory(final long id, final Segment segment) {
     this.id = id;
@@ -68,20 +91,23 @@ public final class SegmentMemory implements AutoCloseable {
    * that it is not closed meanwhile.
    *
    * @return false if that cannot be: its bytes have to be copied to where the GPU reaches them
+   * @throws IllegalStateException if the segment is closed
    */
   public boolean pin(final Device gpu) {
-    return pinned != null || pinFirst(gpu);
+    return state == State.PINNED || pinFirst(gpu);
   }
 
   private synchronized boolean pinFirst(final Device gpu) {
-    if (pinned == null && !cannotBePinned) {
+    checkOpen();
+    if (state == State.MAPPED) {
       try {
         pinned = gpu.pin(address(), segment.bytes());
+        become(State.PINNED);
       } catch (final ZerohopException e) {
         if (e.category() == Category.FATAL) {
           throw e;
         }
-        cannotBePinned = true;
+        become(State.UNREACHABLE);
         LOG.warn(
             "{} cannot reach a segment of {} bytes in host memory, which makes blocks there slower"
                 + " to read: {}",
@@ -90,7 +116,7 @@ public final class SegmentMemory implements AutoCloseable {
             e.getMessage());
       }
     }
-    return pinned != null;
+    return state == State.PINNED;
   }
 
   /**
@@ -112,16 +138,27 @@ public final class SegmentMemory implements AutoCloseable {
    */
   public synchronized <T extends AutoCloseable> T attach(
       final Class<T> kind, final Supplier<T> maker) {
-    if (closed) {
-      throw new IllegalStateException("segment " + id + " is closed");
-    }
+    checkOpen();
     return kind.cast(attachments.computeIfAbsent(kind, absent -> maker.get()));
   }
 
-  /** Closes the segment; what holds its memory, such as the GPU, first. */
+  private void checkOpen() {
+    if (state == State.CLOSED) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  private void become(final State next) {
+    state = State.TRANSITIONS.go(state, next, this);
+  }
+
+  /** Closes the segment; what holds its memory, such as the GPU, first. Idempotent. */
   @Override
   public synchronized void close() {
-    closed = true;
+    if (state == State.CLOSED) {
+      return;
+    }
+    become(State.CLOSED);
     try {
       attachments.values().forEach(this::detach);
       attachments.clear();
@@ -139,5 +176,10 @@ public final class SegmentMemory implements AutoCloseable {
     } catch (final Exception e) {
       LOG.warn("segment {} is unmapped although something still holds it", id, e);
     }
+  }
+
+  @Override
+  public String toString() {
+    return "segment " + id;
   }
 }
