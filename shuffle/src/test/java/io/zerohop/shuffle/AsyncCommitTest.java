@@ -12,6 +12,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.spill.EvictionScope;
+import io.zerohop.shuffle.write.MapOutputWriter;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -19,6 +20,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -193,6 +195,33 @@ class AsyncCommitTest {
     ownersDevice.letGo();
     assertThat(read.get(LIMIT_SECONDS, TimeUnit.SECONDS)).isPositive();
     end.get(LIMIT_SECONDS, TimeUnit.SECONDS);
+  }
+
+  /**
+   * The memory is not the writer's any more: published once more, it would be others' by and by.
+   */
+  @Test
+  void aCommitThatFailsOnceItIsPublishedIsNotTriedAgain() {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    try (MapOutputWriter writer = owner.newMapOutput(1, 0, GpuBlocks.PARTITIONS)) {
+      made.append(writer, 0, 0);
+      ownersDevice.refusePins(true); // So that the commit waits for the copies itself.
+      final String here = Thread.currentThread().getName();
+      ownersDevice.fail(here, DeviceOnlyGpu.Failure.TIMED_OUT);
+      assertThatThrownBy(writer::commit).isInstanceOf(WaitException.class);
+      ownersDevice.fail(here, DeviceOnlyGpu.Failure.NONE);
+      final List<ThrowingCallable> all =
+          List.of(
+              writer::commit,
+              () -> made.append(writer, 0, 1),
+              () -> writer.forEachExtent(0, (address, length) -> {}));
+      for (final ThrowingCallable use : all) {
+        assertThatThrownBy(use)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessage("the writer of map 0 of shuffle 1 has published it");
+      }
+      assertThat(owner.stats().outputs().published()).isZero();
+    }
   }
 
   /** Killed between publishing and the end of its copies: nothing of it is taken for complete. */

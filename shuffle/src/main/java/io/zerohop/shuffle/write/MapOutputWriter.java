@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.write;
 
+import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
@@ -18,6 +19,8 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -27,6 +30,21 @@ import java.util.function.Consumer;
  * <p>Owns the regions of its batches until {@link #commit} hands them to the catalog.
  */
 public final class MapOutputWriter implements AutoCloseable {
+  /** Whose the regions of the batches are. */
+  enum State {
+    /** The writer's: it takes batches, gives them out, and frees them unless it is published. */
+    WRITING,
+
+    /** The catalog's: nothing is added or read here any more, not even if the commit then fails. */
+    PUBLISHED,
+
+    /** The catalog's if it was published; else freed, or nobody's if copies into them never end. */
+    CLOSED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(Map.of(WRITING, Set.of(PUBLISHED, CLOSED), PUBLISHED, Set.of(CLOSED)));
+  }
+
   private final Devices devices;
   private final Tiers tiers;
   private final Tier tier;
@@ -46,8 +64,7 @@ public final class MapOutputWriter implements AutoCloseable {
 
   private final Packer packer;
   private long overflowedBytes;
-  private boolean committed;
-  private boolean closed;
+  private State state = State.WRITING;
 
   /**
    * What all writers of a node share.
@@ -137,7 +154,7 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   private BatchImage measureAndPack(final PackSource source) {
-    checkOpen();
+    checkWriting();
     if (source.partitions() != partitions) {
       throw new IllegalArgumentException(
           "a source of " + source.partitions() + " partitions for an output of " + partitions);
@@ -207,7 +224,7 @@ public final class MapOutputWriter implements AutoCloseable {
    * host cannot read are there during this call only.
    */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
-    checkOpen();
+    checkWriting();
     final ExtentList extents = new ExtentList();
     for (final BatchImage batch : batches) {
       final int length = batch.length(partition);
@@ -249,7 +266,7 @@ public final class MapOutputWriter implements AutoCloseable {
    * @throws ZerohopException (RETRY) if the shuffle was unregistered meanwhile
    */
   public long[] commit() {
-    checkOpen();
+    checkWriting();
     final long[] lengths = new long[partitions];
     for (final BatchImage batch : batches) {
       for (int partition = 0; partition < partitions; partition++) {
@@ -261,8 +278,8 @@ public final class MapOutputWriter implements AutoCloseable {
     } else {
       packer.finish();
       catalog.publish(shuffleId, mapId, registration, partitions, batches);
+      become(State.PUBLISHED);
     }
-    committed = true;
     close();
     return lengths;
   }
@@ -276,7 +293,7 @@ public final class MapOutputWriter implements AutoCloseable {
   private void publishPending() {
     final OwnOutput output =
         catalog.publishPending(shuffleId, mapId, registration, partitions, batches);
-    committed = true; // Its memory is the catalog's.
+    become(State.PUBLISHED);
     boolean followed = false;
     try {
       followed = completions.follow(output, packer.pending());
@@ -302,15 +319,16 @@ public final class MapOutputWriter implements AutoCloseable {
   /** Frees what was written unless it was committed. Idempotent. */
   @Override
   public void close() {
-    if (closed) {
+    if (state == State.CLOSED) {
       return;
     }
-    closed = true;
+    final boolean published = state == State.PUBLISHED;
+    become(State.CLOSED);
     try {
       packer.end();
     } finally {
       if (!packer.isStuck()) {
-        if (!committed) {
+        if (!published) {
           batches.forEach(batch -> batch.region().release());
         }
         onClose.accept(this);
@@ -318,9 +336,14 @@ public final class MapOutputWriter implements AutoCloseable {
     }
   }
 
-  private void checkOpen() {
-    if (closed) {
-      throw new IllegalStateException("the writer of " + this + " is closed");
+  private void become(final State next) {
+    state = State.TRANSITIONS.go(state, next, "the writer of " + this);
+  }
+
+  private void checkWriting() {
+    if (state != State.WRITING) {
+      throw new IllegalStateException(
+          "the writer of " + this + (state == State.CLOSED ? " is closed" : " has published it"));
     }
   }
 
