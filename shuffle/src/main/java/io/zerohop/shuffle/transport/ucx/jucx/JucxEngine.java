@@ -47,8 +47,8 @@ public final class JucxEngine implements UcxEngine {
   /** Called by UCX for as long as the worker lives. */
   private JucxMessages messages;
 
-  private boolean closed;
-  private boolean ended;
+  /** Guarded by this. */
+  private Lifecycle state = Lifecycle.OPEN;
 
   private JucxEngine(
       final UcpContext context,
@@ -182,7 +182,7 @@ public final class JucxEngine implements UcxEngine {
 
   @Override
   public synchronized UcxMemory register(final Tier kind, final long from, final long bytes) {
-    if (closed) {
+    if (state != Lifecycle.OPEN) {
       throw new UcxException("UCX has been closed: this executor is shutting down", null);
     }
     try {
@@ -234,14 +234,18 @@ public final class JucxEngine implements UcxEngine {
 
   @Override
   public synchronized boolean end() {
-    if (!closed) {
-      closed = true;
-      ended = worker.close(() -> endpoints.forEach(JucxEndpoint::disconnect));
-      if (ended) {
+    if (state == Lifecycle.OPEN) {
+      become(Lifecycle.CLOSING);
+      if (worker.close(() -> endpoints.forEach(JucxEndpoint::disconnect))) {
+        become(Lifecycle.CLOSED);
         memories.forEach(JucxMemory::close);
         context.close();
       }
     }
-    return ended;
+    return state == Lifecycle.CLOSED;
+  }
+
+  private void become(final Lifecycle next) {
+    state = Lifecycle.TRANSITIONS.go(state, next, "UCX");
   }
 }

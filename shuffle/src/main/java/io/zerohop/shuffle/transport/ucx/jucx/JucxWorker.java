@@ -32,8 +32,11 @@ final class JucxWorker implements Executor, AutoCloseable {
   private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final AtomicInteger pending = new AtomicInteger();
   private final Thread thread;
-  private volatile boolean closing;
-  private volatile boolean ended;
+
+  /** Written with the monitor held; the worker's thread reads it without. */
+  private volatile Lifecycle state = Lifecycle.OPEN;
+
+  /** Whether the thread has failed, closed or not. */
   private volatile boolean dead;
 
   /**
@@ -62,7 +65,7 @@ final class JucxWorker implements Executor, AutoCloseable {
   }
 
   private synchronized void wakeUp() {
-    if (!ended && Thread.currentThread() != thread) {
+    if (state != Lifecycle.CLOSED && Thread.currentThread() != thread) {
       worker.signal();
     }
   }
@@ -117,7 +120,7 @@ final class JucxWorker implements Executor, AutoCloseable {
     try {
       onStart.run();
       long idleSince = 0;
-      while (!closing) {
+      while (state == Lifecycle.OPEN) {
         final boolean busy = runTasks() | progress();
         if (busy) {
           idleSince = 0;
@@ -171,21 +174,31 @@ final class JucxWorker implements Executor, AutoCloseable {
    * @return whether everything was closed
    */
   boolean close(final Runnable last) {
-    closing = true;
-    wakeUp();
+    beginClose();
     // Also for a caller that was interrupted: what the thread uses is freed behind this.
     Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);
     synchronized (this) {
-      if (thread.isAlive() || ended) {
-        return ended;
+      if (thread.isAlive() || state == Lifecycle.CLOSED) {
+        return state == Lifecycle.CLOSED;
       }
-      ended = true;
+      become(Lifecycle.CLOSED);
     }
     runTasks();
     last.run();
     drain();
     worker.close();
     return true;
+  }
+
+  private synchronized void beginClose() {
+    if (state == Lifecycle.OPEN) {
+      become(Lifecycle.CLOSING);
+    }
+    wakeUp();
+  }
+
+  private void become(final Lifecycle next) {
+    state = Lifecycle.TRANSITIONS.go(state, next, "the worker of UCX");
   }
 
   /** Lets what was given up call back, so that nobody's memory is written any more. */
