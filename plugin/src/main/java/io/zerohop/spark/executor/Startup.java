@@ -1,9 +1,12 @@
 package io.zerohop.spark.executor;
 
+import io.zerohop.device.Transitions;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Threads;
 import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -18,12 +21,40 @@ import java.util.function.Supplier;
  * tried again. Thread safe.
  */
 public final class Startup<T> {
+  /** Whether there is anything to wait for. */
+  enum State {
+    /** Nobody has asked for it, or what was tried has failed. */
+    IDLE,
+
+    /** It is being made. */
+    STARTING,
+
+    /** It is there. */
+    MADE,
+
+    /** What was made is closed, and nothing is made any more; what still comes is closed, too. */
+    STOPPED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(
+            Map.of(
+                IDLE, Set.of(STARTING, STOPPED),
+                STARTING, Set.of(IDLE, MADE, STOPPED),
+                MADE, Set.of(STOPPED)));
+  }
+
   private final String thread;
   private final Duration limit;
   private final Consumer<T> closer;
+
+  /** Guarded by this. */
+  private State state = State.IDLE;
+
+  /** The last start; null if there was none. Guarded by this. */
   private FutureTask<T> start;
+
+  /** Not null from {@link State#MADE} on; kept when that is stopped, for tasks that still run. */
   private volatile T made;
-  private boolean stopped;
 
   /**
    * @param thread name of the thread that makes it
@@ -44,6 +75,7 @@ public final class Startup<T> {
   /**
    * Has it made if it is not there, and waits for it.
    *
+   * @param maker does not give null
    * @throws IllegalStateException if {@link #stop} was called
    * @throws WaitException if the caller is interrupted, or the limit has passed; it is still being
    *     made then
@@ -57,14 +89,15 @@ public final class Startup<T> {
   private FutureTask<T> begin(final Supplier<T> maker) {
     final FutureTask<T> next;
     synchronized (this) {
-      if (stopped) {
+      if (state == State.STOPPED) {
         throw gone();
       }
-      if (start != null && (!start.isDone() || made != null)) {
+      if (state != State.IDLE) {
         return start;
       }
-      next = new FutureTask<>(() -> keep(maker.get()));
+      next = new FutureTask<>(() -> make(maker));
       start = next;
+      become(State.STARTING);
     }
     run(next); // Without the monitor: where there is no thread, this takes as long as making it.
     return next;
@@ -87,15 +120,41 @@ public final class Startup<T> {
     }
   }
 
+  private T make(final Supplier<T> maker) {
+    final T value;
+    boolean done = false;
+    try {
+      value = maker.get();
+      done = true;
+    } finally {
+      if (!done) {
+        failed();
+      }
+    }
+    return keep(value);
+  }
+
+  /** Before those who wait hear of it: one of them may ask again at once. */
+  private synchronized void failed() {
+    if (state == State.STARTING) {
+      become(State.IDLE);
+    }
+  }
+
   private T keep(final T value) {
     synchronized (this) {
-      if (!stopped) {
+      if (state == State.STARTING) {
         made = value;
+        become(State.MADE);
         return value;
       }
     }
     closer.accept(value);
     throw gone();
+  }
+
+  private void become(final State next) {
+    state = State.TRANSITIONS.go(state, next, "what " + thread + " makes");
   }
 
   private T await(final FutureTask<T> running) {
@@ -126,10 +185,10 @@ public final class Startup<T> {
   public void stop() {
     final T last;
     synchronized (this) {
-      if (stopped) {
+      if (state == State.STOPPED) {
         return;
       }
-      stopped = true;
+      become(State.STOPPED);
       last = made;
     }
     if (last != null) {

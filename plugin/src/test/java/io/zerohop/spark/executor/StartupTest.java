@@ -107,6 +107,30 @@ class StartupTest {
   }
 
   @Test
+  void aStartThatFailsAfterTheStopIsNotTriedAgain() throws Exception {
+    final Startup<String> startup = startup(PATIENCE);
+    final CompletableFuture<String> asked =
+        CompletableFuture.supplyAsync(
+            () ->
+                startup.get(
+                    () -> {
+                      slow.get();
+                      throw new IllegalArgumentException("for now");
+                    }));
+    while (starts.get() == 0) {
+      Thread.sleep(1);
+    }
+    startup.stop();
+    release.countDown();
+    assertThatThrownBy(asked::get).hasRootCauseMessage("for now");
+    assertThatThrownBy(() -> startup.get(slow))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("has been stopped");
+    assertThat(starts).hasValue(1);
+    assertThat(closed).isEmpty();
+  }
+
+  @Test
   void stoppingClosesOnceAndEndsIt() {
     final Startup<String> startup = startup(PATIENCE);
     startup.get(() -> "it");
