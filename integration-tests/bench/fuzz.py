@@ -7,15 +7,16 @@ import datetime
 import json
 import sys
 
+from measurements import write
+
 LEAST = 1_000_000
 
 
 def main(lines, commit, out):
     rows = [json.loads(line) for line in open(lines)]
     goals = [{"goal": f"cases of {row['parser']}", "at_least": LEAST, "value": row["cases"]} for row in rows]
-    head = {"bench": "fuzz", "commit": commit, "date": datetime.date.today().isoformat(), "host": {}, "goals": goals}
-    with open(out, "w") as file:
-        file.write(json.dumps(head)[:-1] + ',\n "rows": [\n  ' + ",\n  ".join(map(json.dumps, rows)) + "\n ]}\n")
+    today = datetime.date.today().isoformat()
+    write(out, {"bench": "fuzz", "commit": commit, "date": today, "host": {}, "goals": goals, "rows": rows})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from measurements import write
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -62,7 +64,7 @@ def main():
         "rows": [row(result) for result in results],
     }
     target = ROOT / "docs" / "measurements" / "catalog.json"
-    target.write_text(json.dumps(content, indent=1) + "\n")
+    write(target, content)
     print(f"wrote {target}")
 
 

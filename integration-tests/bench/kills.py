@@ -17,6 +17,8 @@ import pathlib
 import statistics
 import sys
 
+from measurements import write
+
 KILL_EVERY = 30
 TROUBLE = ("wrong", "hangs", "leftovers", "errors")
 SUMS = ("runs", "kills", *TROUBLE, "failed_tasks")
@@ -83,7 +85,7 @@ class Kills:
         rows = self.rows()
         head = {"bench": "kills", "commit": commit, "date": datetime.date.today().isoformat(), "host": host(),
                 "goals": goals(rows), "sessions": self.sessions}
-        self.out.write_text(json.dumps(head)[:-1] + ',\n "rows": [\n  ' + ",\n  ".join(map(json.dumps, rows)) + "\n ]}\n")
+        write(self.out, head | {"rows": rows})
         for row in rows:
             print(", ".join(f"{name} {value}" for name, value in row.items() if name not in ("seconds_seen", "queries", "commits")))
         for goal in head["goals"]:

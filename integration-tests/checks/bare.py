@@ -15,6 +15,9 @@ import sys
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+from measurements import write
+
 OUT = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "bare.json"
 REPORTS = {
     "native": "native/target/surefire-reports",
@@ -81,9 +84,9 @@ def main(results, tree, case, system, *packages):
         "host": {"cpu_cores": os.cpu_count(), "kernel": platform.release()},
         "setting": before["setting"] | {case: {"system": system, "packages": packages, "user": "unprivileged"}},
         "goals": [goal(rows, case, command) for case in ("root", "user") for command in ("./demo", "mvn -B verify")],
+        "rows": rows,
     }
-    lines = ",\n  ".join(map(json.dumps, rows))
-    OUT.write_text(json.dumps(content)[:-1] + ',\n "rows": [\n  ' + lines + "\n ]}\n")
+    write(OUT, content)
     print(f"wrote {OUT}")
     return any(row["exit_status"] for row in rows if row["case"] == case)
 

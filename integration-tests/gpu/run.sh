@@ -37,7 +37,7 @@ pack() {
     --compress=2 --no-header-files --no-man-pages --strip-debug --output "$out/jre"
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
-  cp "${BASH_SOURCE[0]}" "$here/yardsticks.py" "$out/"
+  cp "${BASH_SOURCE[0]}" "$here/yardsticks.py" "$here/../bench/measurements.py" "$out/"
   du -sm "$out" | cut -f1 | { read -r size; echo "$out: $size MiB"; [ "$size" -le 60 ]; }
 }
 

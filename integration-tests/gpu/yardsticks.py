@@ -15,6 +15,8 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from measurements import write
+
 SIZES = [16 << 20, 256 << 20, 1 << 30, 4 << 30]
 RUNS = 5
 
@@ -115,9 +117,7 @@ def add(file, rows):
     content["host"]["torch"] = torch.__version__
     content["host"]["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
     content["rows"] += rows
-    body = ",\n  ".join(json.dumps(row) for row in content.pop("rows"))
-    head = json.dumps(content)[:-1]
-    file.write_text(f'{head}, "rows": [\n  {body}\n]}}\n')
+    write(file, content)
 
 
 def main():

@@ -8,6 +8,7 @@ import xml.etree.ElementTree
 
 from exchanges import bench
 from measurement import host
+from measurements import write
 
 
 def check(files):
@@ -94,4 +95,4 @@ def rows(out, file):
     value = json.loads(pathlib.Path(file).read_text())
     value["bench"] = pathlib.Path(out).stem
     value["host"] |= host()
-    pathlib.Path(out).write_text(json.dumps(value, indent=2) + "\n")
+    write(out, value)

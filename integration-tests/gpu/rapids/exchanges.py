@@ -7,7 +7,8 @@ import statistics
 import sys
 
 import plot
-from measurement import measurement, write
+from measurement import measurement
+from measurements import write
 
 
 def timed(file):

@@ -4,7 +4,8 @@ import json
 import pathlib
 import re
 
-from measurement import measurement, write
+from measurement import measurement
+from measurements import write
 
 
 def lines(file):

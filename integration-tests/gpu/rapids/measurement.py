@@ -1,7 +1,6 @@
-"""What a measurement says of its host, and how it is written."""
+"""What a measurement on GPUs says of its host, and of those who were timed."""
 
 import datetime
-import json
 import os
 import pathlib
 import re
@@ -49,7 +48,3 @@ def measurement(bench, commit_file, rows):
     }
 
 
-def write(out, value):
-    rows = ",\n  ".join(json.dumps(row) for row in value.pop("rows"))
-    head = json.dumps(value)[:-1]
-    pathlib.Path(out).write_text(head + ',\n "rows": [\n  ' + rows + "\n ]}\n")

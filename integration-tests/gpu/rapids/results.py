@@ -25,7 +25,8 @@ import sys
 from checks import check, faults, nodes, pressure, proof, rows
 from exchanges import bench, blocks, checksums, demo, memory, tax
 from kudo import kudo
-from measurement import measurement, write
+from measurement import measurement
+from measurements import write
 from tpcds import tpcds
 from tpcds_check import tpcds_check
 from tpch import tpch

@@ -6,7 +6,8 @@ import pathlib
 import statistics
 import sys
 
-from measurement import measurement, write
+from measurement import measurement
+from measurements import write
 from tpcds import OURS, order, undisturbed
 
 SHAPE = ("joins", "shuffles", "broadcasts")

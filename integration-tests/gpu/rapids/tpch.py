@@ -6,7 +6,8 @@ import pathlib
 import statistics
 import sys
 
-from measurement import figures, measurement, write
+from measurement import figures, measurement
+from measurements import write
 
 
 def tpch_summary(rows):

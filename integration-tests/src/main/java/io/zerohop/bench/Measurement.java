@@ -1,7 +1,6 @@
 package io.zerohop.bench;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.SerializationFeature;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,19 +47,27 @@ final class Measurement {
     findings.put(name, finding);
   }
 
-  /** Writes what there is so far, so that an aborted run is not lost. */
+  /**
+   * Writes what there is so far, so that an aborted run is not lost: a line for each row, as {@code
+   * bench/measurements.py} does.
+   */
   void write(final Path file) throws IOException {
-    final Map<String, Object> all = new LinkedHashMap<>();
-    all.put("bench", bench);
-    all.put("commit", commit);
-    all.put("date", LocalDate.now(ZoneOffset.UTC).toString());
-    all.put("host", host());
-    all.put("setting", setting);
-    all.putAll(findings);
-    all.put("rows", rows);
-    final ObjectMapper json = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT);
+    final Map<String, Object> head = new LinkedHashMap<>();
+    head.put("bench", bench);
+    head.put("commit", commit);
+    head.put("date", LocalDate.now(ZoneOffset.UTC).toString());
+    head.put("host", host());
+    head.put("setting", setting);
+    head.putAll(findings);
+    final ObjectMapper json = new ObjectMapper();
+    final StringBuilder text = new StringBuilder(json.writeValueAsString(head));
+    text.setLength(text.length() - 1); // The brace comes behind the rows.
+    text.append(",\n \"rows\": [");
+    for (int i = 0; i < rows.size(); i++) {
+      text.append(i == 0 ? "\n  " : ",\n  ").append(json.writeValueAsString(rows.get(i)));
+    }
     Files.createDirectories(file.toAbsolutePath().getParent());
-    Files.writeString(file, json.writeValueAsString(all) + "\n");
+    Files.writeString(file, text.append("\n ]}\n"));
   }
 
   private static Map<String, Object> host() throws IOException {
