@@ -1,12 +1,10 @@
-"""Tables of TPC-DS for docs/benchmarks.md, from the files that the benchmarks write."""
+"""Tables of TPC-DS' and TPC-H's queries."""
 
 import itertools
-import statistics
+from statistics import geometric_mean
 
-
-def table(heading, body):
-    lines = ["| " + " | ".join(heading) + " |", "| " + " | ".join(["---"] + ["---:"] * (len(heading) - 1)) + " |"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body])
+from samples import in_order
+from tables import markdown
 
 
 def seconds(row):
@@ -28,10 +26,10 @@ def share(ratio, queries):
     values = [ratio[query] for query in queries]
     if not values:
         return None
-    return [str(len(values)), f"{statistics.geometric_mean(values):.3f}", f"{min(values):.2f}", f"{max(values):.2f}"]
+    return [str(len(values)), f"{geometric_mean(values):.3f}", f"{min(values):.2f}", f"{max(values):.2f}"]
 
 
-def host(run, _):
+def host_tpcds(run, _):
     """Ratios of Zerohop's medians to sort shuffle's, the slowest first, and what they come to."""
     summary = run["summary"][0]
     equal = f"{summary['equal']} of {summary['asked']} queries return sort shuffle's rows"
@@ -49,9 +47,9 @@ def host(run, _):
             f"{summary['queries']} queries: **{summary['geometric_mean']:.3f}**; {summary['faster']} are faster, "
             f"{summary['faster_by_5_percent']} by more than 5 %, and {summary['slower_by_5_percent']} slower by more than 5 %. "
             "By how much a query shuffles:\n\n"
-            + table(["shuffled", "queries", "geometric mean", "least", "largest"], by_bytes)
+            + markdown(["shuffled", "queries", "geometric mean", "least", "largest"], by_bytes)
             + "\n\nThe ten with the largest ratios and the ten with the smallest:\n\n")
-    return text + table(["query", "zerohop", "sort", "zerohop / sort"], body)
+    return text + markdown(["query", "zerohop", "sort", "zerohop / sort"], body)
 
 
 def ends(order, count=10):
@@ -59,7 +57,7 @@ def ends(order, count=10):
     return order if len(order) <= 2 * count else order[:count] + order[-count:]
 
 
-def gpu(run, _):
+def gpu_tpcds(run, _):
     """What Zerohop is beside each contender, and single queries beside the best by files."""
     return "\n\n".join(gpu_partitions(run, partitions, about) for partitions, about in run["summary"].items())
 
@@ -76,12 +74,12 @@ def gpu_partitions(run, partitions, about):
     order = ends(sorted(ratio, key=ratio.get))
     body = [[query, seconds(timed[query]["zerohop"]), seconds(timed[query][best]), f"{ratio[query]:.2f}"] for query in order]
     heading = ["contender", "queries", "Zerohop times as fast, geometric mean", "least", "below 0.9 beyond their spread"]
-    return (f"{partitions} shuffle partitions; best by files: `{best}`.\n\n" + table(heading, contenders)
+    return (f"{partitions} shuffle partitions; best by files: `{best}`.\n\n" + markdown(heading, contenders)
             + ("\n\nThe ten queries with the smallest ratios and the ten with the largest:\n\n" if len(ratio) > 20 else "\n\n")
-            + table(["query", "zerohop", best, f"{best} / zerohop"], body))
+            + markdown(["query", "zerohop", best, f"{best} / zerohop"], body))
 
 
-def gpu_check(run, _):
+def gpu_tpcds_check(run, _):
     """Rows, plans and statistics beside those of others."""
     cases = {}
     for row in run["rows"]:
@@ -95,5 +93,23 @@ def gpu_check(run, _):
             f"{sum(row.get('data_bytes', 0) for row in rows) / 1e9:.1f}", f"{sum(row.get('staged_bytes', 0) for row in rows) / 1e9:.1f}",
             f"{len(beside['plans_that_differ'])} of {beside['plans_compared']}" if beside else "",
             f"{size['median']:.3f} ({size['farthest']:.3f} in {size['farthest_query']})" if beside else ""])
-    return table(["contender", "queries run", "equal to the CPU's", "CPU not asked", "data size, GB", "staged, GB",
-                  "other plans than Zerohop's", "Zerohop's data size / its (farthest)"], body)
+    return markdown(["contender", "queries run", "equal to the CPU's", "CPU not asked", "data size, GB", "staged, GB",
+                     "other plans than Zerohop's", "Zerohop's data size / its (farthest)"], body)
+
+
+def tpch(run, _):
+    """TPC-H's queries, whose summary rapids.sh made."""
+    found = run["summary"]["queries"]
+    cases = in_order(row["case"] for row in run["rows"])
+
+    def seconds_of(cell):
+        return f"{cell['seconds']:.2f} s ± {100 * cell['spread']:.0f} %" if cell else "-"
+
+    def best_over_ours(cells):
+        return min(cell["seconds"] for case, cell in cells.items() if case != "zerohop") / cells["zerohop"]["seconds"]
+
+    body = [[query, *(seconds_of(cells.get(case)) for case in cases), f"{best_over_ours(cells):.2f}"]
+            for query, cells in found.items()]
+    faster = geometric_mean([best_over_ours(cells) for cells in found.values()])
+    body.append(["geometric mean", *[""] * len(cases), f"{faster:.2f}"])
+    return markdown(["query", *cases, "best / zerohop"], body)

@@ -6,9 +6,10 @@ import pathlib
 import statistics
 import sys
 
-import plot
+from charts import bars
 from measurement import measurement
 from measurements import write
+from samples import spread
 
 
 def timed(file):
@@ -172,8 +173,8 @@ def demo(out, file):
         print(f"{key[0]:<12} {key[3]:>10,} {ours['shuffle_bytes'] / 1e9:>4.1f}  {middles[other]:>20.0f}"
               f"  {middles['zerohop']:>10.0f}  {middles[other] / middles['zerohop']:>12.1f}  {share:>11.0%}")
         found[f"{key[0]} to {key[3]:,}"] = {
-            case: (middles[case], plot.spread(times[case])) for case in cases}
+            case: (middles[case], spread(times[case])) for case in cases}
     picture = pathlib.Path(out).with_suffix(".svg")
-    picture.write_text(plot.bars(found, cases, "Stages of an exchange (less is better)", "ms"))
+    picture.write_text(bars(found, cases, "Stages of an exchange (less is better)", "ms"))
     print(f"\nEvery result is the same with both. The plot is {picture}")
     return rows

@@ -10,7 +10,7 @@ pack() {
     "$here/rapids.sh" "$here/../java.options" "$out/"
   mkdir "$out/rapids" "$out/suites"
   cp -r "$root/integration-tests/target/application-jars" "$out/"
-  cp "$here"/rapids/*.* "$root"/integration-tests/bench/{plot,query_tables,kills,measurements}.py "$out/rapids/"
+  cp "$here"/rapids/*.* "$root"/integration-tests/bench/{charts,samples,kills,measurements}.py "$out/rapids/"
   cp "$root"/integration-tests/target/suite-jars/*.jar "$out/suites/"
   # Without the settings of the log beside the classes, which would silence the applications.
   "${JAVA_HOME:+$JAVA_HOME/bin/}jar" --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \

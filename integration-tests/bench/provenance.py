@@ -1,0 +1,42 @@
+"""What a measurement was made on, as the line below its table."""
+
+import itertools
+
+
+def code_of(run):
+    commit, _, dirty = run["commit"].partition("-")
+    return f"commit {commit[:12]}{' with changes' if dirty else ''}, {run['date']}"
+
+
+def provenance(run):
+    host = run["host"]
+    setting = ", ".join(
+        f"{key} {value}" for key, value in run["setting"].items() if key != "conf"
+    )
+    conf = run["setting"].get("conf") or {}
+    extra = "".join(f", {key}={value}" for key, value in conf.items())
+    return (
+        f"{host['cpu']}, {host['cpu_cores']} cores, {host['memory_bytes'] / 1e9:.0f} GB, "
+        f"Java {host['java']}; {setting}{extra}; {code_of(run)}."
+    )
+
+
+def rounds_of(run):
+    """The timed rows of each case."""
+    about = ("case", "query", "million_rows", "maps", "partitions", "pool", "executors")
+    rows = [row for row in run["rows"] if row.get("iteration", 0) > 0]
+    return itertools.groupby(sorted(rows, key=lambda row: str([row.get(k) for k in about])),
+                             key=lambda row: str([row.get(k) for k in about]))
+
+
+def gpu_provenance(run):
+    host = run["host"]
+    found = sorted({row["runs"] for row in run["rows"] if "runs" in row} or {len(list(group)) for _, group in rounds_of(run)}) or [5]
+    rounds = "median of " + (f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}")
+    if "runs_of_a_query" in run.get("setting", {}):
+        rounds = f"up to {run['setting']['runs_of_a_query']} runs of a query"
+    link = f", {host['link']}" if "link" in host else ""
+    return (
+        f"{host['gpus']} x {host['gpu']}{link}, driver {host['driver']}; {rounds}; "
+        f"{code_of(run)}."
+    )
