@@ -7,10 +7,8 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
-import org.apache.spark.network.util.JavaUtils;
 import scala.Tuple2;
 
 /**
@@ -23,46 +21,42 @@ public final class ZerohopConf {
   /** What users set {@code spark.shuffle.manager} to. */
   public static final String SHUFFLE_MANAGER = "io.zerohop.spark.ZerohopShuffleManager";
 
-  /** Stands for a default that depends on the machine. */
+  /** Stands for a value that depends on the machine. */
   public static final String AUTO = "auto";
 
   public static final ConfEntry<Boolean> ENABLED =
-      new ConfEntry<>(
+      ConfEntry.ofBoolean(
           PREFIX + "enabled",
-          "boolean",
-          "true",
-          "Whether shuffles use Zerohop. If false, all of them use Spark's sort shuffle.",
-          ZerohopConf::bool);
+          true,
+          "Whether shuffles use Zerohop. If false, all of them use Spark's sort shuffle.");
 
   public static final ConfEntry<Long> POOL_SIZE =
-      new ConfEntry<>(
+      ConfEntry.ofSizeOrAuto(
           PREFIX + "pool.size",
-          "size",
-          AUTO,
+          1,
+          Long.MAX_VALUE,
           "Maximum shared memory per executor for shuffle blocks. `auto` takes what the "
               + "executor's container, or its share of the machine, leaves after all memory "
               + "promised to others; where there is no such limit, at most a quarter of the memory "
               + "that is free at start-up ([table](memory.md#how-large-the-pools-are)). Blocks "
-              + "that do not fit are written to files.",
-          text -> AUTO.equals(text) ? -1L : atLeast(1, bytes(text)));
+              + "that do not fit are written to files.");
 
   public static final ConfEntry<Long> SEGMENT_SIZE =
-      new ConfEntry<>(
+      ConfEntry.ofSize(
           PREFIX + "segment.size",
-          "size",
           "128m",
+          1L << 20,
+          1L << 30,
           "Size of the segments by which the pool grows. Each is one memory file, which "
-              + "peers map once.",
-          text -> within(1L << 20, 1L << 30, bytes(text)));
+              + "peers map once.");
 
   public static final ConfEntry<Long> SEGMENT_IDLE =
-      new ConfEntry<>(
+      ConfEntry.ofDuration(
           PREFIX + "segment.idle",
-          "duration",
           "2min",
+          0,
           "How long an empty segment keeps its memory before it is returned to the system. "
-              + "The next shuffle reuses it until then, since fresh memory is slow to write to.",
-          text -> atLeast(0, millis(text)));
+              + "The next shuffle reuses it until then, since fresh memory is slow to write to.");
 
   public static final ConfEntry<Double> SPILL_START =
       new ConfEntry<>(
@@ -74,22 +68,21 @@ public final class ZerohopConf {
           ZerohopConf::fraction);
 
   public static final ConfEntry<Long> SPILL_IDLE =
-      new ConfEntry<>(
+      ConfEntry.ofDuration(
           PREFIX + "spill.idle",
-          "duration",
           "3s",
+          0,
           "How long a shuffle must be neither written nor read by an executor before that "
-              + "executor may spill it.",
-          text -> atLeast(0, millis(text)));
+              + "executor may spill it.");
 
   public static final ConfEntry<Long> WRITE_BUFFER =
-      new ConfEntry<>(
+      ConfEntry.ofSize(
           PREFIX + "write.buffer",
-          "size",
           "32m",
+          1L << 16,
+          1L << 30,
           "Off-heap buffer per running map task for records before they are packed into the "
-              + "pool. Part of the executor's memory overhead.",
-          text -> within(1L << 16, 1L << 30, bytes(text)));
+              + "pool. Part of the executor's memory overhead.");
 
   public static final ConfEntry<Set<Path>> PATHS =
       new ConfEntry<>(
@@ -101,167 +94,153 @@ public final class ZerohopConf {
           ZerohopConf::paths);
 
   public static final ConfEntry<Boolean> CHECKSUM =
-      new ConfEntry<>(
+      ConfEntry.ofBoolean(
           PREFIX + "checksum.enabled",
-          "boolean",
-          "true",
+          true,
           "Whether blocks in memory carry a CRC32C checksum that readers verify. A mismatch "
-              + "fails the fetch, and Spark runs the map task again.",
-          ZerohopConf::bool);
+              + "fails the fetch, and Spark runs the map task again.");
 
   public static final ConfEntry<String> SOCKET_DIR =
-      new ConfEntry<>(
+      ConfEntry.ofText(
           PREFIX + "socket.dir",
           "path",
           AUTO,
           "Directory of the sockets by which executors of one node connect. `auto` is "
-              + "/tmp/zerohop-<uid>. Containers of one node must share it.",
-          Function.identity());
+              + "/tmp/zerohop-<uid>. Containers of one node must share it.");
 
   public static final ConfEntry<Integer> PORT =
-      new ConfEntry<>(
+      ConfEntry.ofInt(
           PREFIX + "port",
-          "int",
-          "0",
+          0,
+          0,
+          65_535,
           "TCP port for connections from executors of other nodes; 0 takes a free one. If it "
-              + "is in use, the ports behind it are tried, spark.port.maxRetries times at most.",
-          text -> (int) within(0, 65_535, Long.parseLong(text)));
+              + "is in use, the ports behind it are tried, spark.port.maxRetries times at most.");
 
   public static final ConfEntry<Long> CONNECT_TIMEOUT =
-      new ConfEntry<>(
+      ConfEntry.ofDuration(
           PREFIX + "connect.timeout",
-          "duration",
           "5s",
-          "Timeout for connecting to another executor, on the same node or another.",
-          text -> atLeast(1, millis(text)));
+          1,
+          "Timeout for connecting to another executor, on the same node or another.");
 
   public static final ConfEntry<Long> REQUEST_TIMEOUT =
-      new ConfEntry<>(
+      ConfEntry.ofDuration(
           PREFIX + "request.timeout",
-          "duration",
           "10s",
+          1,
           "Timeout for the answer of a connected executor, whose blocks are staged "
-              + "afterwards, and for a map output whose copies have not ended.",
-          text -> atLeast(1, millis(text)));
+              + "afterwards, and for a map output whose copies have not ended.");
 
   public static final ConfEntry<Long> ORPHANS_INTERVAL =
-      new ConfEntry<>(
+      ConfEntry.ofDuration(
           PREFIX + "orphans.interval",
-          "duration",
           "2min",
+          1,
           "Interval at which an executor asks the driver which of the shuffles that it holds "
               + "still exist. One that is missing from two answers in a row is removed. Needed "
-              + "where an executor missed Spark's own notification.",
-          text -> atLeast(1, millis(text)));
+              + "where an executor missed Spark's own notification.");
 
   public static final ConfEntry<Long> DEVICE_TIMEOUT =
-      new ConfEntry<>(
+      ConfEntry.ofDuration(
           PREFIX + "device.timeout",
-          "duration",
           "2min",
-          "Timeout for copies on the GPU, which queue behind the kernels of queries.",
-          text -> atLeast(1, millis(text)));
+          1,
+          "Timeout for copies on the GPU, which queue behind the kernels of queries.");
 
   public static final ConfEntry<Boolean> ASYNC_COMMIT =
-      new ConfEntry<>(
+      ConfEntry.ofBoolean(
           PREFIX + "device.asyncCommit",
-          "boolean",
-          "false",
+          false,
           "Whether a map output in GPU memory is published once the GPU has accepted its "
               + "copies, before they have ended. A reader that comes earlier waits for them on its "
-              + "own GPU.",
-          ZerohopConf::bool);
+              + "own GPU.");
 
   public static final ConfEntry<Integer> WINDOW_BLOCKS =
-      new ConfEntry<>(
+      ConfEntry.ofInt(
           PREFIX + "fetch.window.blocks",
-          "int",
-          "1024",
-          "Maximum number of blocks of one owner that a reader holds at a time.",
-          text -> (int) within(1, 1 << 20, Long.parseLong(text)));
+          1024,
+          1,
+          1 << 20,
+          "Maximum number of blocks of one owner that a reader holds at a time.");
 
   public static final ConfEntry<Long> WINDOW_SIZE =
-      new ConfEntry<>(
+      ConfEntry.ofSize(
           PREFIX + "fetch.window.size",
-          "size",
           "48m",
+          1L << 16,
+          1L << 40,
           "Size of the receive buffers that one reader reserves at a time for blocks that "
-              + "cannot be read in place.",
-          text -> within(1L << 16, 1L << 40, bytes(text)));
+              + "cannot be read in place.");
 
   public static final ConfEntry<Long> LANDING_SIZE =
-      new ConfEntry<>(
+      ConfEntry.ofSize(
           PREFIX + "fetch.landing.size",
-          "size",
           "512m",
+          1L << 16,
+          1L << 40,
           "Maximum size of the receive buffers of all readers of an executor, for blocks "
-              + "that cannot be read in place.",
-          text -> within(1L << 16, 1L << 40, bytes(text)));
+              + "that cannot be read in place.");
 
   public static final ConfEntry<Boolean> RAPIDS_ENABLED =
-      new ConfEntry<>(
+      ConfEntry.ofBoolean(
           PREFIX + "rapids.enabled",
-          "boolean",
-          "true",
+          true,
           "Whether shuffles of the RAPIDS Accelerator keep their blocks in GPU memory. "
-              + "Requires both its plugin and io.zerohop.spark.ZerohopPlugin in `spark.plugins`.",
-          ZerohopConf::bool);
+              + "Requires both its plugin and io.zerohop.spark.ZerohopPlugin in `spark.plugins`.");
 
   public static final ConfEntry<Long> DEVICE_POOL_SIZE =
-      new ConfEntry<>(
+      ConfEntry.ofSizeOrAuto(
           PREFIX + "device.pool.size",
-          "size",
-          AUTO,
+          1L << 20,
+          1L << 44,
           "Maximum GPU memory per executor for shuffle blocks. RAPIDS' own pool leaves it "
               + "free: spark.rapids.memory.gpu.reserve is raised by it unless that is set. `auto` "
               + "is a fifth of the smallest GPU that the executor sees. Blocks that do not fit go "
-              + "to host memory.",
-          text -> AUTO.equals(text) ? -1L : within(1L << 20, 1L << 44, bytes(text)));
+              + "to host memory.");
 
   public static final ConfEntry<Long> DEVICE_SEGMENT_SIZE =
-      new ConfEntry<>(
+      ConfEntry.ofSize(
           PREFIX + "device.segment.size",
-          "size",
           "512m",
-          "Size of the segments by which the pool in GPU memory grows. Peers map each once.",
-          text -> within(2L << 20, 1L << 30, bytes(text)));
+          2L << 20,
+          1L << 30,
+          "Size of the segments by which the pool in GPU memory grows. Peers map each once.");
 
   public static final ConfEntry<Long> DEVICE_WINDOW_SIZE =
-      new ConfEntry<>(
+      ConfEntry.ofSize(
           PREFIX + "device.window.size",
-          "size",
           "512m",
+          1L << 16,
+          1L << 40,
           "Maximum bytes of one owner's blocks that a reader on the GPU looks up under one "
-              + "lease.",
-          text -> within(1L << 16, 1L << 40, bytes(text)));
+              + "lease.");
 
   public static final ConfEntry<Long> RAPIDS_BATCH_SIZE =
-      new ConfEntry<>(
+      ConfEntry.ofSize(
           PREFIX + "rapids.batch.size",
-          "size",
           "512m",
+          1L << 20,
+          1L << 30,
           "Target size of the batches that readers pass to RAPIDS, which is also what they "
-              + "gather at once from all owners.",
-          text -> within(1L << 20, 1L << 30, bytes(text)));
+              + "gather at once from all owners.");
 
   public static final ConfEntry<Boolean> RAPIDS_KUDO =
-      new ConfEntry<>(
+      ConfEntry.ofBoolean(
           PREFIX + "rapids.kudo.enabled",
-          "boolean",
-          "true",
+          true,
           "Whether batches of RAPIDS are split by its GPU serializer (Kudo), whose cost does "
               + "not grow with the number of partitions, where the exchange's partitioning and "
-              + "types allow. Can be set per session.",
-          ZerohopConf::bool);
+              + "types allow. Can be set per session.");
 
   public static final ConfEntry<Long> RAPIDS_PACK_SIZE =
-      new ConfEntry<>(
+      ConfEntry.ofSize(
           PREFIX + "rapids.pack.size",
-          "size",
           "64m",
+          1L << 16,
+          1L << 30,
           "Bytes of a RAPIDS map task that are packed by one launch. The task holds as much "
-              + "memory until then.",
-          text -> within(1L << 16, 1L << 30, bytes(text)));
+              + "memory until then.");
 
   public static final ConfEntry<String> TEST_DEVICE =
       new ConfEntry<>(
@@ -273,41 +252,37 @@ public final class ZerohopConf {
           ZerohopConf::deviceName);
 
   public static final ConfEntry<Integer> CUDA_MULTIPROCESSORS =
-      new ConfEntry<>(
+      ConfEntry.ofInt(
           PREFIX + "cuda.multiprocessors",
-          "int",
-          "24",
+          24,
+          1,
+          1_000,
           "Maximum number of a GPU's multiprocessors (SMs) that the copies of one stream "
-              + "occupy.",
-          text -> (int) within(1, 1_000, Long.parseLong(text)));
+              + "occupy.");
 
   public static final ConfEntry<String> NODE_ID =
-      new ConfEntry<>(
+      ConfEntry.ofText(
           PREFIX + "node.id",
           "text",
           "",
           "Name of the node that an executor runs on, where several nodes share one kernel. "
-              + "Executors with different names treat each other as executors of different nodes.",
-          Function.identity());
+              + "Executors with different names treat each other as executors of different nodes.");
 
   public static final ConfEntry<Boolean> UCX_TRUSTED_NETWORK =
-      new ConfEntry<>(
+      ConfEntry.ofBoolean(
           PREFIX + "ucx.trustedNetwork",
-          "boolean",
-          "false",
+          false,
           "Whether only trusted programs can reach the executors' network. UCX is used "
               + "between nodes only if true, since its protocol does not authenticate peers "
-              + "(SECURITY.md).",
-          ZerohopConf::bool);
+              + "(SECURITY.md).");
 
   public static final ConfEntry<String> UCX_JUCX =
-      new ConfEntry<>(
+      ConfEntry.ofText(
           PREFIX + "ucx.jucx",
           "path",
           "",
           "Path of a jucx jar on every executor's host, used instead of the bundled one "
-              + "where that does not match the installed libucx.",
-          Function.identity());
+              + "where that does not match the installed libucx.");
 
   public static final ConfEntry<UcxMode> UCX_MODE =
       new ConfEntry<>(
@@ -319,7 +294,8 @@ public final class ZerohopConf {
               + "first contact finds to be faster.",
           text -> UcxMode.valueOf(text.toUpperCase(Locale.ROOT)));
 
-  private static final List<ConfEntry<?>> ENTRIES =
+  /** All keys, in the order of the documentation. */
+  static final List<ConfEntry<?>> ENTRIES =
       List.of(
           ENABLED,
           POOL_SIZE,
@@ -356,11 +332,6 @@ public final class ZerohopConf {
 
   private ZerohopConf() {}
 
-  /** All keys, in the order of the documentation. */
-  public static List<ConfEntry<?>> entries() {
-    return ENTRIES;
-  }
-
   /**
    * Reads every key once, so that a bad value stops the application at its start.
    *
@@ -375,49 +346,6 @@ public final class ZerohopConf {
         .filter(key -> !known.contains(key) && !key.startsWith(PREFIX + "internal."))
         .sorted()
         .toList();
-  }
-
-  /** The text of {@code docs/configuration.md}. */
-  public static String markdown() {
-    final StringBuilder page = new StringBuilder();
-    page.append("# Configuration\n\n");
-    page.append("Generated from `ZerohopConf`; a test fails when this page is stale. ");
-    page.append("No key is needed beside `spark.shuffle.manager`.\n\n");
-    page.append("| key | type | default | what it does |\n| --- | --- | --- | --- |\n");
-    for (final ConfEntry<?> entry : ENTRIES) {
-      page.append(
-          String.format(
-              "| `%s` | %s | `%s` | %s |%n",
-              entry.key(), entry.type(), entry.defaultText(), entry.doc()));
-    }
-    return page.toString();
-  }
-
-  private static boolean bool(final String text) {
-    return switch (text.toLowerCase(Locale.ROOT)) {
-      case "true" -> true;
-      case "false" -> false;
-      default -> throw new IllegalArgumentException("neither true nor false");
-    };
-  }
-
-  private static long bytes(final String text) {
-    return JavaUtils.byteStringAsBytes(text);
-  }
-
-  private static long millis(final String text) {
-    return JavaUtils.timeStringAsMs(text);
-  }
-
-  private static long atLeast(final long least, final long value) {
-    return within(least, Long.MAX_VALUE, value);
-  }
-
-  private static long within(final long least, final long most, final long value) {
-    if (value < least || value > most) {
-      throw new IllegalArgumentException("must be from " + least + " to " + most);
-    }
-    return value;
   }
 
   private static double fraction(final String text) {
