@@ -1,0 +1,131 @@
+package io.zerohop.device;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.Random;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The part of the contract that is about columns: bits and offsets put together, and rows hashed.
+ * Part of {@link DeviceContractTest}.
+ */
+public abstract class ColumnContract extends CopyContract {
+
+  @Test
+  void columnsOfBitsAndOffsetsArePutTogether() {
+    final Random random = new Random(11);
+    try (Segment segment = device.allocate(1 << 22);
+        CopyStream stream = device.openStream("splice")) {
+      for (int round = 0; round < 12; round++) {
+        final SpliceRound pieces = new SpliceRound(random, round < 6 ? 70 : 40_000);
+        subject.write(segment.address(), pieces.sources());
+        final SpliceBatch batch = stream.newSplice();
+        assertThat(batch.isEmpty()).isTrue();
+        pieces.fill(batch, segment.address(), segment.address() + (2 << 20));
+        stream.submit(batch);
+        batch.clear();
+        stream.synchronize(LIMIT);
+        assertThat(subject.read(segment.address() + (2 << 20), pieces.expected().length))
+            .isEqualTo(pieces.expected());
+      }
+    }
+  }
+
+  @Test
+  void rowsHashToTheSameNumbersEverywhere() {
+    final Random random = new Random(12);
+    try (Segment segment = device.allocate(16 << 20);
+        HostBuffer results = device.hostBuffer(1 << 16);
+        CopyStream stream = device.openStream("row hashes")) {
+      for (int round = 0; round < 24; round++) {
+        final RowHashRound columns =
+            new RowHashRound(random, 1 + random.nextInt(round < 20 ? 500 : 9_000));
+        subject.write(segment.address(), columns.bytes());
+        final RowHashBatch batch = stream.newRowHash();
+        assertThat(batch.isEmpty()).isTrue();
+        final long[] expected = new long[5];
+        for (int i = 0; i < expected.length; i++) {
+          // The first table is whole, the others any rows of it.
+          final int from = i == 0 ? 0 : random.nextInt(columns.rows()) / 32 * 32;
+          final int count = i == 0 ? columns.rows() : random.nextInt(columns.rows() - from + 1);
+          columns.fill(batch, segment.address(), from, count, i);
+          expected[i] = columns.expected(from, count);
+        }
+        stream.submit(batch, results.address());
+        stream.synchronize(LIMIT);
+        assertThat(sums(batch, results, expected.length)).isEqualTo(expected);
+        batch.clear();
+        assertThat(batch.isEmpty()).isTrue();
+      }
+    }
+  }
+
+  @Test
+  void manyTablesAndColumnsAreHashedInOneSubmission() {
+    final int tables = 3_000;
+    final int columns =
+        300; // More than a thread block keeps at hand, and than a ring has room for.
+    final byte[] bytes = random(9, 1 << 12);
+    try (Segment segment = device.allocate(1 << 16);
+        HostBuffer results = device.hostBuffer(Long.BYTES * tables);
+        CopyStream stream = device.openStream("many tables")) {
+      subject.write(segment.address(), bytes);
+      final UnsafeBuffer values = new UnsafeBuffer(bytes);
+      final RowHashBatch batch = stream.newRowHash();
+      final long[] expected = new long[tables];
+      for (int table = 0; table < tables; table++) {
+        batch.beginTable(1, columns, table);
+        long hash = RowHashBatch.ROW;
+        for (int column = 0; column < columns; column++) {
+          final int at = (table + column) % 512 * Long.BYTES;
+          batch.addFixed(Long.BYTES, segment.address() + at, 0);
+          hash =
+              HashMix.combine(
+                  hash, HashMix.combine(RowHashBatch.FIXED + Long.BYTES, values.getLong(at)));
+        }
+        expected[table] = hash;
+      }
+      assertThat(batch.results()).isEqualTo(tables);
+      stream.submit(batch, results.address());
+      stream.synchronize(LIMIT);
+      assertThat(sums(batch, results, tables)).isEqualTo(expected);
+    }
+  }
+
+  @Test
+  void columnsThatCannotBeHashedAreRefused() {
+    try (CopyStream stream = device.openStream("refused")) {
+      final RowHashBatch batch = stream.newRowHash();
+      assertThatThrownBy(() -> batch.addFixed(4, 0, 0)).isInstanceOf(IllegalStateException.class);
+      batch.beginTable(1, 1, 0);
+      assertThatThrownBy(() -> batch.addFixed(3, 0, 0))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> batch.addFixed(8, 4, 0))
+          .isInstanceOf(IllegalArgumentException.class);
+      for (int depth = 0; depth < RowHashBatch.MOST_DEPTH; depth++) {
+        batch.beginStruct(1, 0);
+      }
+      assertThatThrownBy(() -> batch.beginList(0, 0)).isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(() -> stream.submit(batch, 0)).isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(() -> batch.beginTable(1, 1, 0)).isInstanceOf(IllegalStateException.class);
+      batch.clear();
+      batch.beginTable(0, 1, 0);
+      batch.addFixed(4, 0, 0);
+      assertThat(batch.results()).isZero();
+      stream.submit(batch, 0);
+      stream.synchronize(LIMIT);
+    }
+  }
+
+  /** The sums of a batch's results by slot. */
+  private static long[] sums(final RowHashBatch batch, final HostBuffer results, final int slots) {
+    final UnsafeBuffer words = new UnsafeBuffer(results.address(), Long.BYTES * batch.results());
+    final long[] sums = new long[slots];
+    for (int i = 0; i < batch.results(); i++) {
+      sums[batch.slot(i)] += words.getLong(Long.BYTES * i);
+    }
+    return sums;
+  }
+}
