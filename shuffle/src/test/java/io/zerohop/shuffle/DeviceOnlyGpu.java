@@ -1,25 +1,21 @@
 package io.zerohop.shuffle;
 
-import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.PeerAccess;
-import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
-import io.zerohop.device.SpliceBatch;
-import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.host.HostDevice;
 import java.time.Duration;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongConsumer;
 
 /**
  * A device whose memory the host cannot reach: whoever touches one of its addresses dies of it. Its
@@ -59,6 +55,30 @@ public final class DeviceOnlyGpu implements Device {
     interruptNext = true;
   }
 
+  /** Whether the wait that is asked about is the one to be ended before its copies are done. */
+  boolean takeInterrupt() {
+    final boolean taken = interruptNext;
+    interruptNext = false;
+    return taken;
+  }
+
+  /** Has a stream wait until it is let go, if it is to be held. */
+  void holdUp(final CopyStream stream) {
+    if (brake != null) {
+      stream.await(near.signal(brake, 0), 1, Duration.ofMinutes(1));
+    }
+  }
+
+  /** A stream has copies that have not been waited for. */
+  void begin(final FarStream stream) {
+    busy.add(stream);
+  }
+
+  /** A stream has none any more. */
+  void end(final FarStream stream) {
+    busy.remove(stream);
+  }
+
   boolean isClosed() {
     return closed;
   }
@@ -92,26 +112,16 @@ public final class DeviceOnlyGpu implements Device {
   public HostBuffer hostBuffer(final long bytes) {
     final HostBuffer buffer = near.hostBuffer(bytes);
     buffers.put(buffer.address(), buffer.bytes());
-    return new HostBuffer() {
-      @Override
-      public long address() {
-        return buffer.address();
-      }
-
-      @Override
-      public long bytes() {
-        return buffer.bytes();
-      }
-
-      @Override
-      public void close() {
-        if (busy.stream().anyMatch(stream -> stream.touched.contains(buffer.address()))) {
-          throw new AssertionError("memory is freed while copies are under way");
-        }
-        buffers.remove(buffer.address());
-        buffer.close();
-      }
-    };
+    return new ReachedBuffer(
+        buffer.address(),
+        buffer.bytes(),
+        () -> {
+          if (busy.stream().anyMatch(stream -> stream.touches(buffer.address()))) {
+            throw new AssertionError("memory is freed while copies are under way");
+          }
+          buffers.remove(buffer.address());
+          buffer.close();
+        });
   }
 
   /** What becomes of a thread's copies. */
@@ -127,7 +137,8 @@ public final class DeviceOnlyGpu implements Device {
     failure = how;
   }
 
-  private boolean fails(final Failure how) {
+  /** Whether copies of the calling thread fail in this way. */
+  boolean fails(final Failure how) {
     return failure == how && Thread.currentThread().getName().equals(failing);
   }
 
@@ -153,28 +164,18 @@ public final class DeviceOnlyGpu implements Device {
     }
     pins.incrementAndGet();
     buffers.put(address, bytes);
-    return new HostBuffer() {
-      @Override
-      public long address() {
-        return address;
-      }
-
-      @Override
-      public long bytes() {
-        return bytes;
-      }
-
-      @Override
-      public void close() {
-        pins.decrementAndGet();
-        buffers.remove(address);
-      }
-    };
+    return new ReachedBuffer(
+        address,
+        bytes,
+        () -> {
+          pins.decrementAndGet();
+          buffers.remove(address);
+        });
   }
 
   @Override
   public CopyStream openStream(final String name) {
-    return new FarStream(near.openStream(name));
+    return new FarStream(this, near.openStream(name));
   }
 
   @Override
@@ -184,7 +185,7 @@ public final class DeviceOnlyGpu implements Device {
 
   @Override
   public Signal pinnedSignal(final Signal word, final long address) {
-    reach(address, Signal.BYTES, new HashSet<>());
+    reach(address, Signal.BYTES, buffer -> {});
     return word;
   }
 
@@ -213,15 +214,15 @@ public final class DeviceOnlyGpu implements Device {
   /**
    * Where the host finds what a stream is to touch.
    *
-   * @param touched gets the buffer that it lies in, if it lies in one
+   * @param touched gets the address of the buffer that it lies in, if it lies in one
    */
-  private long reach(final long address, final long length, final Set<Long> touched) {
+  long reach(final long address, final long length, final LongConsumer touched) {
     if (address >= FAR) {
       return address - FAR;
     }
     for (final Map.Entry<Long, Long> buffer : buffers.entrySet()) {
       if (address >= buffer.getKey() && address + length <= buffer.getKey() + buffer.getValue()) {
-        touched.add(buffer.getKey());
+        touched.accept(buffer.getKey());
         return address;
       }
     }
@@ -258,153 +259,11 @@ public final class DeviceOnlyGpu implements Device {
     }
   }
 
-  private final class FarBatch implements CopyBatch {
-    private final CopyBatch batch;
-    private final Set<Long> touched;
-
-    FarBatch(final CopyBatch batch, final Set<Long> touched) {
-      this.batch = batch;
-      this.touched = touched;
-    }
-
-    @Override
-    public void add(final long source, final long destination, final long length) {
-      batch.add(reach(source, length, touched), reach(destination, length, touched), length);
-    }
-
-    @Override
-    public int size() {
-      return batch.size();
-    }
-
-    @Override
-    public long bytes() {
-      return batch.bytes();
-    }
-
-    @Override
-    public void clear() {
-      batch.clear();
-    }
-  }
-
-  private final class FarSplice implements SpliceBatch {
-    private final SpliceBatch batch;
-    private final Set<Long> touched;
-
-    FarSplice(final SpliceBatch batch, final Set<Long> touched) {
-      this.batch = batch;
-      this.touched = touched;
-    }
-
-    @Override
-    public void addOffsets(
-        final long source, final long destination, final int count, final int delta) {
-      batch.addOffsets(
-          reach(source, 4L * count, touched),
-          reach(destination, 4L * count, touched),
-          count,
-          delta);
-    }
-
-    @Override
-    public void beginBits(final long destination) {
-      batch.beginBits(reach(destination, 0, touched));
-    }
-
-    @Override
-    public void addBits(final long source, final int count) {
-      batch.addBits(source == 0 ? 0 : reach(source, (count + 7) / 8, touched), count);
-    }
-
-    @Override
-    public boolean isEmpty() {
-      return batch.isEmpty();
-    }
-
-    @Override
-    public void clear() {
-      batch.clear();
-    }
-  }
-
-  private final class FarStream implements CopyStream {
-    private final CopyStream stream;
-
-    /** Buffers that its batches name, since it was last waited for. */
-    private final Set<Long> touched = ConcurrentHashMap.newKeySet();
-
-    FarStream(final CopyStream stream) {
-      this.stream = stream;
-    }
-
-    @Override
-    public CopyBatch newBatch() {
-      return new FarBatch(stream.newBatch(), touched);
-    }
-
-    @Override
-    public void submit(final CopyBatch batch) {
-      if (fails(Failure.REFUSED)) {
-        throw new ZerohopException(ZerohopException.Category.RETRY, "it does not copy");
-      }
-      busy.add(this);
-      if (brake != null) {
-        stream.await(near.signal(brake, 0), 1, Duration.ofMinutes(1));
-      }
-      stream.submit(((FarBatch) batch).batch);
-    }
-
-    @Override
-    public SpliceBatch newSplice() {
-      return new FarSplice(stream.newSplice(), touched);
-    }
-
-    @Override
-    public void submit(final SpliceBatch batch) {
-      busy.add(this);
-      stream.submit(((FarSplice) batch).batch);
-    }
-
-    @Override
-    public RowHashBatch newRowHash() {
-      throw new UnsupportedOperationException("rows are hashed by those who write them");
-    }
-
-    @Override
-    public void submit(final RowHashBatch batch, final long resultAddress) {
-      throw new UnsupportedOperationException("rows are hashed by those who write them");
-    }
-
-    @Override
-    public void await(final Signal signal, final int epoch, final Duration limit) {
-      stream.await(signal, epoch, limit);
-    }
-
-    @Override
-    public void raise(final Signal signal, final int epoch) {
-      stream.raise(signal, epoch);
-    }
-
-    @Override
-    public void synchronize(final Duration limit) {
-      if (interruptNext) {
-        interruptNext = false;
-        throw new WaitException(WaitException.Reason.CANCELLED, "interrupted");
-      }
-      if (fails(Failure.TIMED_OUT)) {
-        throw new WaitException(WaitException.Reason.TIMEOUT, "the copies are not done yet");
-      }
-      stream.synchronize(limit);
-      busy.remove(this);
-      touched.clear();
-    }
-
+  /** Memory of the host that the device reaches until it is closed. */
+  private record ReachedBuffer(long address, long bytes, Runnable onClose) implements HostBuffer {
     @Override
     public void close() {
-      stream.close();
-      busy.remove(this);
-      touched.clear();
+      onClose.run();
     }
   }
 }

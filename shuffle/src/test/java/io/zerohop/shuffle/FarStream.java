@@ -1,0 +1,170 @@
+package io.zerohop.shuffle;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.RowHashBatch;
+import io.zerohop.device.Signal;
+import io.zerohop.device.SpliceBatch;
+import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.DeviceOnlyGpu.Failure;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * A stream of a {@link DeviceOnlyGpu}: what its batches name has to be within the device's reach,
+ * and it fails, waits and is interrupted as the device was told.
+ */
+final class FarStream implements CopyStream {
+  private final DeviceOnlyGpu device;
+  private final CopyStream stream;
+
+  /** Buffers that its batches name, since it was last waited for. */
+  private final Set<Long> touched = ConcurrentHashMap.newKeySet();
+
+  FarStream(final DeviceOnlyGpu device, final CopyStream stream) {
+    this.device = device;
+    this.stream = stream;
+  }
+
+  @Override
+  public CopyBatch newBatch() {
+    return new FarBatch(stream.newBatch());
+  }
+
+  @Override
+  public void submit(final CopyBatch batch) {
+    if (device.fails(Failure.REFUSED)) {
+      throw new ZerohopException(ZerohopException.Category.RETRY, "it does not copy");
+    }
+    device.begin(this);
+    device.holdUp(stream);
+    stream.submit(((FarBatch) batch).batch);
+  }
+
+  @Override
+  public SpliceBatch newSplice() {
+    return new FarSplice(stream.newSplice());
+  }
+
+  @Override
+  public void submit(final SpliceBatch batch) {
+    device.begin(this);
+    stream.submit(((FarSplice) batch).batch);
+  }
+
+  @Override
+  public RowHashBatch newRowHash() {
+    throw new UnsupportedOperationException("rows are hashed by those who write them");
+  }
+
+  @Override
+  public void submit(final RowHashBatch batch, final long resultAddress) {
+    throw new UnsupportedOperationException("rows are hashed by those who write them");
+  }
+
+  @Override
+  public void await(final Signal signal, final int epoch, final Duration limit) {
+    stream.await(signal, epoch, limit);
+  }
+
+  @Override
+  public void raise(final Signal signal, final int epoch) {
+    stream.raise(signal, epoch);
+  }
+
+  @Override
+  public void synchronize(final Duration limit) {
+    if (device.takeInterrupt()) {
+      throw new WaitException(WaitException.Reason.CANCELLED, "interrupted");
+    }
+    if (device.fails(Failure.TIMED_OUT)) {
+      throw new WaitException(WaitException.Reason.TIMEOUT, "the copies are not done yet");
+    }
+    stream.synchronize(limit);
+    end();
+  }
+
+  @Override
+  public void close() {
+    stream.close();
+    end();
+  }
+
+  private void end() {
+    device.end(this);
+    touched.clear();
+  }
+
+  /** Whether copies that may be under way use the buffer at this address. */
+  boolean touches(final long buffer) {
+    return touched.contains(buffer);
+  }
+
+  private long reach(final long address, final long length) {
+    return device.reach(address, length, touched::add);
+  }
+
+  private final class FarBatch implements CopyBatch {
+    private final CopyBatch batch;
+
+    FarBatch(final CopyBatch batch) {
+      this.batch = batch;
+    }
+
+    @Override
+    public void add(final long source, final long destination, final long length) {
+      batch.add(reach(source, length), reach(destination, length), length);
+    }
+
+    @Override
+    public int size() {
+      return batch.size();
+    }
+
+    @Override
+    public long bytes() {
+      return batch.bytes();
+    }
+
+    @Override
+    public void clear() {
+      batch.clear();
+    }
+  }
+
+  private final class FarSplice implements SpliceBatch {
+    private final SpliceBatch batch;
+
+    FarSplice(final SpliceBatch batch) {
+      this.batch = batch;
+    }
+
+    @Override
+    public void addOffsets(
+        final long source, final long destination, final int count, final int delta) {
+      batch.addOffsets(reach(source, 4L * count), reach(destination, 4L * count), count, delta);
+    }
+
+    @Override
+    public void beginBits(final long destination) {
+      batch.beginBits(reach(destination, 0));
+    }
+
+    @Override
+    public void addBits(final long source, final int count) {
+      batch.addBits(source == 0 ? 0 : reach(source, (count + 7) / 8), count);
+    }
+
+    @Override
+    public boolean isEmpty() {
+      return batch.isEmpty();
+    }
+
+    @Override
+    public void clear() {
+      batch.clear();
+    }
+  }
+}
