@@ -1,10 +1,9 @@
 package io.zerohop.spark.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
-import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.transport.ControlLink;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -12,31 +11,21 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** What is left of a channel that was closed while it was busy. */
-@Timeout(60)
-class ControlChannelCloseTest {
-  private final AskedService service = new AskedService();
-  private final Channels channels = new Channels();
-
+class ControlChannelCloseTest extends ControlChannelFixture {
   @Test
   void closingTwiceWithOpenQuestionsLeavesNothing() throws Exception {
     final Leaks leaks = new Leaks();
     final SparkControlChannel channel = channels.open(service);
-    final ControlLink link = channel.connect(Channels.HOST, channel.port(), Channels.LIMIT);
+    final ControlLink link = connect(channel, channel);
     final CompletableFuture<ByteBuffer> open =
         link.ask(AskedService.question(AskedService.NEVER, ""));
     Channels.await("the question is there", () -> !service.asked.isEmpty());
     channel.close();
     channel.close();
-    assertThatThrownBy(() -> open.get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
-        .isInstanceOf(ExecutionException.class)
-        .cause()
-        .isInstanceOf(ExchangeException.class);
+    assertThat(reason(failure(open))).isEqualTo(Reason.CLOSED);
     assertThat(service.gone).hasSize(1);
     leaks.check();
   }
@@ -56,12 +45,7 @@ class ControlChannelCloseTest {
       try (Socket connecting = silent.accept()) {
         channel.close();
         for (final CompletableFuture<?> attempt : attempts) {
-          assertThatThrownBy(() -> attempt.get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
-              .isInstanceOf(ExecutionException.class)
-              .cause()
-              .isInstanceOfSatisfying(
-                  ExchangeException.class,
-                  e -> assertThat(e.reason()).isEqualTo(ExchangeException.Reason.CLOSED));
+          assertThat(reason(failure(attempt))).isEqualTo(Reason.CLOSED);
         }
         assertThat(connecting.isClosed()).isFalse();
       }

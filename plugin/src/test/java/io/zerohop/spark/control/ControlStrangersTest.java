@@ -2,10 +2,7 @@ package io.zerohop.spark.control;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.zerohop.device.Leaks;
-import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.transport.ControlLink;
 import java.io.IOException;
@@ -22,8 +19,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import org.apache.spark.network.TransportContext;
 import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.client.TransportClientFactory;
@@ -31,35 +26,17 @@ import org.apache.spark.network.protocol.Message;
 import org.apache.spark.network.server.NoOpRpcHandler;
 import org.apache.spark.network.util.MapConfigProvider;
 import org.apache.spark.network.util.TransportConf;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Whoever has no secret reaches no service, and costs no more than its connection. */
-@Timeout(60)
-class ControlStrangersTest {
+class ControlStrangersTest extends ControlChannelFixture {
   private static final ControlLimits DEFAULT = ControlLimits.DEFAULT;
-  private static Leaks leaks;
-
-  private final AskedService service = new AskedService();
-  private final Channels channels = new Channels();
   private SparkControlChannel channel;
-
-  @BeforeAll
-  static void takeStock() {
-    leaks = new Leaks();
-  }
-
-  @AfterAll
-  static void nothingIsLeft() {
-    leaks.check();
-  }
 
   @BeforeEach
   void open() {
@@ -69,11 +46,8 @@ class ControlStrangersTest {
   @AfterEach
   void membersAreStillServedAndNobodyElseWas() throws Exception {
     assertThat(service.asked).isEmpty();
-    try (ControlLink link = channel.connect(Channels.HOST, channel.port(), Channels.LIMIT)) {
-      final ByteBuffer answer =
-          link.ask(AskedService.question(AskedService.ECHO, "member"))
-              .get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS);
-      assertThat(AskedService.text(answer)).isEqualTo("member");
+    try (ControlLink link = connect(channel, channel)) {
+      assertThat(answer(link, AskedService.ECHO, "member")).isEqualTo("member");
     } finally {
       channels.close();
     }
@@ -90,7 +64,7 @@ class ControlStrangersTest {
         assertThat(stranger.getInputStream().read()).as("the end").isEqualTo(-1);
       }
     }
-    channel.connect(Channels.HOST, channel.port(), Channels.LIMIT).close();
+    connect(channel, channel).close();
     final long deadline = System.nanoTime() + Channels.LIMIT.toNanos();
     while (channel.strangers() < 3 && System.nanoTime() - deadline < 0) {
       Thread.sleep(5); // The end is seen by its own thread.
@@ -224,8 +198,7 @@ class ControlStrangersTest {
     try (ServerSocket server = listen()) {
       final CompletableFuture<Reason> reason = connectTo(server);
       RawFrames.accept(server).close();
-      assertThat(reason.get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
-          .isEqualTo(Reason.CLOSED);
+      assertThat(get(reason)).isEqualTo(Reason.CLOSED);
     }
   }
 
@@ -251,12 +224,10 @@ class ControlStrangersTest {
         ends.add(
             CompletableFuture.supplyAsync(() -> end(socket), task -> new Thread(task).start()));
       }
-      CompletableFuture.anyOf(ends.toArray(CompletableFuture[]::new))
-          .get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+      get(CompletableFuture.anyOf(ends.toArray(CompletableFuture[]::new)));
       assertThat(ends.stream().filter(CompletableFuture::isDone)).hasSize(1);
     }
-    CompletableFuture.allOf(ends.toArray(CompletableFuture[]::new))
-        .get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+    get(CompletableFuture.allOf(ends.toArray(CompletableFuture[]::new)));
   }
 
   private static int end(final Socket socket) {
@@ -277,14 +248,10 @@ class ControlStrangersTest {
   @Test
   void aMembersFrameHasItsLimitToo() throws Exception {
     final SparkControlChannel strict = strict(DEFAULT.proof(), 2);
-    try (ControlLink link = channel.connect(Channels.HOST, strict.port(), Channels.LIMIT)) {
+    try (ControlLink link = connect(channel, strict)) {
       final CompletableFuture<ByteBuffer> answer =
           link.ask(AskedService.question(AskedService.ECHO, "x".repeat(1 << 10)));
-      assertThatThrownBy(() -> answer.get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS))
-          .isInstanceOf(ExecutionException.class)
-          .cause()
-          .isInstanceOfSatisfying(
-              ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.CLOSED));
+      assertThat(reason(failure(answer))).isEqualTo(Reason.CLOSED);
     }
   }
 
@@ -304,7 +271,7 @@ class ControlStrangersTest {
       try (Socket member = RawFrames.accept(server)) {
         proof = RawFrames.readFrame(member);
       }
-      reason.get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+      get(reason);
       return proof;
     }
   }
@@ -318,17 +285,13 @@ class ControlStrangersTest {
         member.getOutputStream().write(RawFrames.frame(type, request, body));
         RawFrames.readToEnd(member);
       }
-      return reason.get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+      return get(reason);
     }
   }
 
   private CompletableFuture<Reason> connectTo(final ServerSocket server) {
     return CompletableFuture.supplyAsync(
-        () ->
-            catchThrowableOfType(
-                    ExchangeException.class,
-                    () -> channel.connect(Channels.HOST, server.getLocalPort(), Channels.LIMIT))
-                .reason());
+        () -> reason(() -> channel.connect(Channels.HOST, server.getLocalPort(), Channels.LIMIT)));
   }
 
   private static ServerSocket listen() throws IOException {

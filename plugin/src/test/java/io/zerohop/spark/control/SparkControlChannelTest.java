@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.zerohop.device.Leaks;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
@@ -14,47 +13,16 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.spark.SparkConf;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(60)
-class SparkControlChannelTest {
-  private static final String PASSWORD = "only-a-test";
-
-  private static Leaks leaks;
-
-  private final AskedService service = new AskedService();
-  private final Channels channels = new Channels();
-
-  @BeforeAll
-  static void takeStock() {
-    leaks = new Leaks();
-  }
-
-  @AfterAll
-  static void nothingIsLeft() {
-    leaks.check();
-  }
-
-  @AfterEach
-  void close() {
-    channels.close();
-  }
-
+class SparkControlChannelTest extends ControlChannelFixture {
   @Test
   void bothEndsAskAndAnswer() throws Exception {
     final AskedService other = new AskedService();
@@ -305,104 +273,5 @@ class SparkControlChannelTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("spark.zerohop.port")
         .hasMessageContaining(String.valueOf(first.port()));
-  }
-
-  @Test
-  void questionsGoUnderTlsWhereSparksDo(@TempDir final Path folder) throws Exception {
-    final Path store = folder.resolve("keys.p12");
-    makeKeys(store);
-    final SparkConf conf =
-        Channels.conf()
-            .set("spark.ssl.rpc.enabled", "true")
-            .set("spark.ssl.rpc.protocol", "TLSv1.3")
-            .set("spark.ssl.rpc.keyStore", store.toString())
-            .set("spark.ssl.rpc.keyStorePassword", PASSWORD)
-            .set("spark.ssl.rpc.keyPassword", PASSWORD)
-            .set("spark.ssl.rpc.trustStore", store.toString())
-            .set("spark.ssl.rpc.trustStorePassword", PASSWORD);
-    final SparkControlChannel channel =
-        channels.open(conf, 1, service, Channels.LIMIT, ControlLimits.DEFAULT);
-    try (ControlLink link = connect(channel, channel)) {
-      assertThat(answer(link, AskedService.ECHO, "over TLS")).isEqualTo("over TLS");
-      final ByteBuffer large =
-          get(link.ask(AskedService.question(AskedService.LARGE, String.valueOf(8 << 20))));
-      assertThat(large.remaining()).isEqualTo(8 << 20);
-    }
-    final SparkControlChannel plain = channels.open(service);
-    assertThat(reason(() -> connect(plain, channel))).isIn(Reason.CLOSED, Reason.AUTHENTICATION);
-  }
-
-  @Test
-  void anAnswerThatIsChangedUnderWayIsNoAnswer() throws Exception {
-    final SparkControlChannel channel = channels.open(service);
-    try (FlippingProxy proxy = new FlippingProxy(Channels.HOST, channel.port());
-        ControlLink link = channel.connect(Channels.HOST, proxy.port(), Channels.LIMIT)) {
-      assertThat(answer(link, AskedService.ECHO, "as it was")).isEqualTo("as it was");
-      proxy.flipNext();
-      final CompletableFuture<ByteBuffer> changed =
-          link.ask(AskedService.question(AskedService.ECHO, "something else"));
-      assertThat(failure(changed)).isNotNull();
-    }
-  }
-
-  @Test
-  void theCipherIsTheOneThatTheUserWants() throws Exception {
-    final SparkConf conf = Channels.conf().set(ControlSecurity.CIPHER, "AES/CTR/NoPadding");
-    final SparkControlChannel ctr =
-        channels.open(conf, 1, service, Channels.LIMIT, ControlLimits.DEFAULT);
-    try (ControlLink link = connect(ctr, ctr)) {
-      for (int size = 1; size < 4 << 20; size *= 3) {
-        final ByteBuffer answer =
-            get(link.ask(AskedService.question(AskedService.LARGE, String.valueOf(size))));
-        assertThat(answer.remaining()).isEqualTo(size);
-      }
-    }
-  }
-
-  private static void makeKeys(final Path store) throws Exception {
-    final Process keytool =
-        new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
-                "-genkeypair",
-                "-keyalg",
-                "EC",
-                "-dname",
-                "CN=localhost",
-                "-storetype",
-                "PKCS12",
-                "-storepass",
-                PASSWORD,
-                "-keystore",
-                store.toString())
-            .inheritIO()
-            .start();
-    assertThat(keytool.waitFor(30, TimeUnit.SECONDS)).isTrue();
-    assertThat(keytool.exitValue()).isZero();
-  }
-
-  private static ControlLink connect(final SparkControlChannel from, final SparkControlChannel to) {
-    return from.connect(Channels.HOST, to.port(), Channels.LIMIT);
-  }
-
-  private static String answer(final ControlLink link, final char kind, final String text)
-      throws Exception {
-    return AskedService.text(get(link.ask(AskedService.question(kind, text))));
-  }
-
-  private static ByteBuffer get(final CompletableFuture<ByteBuffer> answer) throws Exception {
-    return answer.get(Channels.LIMIT.toMillis(), TimeUnit.MILLISECONDS);
-  }
-
-  private static Throwable failure(final CompletableFuture<ByteBuffer> answer) {
-    return catchThrowableOfType(ExecutionException.class, () -> get(answer)).getCause();
-  }
-
-  private static Reason reason(final Throwable failure) {
-    assertThat(failure).isInstanceOf(ExchangeException.class);
-    return ((ExchangeException) failure).reason();
-  }
-
-  private static Reason reason(final Runnable connecting) {
-    return catchThrowableOfType(ExchangeException.class, connecting::run).reason();
   }
 }
