@@ -1,7 +1,7 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.fetch.MovedBlocks;
+import io.zerohop.shuffle.fetch.FetchCounters.MovedBlocks;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.SpilledOutputs;
 import java.util.Map;

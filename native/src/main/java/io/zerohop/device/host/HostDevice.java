@@ -144,4 +144,28 @@ public final class HostDevice implements Device {
   public void close() {
     open.close();
   }
+
+  /** A segment that is used by this process alone. */
+  private record SegmentBuffer(Segment segment) implements HostBuffer {
+    @Override
+    public long address() {
+      return segment.address();
+    }
+
+    @Override
+    public long bytes() {
+      return segment.bytes();
+    }
+
+    @Override
+    public void close() {
+      segment.close();
+    }
+  }
+
+  /** Memory of this process that the host reaches anyway. */
+  private record PinnedRange(long address, long bytes) implements HostBuffer {
+    @Override
+    public void close() {}
+  }
 }

@@ -8,6 +8,9 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** What all fetchers of a node have handed out, by path. Thread safe. */
 public final class FetchCounters {
+  /** Blocks and bytes that went one way since the node's start. */
+  public record MovedBlocks(long blocks, long bytes) {}
+
   private final LongAdder[] blocks = adders();
   private final LongAdder[] bytes = adders();
 
