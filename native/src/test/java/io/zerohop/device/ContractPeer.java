@@ -60,19 +60,25 @@ public final class ContractPeer {
     return Integer.MAX_VALUE - ROUNDS / 2;
   }
 
-  /** Serves a segment until it is killed. */
   private static void export(final DeviceUnderTest subject, final Path base) throws Exception {
     try (Device device = subject.open();
-        Segment segment = device.allocate(PATTERN_BYTES);
-        SocketFolder folder = SocketFolder.open(base, "app");
+        Segment segment = device.allocate(PATTERN_BYTES)) {
+      subject.write(segment.address(), pattern());
+      serve(base, SEGMENT_ID, segment);
+    }
+  }
+
+  /** Serves a segment until this process is killed. */
+  public static void serve(final Path base, final long segmentId, final Segment segment)
+      throws Exception {
+    try (SocketFolder folder = SocketFolder.open(base, "app");
         SegmentServer server =
             new SegmentServer(
                 folder,
                 "child",
                 SegmentTable.SECRET,
-                new SegmentTable().add(SEGMENT_ID, segment),
+                new SegmentTable().add(segmentId, segment),
                 SegmentServer.Limits.DEFAULT)) {
-      subject.write(segment.address(), pattern());
       server.start();
       System.out.println("ready");
       new CountDownLatch(1).await();

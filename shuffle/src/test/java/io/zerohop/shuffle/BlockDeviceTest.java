@@ -14,11 +14,9 @@ import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.write.MapOutputWriter;
-import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.util.List;
 import java.util.Map;
-import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -186,15 +184,7 @@ class BlockDeviceTest {
               () ->
                   writer.append(new TestBlocks.Source(new byte[][] {new byte[15 << 20]}, 1 << 20)))
           .isInstanceOf(PoolFullException.class);
-      final ByteArrayOutputStream out = new ByteArrayOutputStream();
-      writer.forEachExtent(
-          0,
-          (address, length) -> {
-            final byte[] bytes = new byte[length];
-            new UnsafeBuffer(address, length).getBytes(0, bytes);
-            out.writeBytes(bytes);
-          });
-      assertThat(out.toByteArray()).isEqualTo(first);
+      assertThat(TestBlocks.written(writer, 0)).isEqualTo(first);
     }
   }
 }

@@ -17,7 +17,6 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.write.MapOutputWriter;
-import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -167,15 +166,7 @@ class DeviceReadTest {
           .isInstanceOf(PoolFullException.class);
       assertThat(writer.overflowedBytes()).isPositive();
       assertThat(writer.bytes()).isEqualTo(full.get(full.size() - 1));
-      final ByteArrayOutputStream out = new ByteArrayOutputStream();
-      writer.forEachExtent(
-          3,
-          (address, length) -> {
-            final byte[] bytes = new byte[length];
-            new UnsafeBuffer(address, length).getBytes(0, bytes);
-            out.writeBytes(bytes);
-          });
-      assertThat(out.toByteArray())
+      assertThat(TestBlocks.written(writer, 3))
           .isEqualTo(GpuBlocks.expected(new Block(1, 0, 0, 3, 1), full.size()));
     }
   }

@@ -3,47 +3,13 @@ package io.zerohop.shuffle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.zerohop.device.Leaks;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.write.MapOutputWriter;
-import java.io.ByteArrayOutputStream;
-import org.agrona.concurrent.UnsafeBuffer;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Map outputs for which there is no room, or that nobody commits. */
-class FullPoolTest {
-  private static final int PARTITIONS = 200;
-  private static final int MOST = 300;
-  @TempDir private java.nio.file.Path base;
-  private final Leaks leaks = new Leaks();
-  private ShuffleNode node;
-
-  @BeforeEach
-  void start() {
-    node = TestNodes.start(base.resolve("s"), "1");
-  }
-
-  @AfterEach
-  void noLeaks() {
-    for (final StoredOutput stored : node.stored()) {
-      node.unregisterShuffle(stored.shuffleId());
-    }
-    TestNodes.assertNothingHeld(node);
-    node.close();
-    assertThat(base.resolve("s")).as("the socket folder is removed").doesNotExist();
-    leaks.check();
-  }
-
-  private BlockSource source(final int shuffleId, final int maps, final int batches) {
-    return TestBlocks.source("1", node.location(), shuffleId, 0, maps, batches, PARTITIONS, MOST);
-  }
-
+class FullPoolTest extends OneNodeFixture {
   @Test
   void uncommittedOutputsLeaveNothing() {
     try (MapOutputWriter writer = node.newMapOutput(1, 1, PARTITIONS)) {
@@ -72,22 +38,10 @@ class FullPoolTest {
           .isEqualTo(ZerohopException.Category.FALLBACK);
       assertThat(batches[0]).isPositive();
       for (int partition = 0; partition < PARTITIONS; partition++) {
-        assertThat(written(writer, partition))
+        assertThat(TestBlocks.written(writer, partition))
             .isEqualTo(TestBlocks.block(1, 1, batches[0], partition, most));
       }
     }
-  }
-
-  private static byte[] written(final MapOutputWriter writer, final int partition) {
-    final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    writer.forEachExtent(
-        partition,
-        (address, length) -> {
-          final byte[] extent = new byte[length];
-          new UnsafeBuffer(address, length).getBytes(0, extent);
-          bytes.writeBytes(extent);
-        });
-    return bytes.toByteArray();
   }
 
   @Test
@@ -105,7 +59,7 @@ class FullPoolTest {
         assertThat(node.stats()).isEqualTo(before);
         assertThat(node.holds(1, 1)).isFalse();
         for (int partition = 0; partition < PARTITIONS; partition++) {
-          assertThat(written(writer, partition))
+          assertThat(TestBlocks.written(writer, partition))
               .isEqualTo(TestBlocks.block(1, 1, 2, partition, MOST));
         }
       }

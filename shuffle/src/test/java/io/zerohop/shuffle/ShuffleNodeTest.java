@@ -3,7 +3,6 @@ package io.zerohop.shuffle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.zerohop.device.Leaks;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
@@ -23,40 +22,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.agrona.concurrent.UnsafeBuffer;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** One node alone: writing, reading in place, freeing. */
-class ShuffleNodeTest {
-  private static final int PARTITIONS = 200;
-  private static final int MOST = 300;
-
-  @TempDir private java.nio.file.Path base;
-  private final Leaks leaks = new Leaks();
-  private ShuffleNode node;
-
-  @BeforeEach
-  void start() {
-    node = TestNodes.start(base.resolve("s"), "1");
-  }
-
-  @AfterEach
-  void noLeaks() {
-    for (final StoredOutput stored : node.stored()) {
-      node.unregisterShuffle(stored.shuffleId());
-    }
-    TestNodes.assertNothingHeld(node);
-    node.close();
-    assertThat(base.resolve("s")).as("the socket folder is removed").doesNotExist();
-    leaks.check();
-  }
-
-  private BlockSource source(final int shuffleId, final int maps, final int batches) {
-    return TestBlocks.source("1", node.location(), shuffleId, 0, maps, batches, PARTITIONS, MOST);
-  }
-
+class ShuffleNodeTest extends OneNodeFixture {
   @Test
   void everyBlockComesBackAsItWasWritten() {
     for (int map = 0; map < 70; map++) {

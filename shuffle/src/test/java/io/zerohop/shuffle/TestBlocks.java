@@ -7,6 +7,7 @@ import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
+import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -42,6 +43,19 @@ public final class TestBlocks {
     final byte[] bytes = new byte[all.position()];
     all.flip().get(bytes);
     return bytes;
+  }
+
+  /** The bytes of a partition that a writer has taken so far, and that the host can reach. */
+  static byte[] written(final MapOutputWriter writer, final int partition) {
+    final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    writer.forEachExtent(
+        partition,
+        (address, length) -> {
+          final byte[] extent = new byte[length];
+          new UnsafeBuffer(address, length).getBytes(0, extent);
+          bytes.writeBytes(extent);
+        });
+    return bytes.toByteArray();
   }
 
   /** A batch of such blocks, each in chunks of at most so many bytes. */

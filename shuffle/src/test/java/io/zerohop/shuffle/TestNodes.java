@@ -122,6 +122,17 @@ public final class TestNodes {
     }
   }
 
+  /** Reads until there is no more, or another thread closes the fetcher. */
+  public static void readToTheEndOrClose(final BlockFetcher fetcher) {
+    try {
+      while (fetcher.next()) {
+        Thread.onSpinWait();
+      }
+    } catch (final IllegalStateException e) {
+      assertThat(fetcher.isClosed()).isTrue();
+    }
+  }
+
   public static FetchListener quiet() {
     return new FetchListener() {
       @Override

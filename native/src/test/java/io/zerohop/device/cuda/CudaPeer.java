@@ -1,16 +1,15 @@
 package io.zerohop.device.cuda;
 
+import io.zerohop.device.ContractPeer;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Segment;
 import io.zerohop.device.exchange.PeerLink;
-import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SegmentTable;
 import io.zerohop.device.exchange.SocketFolder;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Random;
-import java.util.concurrent.CountDownLatch;
 
 /** The other process of the fault tests. */
 public final class CudaPeer {
@@ -46,19 +45,9 @@ public final class CudaPeer {
 
   private static void export(final Path base) throws Exception {
     try (CudaDevice device = new CudaDevice(0, 24);
-        Segment segment = device.allocate(BYTES);
-        SocketFolder folder = SocketFolder.open(base, "app");
-        SegmentServer server =
-            new SegmentServer(
-                folder,
-                "child",
-                SegmentTable.SECRET,
-                new SegmentTable().add(SEGMENT_ID, segment),
-                SegmentServer.Limits.DEFAULT)) {
+        Segment segment = device.allocate(BYTES)) {
       new CudaUnderTest().write(segment.address(), pattern());
-      server.start();
-      System.out.println("ready");
-      new CountDownLatch(1).await();
+      ContractPeer.serve(base, SEGMENT_ID, segment);
     }
   }
 
@@ -85,6 +74,4 @@ public final class CudaPeer {
       }
     }
   }
-
-  /** Reads what the parent shares and prints its checksum. */
 }

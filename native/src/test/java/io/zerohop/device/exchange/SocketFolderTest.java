@@ -162,8 +162,8 @@ final class SocketFolderTest {
     }
   }
 
-  @Test
-  void theFolderOfADeadApplicationIsSweptWithItsFiles() throws Exception {
+  /** Leaves the folder and the socket of another process that served and was killed. */
+  private void killAServer() throws Exception {
     try (ChildJvm child =
         ChildJvm.start(
             List.of(),
@@ -174,6 +174,11 @@ final class SocketFolderTest {
       assertThat(child.line()).isEqualTo("ready");
       child.kill();
     }
+  }
+
+  @Test
+  void theFolderOfADeadApplicationIsSweptWithItsFiles() throws Exception {
+    killAServer();
     assertThat(base.resolve("app").resolve("child")).exists();
     try (SocketFolder next = SocketFolder.open(base, "next")) {
       final Path kept = Files.createFile(next.path().resolve("file"));
@@ -186,16 +191,7 @@ final class SocketFolderTest {
 
   @Test
   void aNewServerTakesTheNameOfADeadOne() throws Exception {
-    try (ChildJvm child =
-        ChildJvm.start(
-            List.of(),
-            ContractPeer.class,
-            "export",
-            HostUnderTest.class.getName(),
-            base.toString())) {
-      assertThat(child.line()).isEqualTo("ready");
-      child.kill();
-    }
+    killAServer();
     try (SocketFolder folder = SocketFolder.open(base, "app");
         SegmentServer server = server(folder, "child")) {
       server.start();

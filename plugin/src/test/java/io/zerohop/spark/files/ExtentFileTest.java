@@ -8,7 +8,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
-import io.zerohop.spark.executor.NodeSettings;
+import io.zerohop.spark.TestNode;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
@@ -19,7 +19,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.zip.CRC32C;
-import org.apache.spark.SparkConf;
 import org.apache.spark.network.buffer.FileSegmentManagedBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.util.MapConfigProvider;
@@ -53,14 +52,9 @@ class ExtentFileTest {
   private void start(final boolean checksums) {
     node =
         ShuffleNode.start(
-            NodeSettings.of(new SparkConf(false))
-                .appId("app-test")
-                .executorId("1")
-                .socketBase(folder.resolve("s"))
-                .secret("a secret of this test".getBytes())
+            TestNode.config(folder.resolve("s"))
                 .poolBytes(32 << 20)
                 .segmentBytes(16 << 20)
-                .neighbours(false)
                 .checksum(checksums)
                 .build());
   }

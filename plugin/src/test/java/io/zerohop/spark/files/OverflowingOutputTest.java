@@ -7,7 +7,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
-import io.zerohop.spark.executor.NodeSettings;
+import io.zerohop.spark.TestNode;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -72,14 +72,9 @@ class OverflowingOutputTest {
   private void start(final int batches) {
     node =
         ShuffleNode.start(
-            NodeSettings.of(new SparkConf(false))
-                .appId("app-test")
-                .executorId("1")
-                .socketBase(folder.resolve("s"))
-                .secret("a secret of this test".getBytes())
+            TestNode.config(folder.resolve("s"))
                 .poolBytes((batches + 2L) * (128 << 10))
                 .segmentBytes(128 << 10)
-                .neighbours(false)
                 .build());
     output = output(node.newMapOutput(SHUFFLE, MAP, PARTITIONS));
   }

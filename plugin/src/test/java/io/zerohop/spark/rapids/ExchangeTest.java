@@ -15,7 +15,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import scala.Product2;
 import scala.collection.Iterator;
@@ -34,15 +33,7 @@ class ExchangeTest {
     return new TestExchange(SPARK.context(), base, store, kinds, partitions, config -> config);
   }
 
-  @ParameterizedTest
-  @CsvSource({
-    "DEVICE, KUDO",
-    "DEVICE, PACKED",
-    "HOST, KUDO",
-    "HOST, PACKED",
-    "FILES, KUDO",
-    "FILES, PACKED"
-  })
+  @EveryStoreAndForm
   void everyRowIsRead(final Store store, final Form form) {
     for (final List<Kind> kinds : List.of(PLAIN, STRINGS, NESTED)) {
       for (final double nulls : new double[] {0, 0.3, 1}) {

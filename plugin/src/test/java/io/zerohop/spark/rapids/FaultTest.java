@@ -65,15 +65,7 @@ class FaultTest {
     assertThat(FakeGpu.failurePending()).as("allocation %d was not made", nth).isFalse();
   }
 
-  @ParameterizedTest
-  @CsvSource({
-    "DEVICE, KUDO",
-    "DEVICE, PACKED",
-    "HOST, KUDO",
-    "HOST, PACKED",
-    "FILES, KUDO",
-    "FILES, PACKED"
-  })
+  @EveryStoreAndForm
   void anyAllocationMayFailWhileAMapTaskWrites(final Store store, final Form form) {
     try (TestExchange exchange = exchange(store)) {
       final MapInput first = exchange.input(form, 0.2, true, 30, 20);
@@ -92,15 +84,7 @@ class FaultTest {
     }
   }
 
-  @ParameterizedTest
-  @CsvSource({
-    "DEVICE, KUDO",
-    "DEVICE, PACKED",
-    "HOST, KUDO",
-    "HOST, PACKED",
-    "FILES, KUDO",
-    "FILES, PACKED"
-  })
+  @EveryStoreAndForm
   void anyAllocationMayFailWhileAReduceTaskReads(final Store store, final Form form) {
     try (TestExchange exchange = exchange(store)) {
       exchange.write(form, 0.2, 30, 20);

@@ -11,9 +11,9 @@ import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.spark.TestNode;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
-import io.zerohop.spark.executor.NodeSettings;
 import io.zerohop.spark.files.MapOutputFiles;
 import io.zerohop.spark.metrics.ExecutorMetrics;
 import io.zerohop.spark.metrics.PathAccumulators;
@@ -38,7 +38,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
-import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.scheduler.MapStatus;
@@ -65,7 +64,6 @@ import scala.reflect.ClassTag;
  */
 final class TestExchange implements AutoCloseable {
   static final long GPU_BYTES = 256L << 20;
-  private static final byte[] SECRET = "an application's secret".getBytes();
   private static final Duration LIMIT = Duration.ofMinutes(1);
 
   private final List<Kind> kinds;
@@ -147,16 +145,12 @@ final class TestExchange implements AutoCloseable {
   }
 
   private static NodeConfig.Builder config(final Path base) {
-    return NodeSettings.of(new SparkConf(false))
-        .appId("app-test")
+    return TestNode.config(base)
         .executorId("driver")
-        .socketBase(base)
-        .secret(SECRET)
         .poolBytes(32L << 20)
         .devicePoolBytes(64L << 20)
         .segmentBytes(2L << 20)
-        .deviceSegmentBytes(2L << 20)
-        .neighbours(false);
+        .deviceSegmentBytes(2L << 20);
   }
 
   TestExchange withRowChecksum() {

@@ -11,12 +11,11 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
-import io.zerohop.spark.executor.NodeSettings;
+import io.zerohop.spark.TestNode;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
-import org.apache.spark.SparkConf;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -39,15 +38,7 @@ class UnsafeRowRecordsTest {
   void start() {
     node =
         ShuffleNode.start(
-            NodeSettings.of(new SparkConf(false))
-                .appId("app-rows")
-                .executorId("1")
-                .socketBase(base.resolve("s"))
-                .secret(new byte[32])
-                .poolBytes(1 << 20)
-                .segmentBytes(1 << 20)
-                .neighbours(false)
-                .build());
+            TestNode.config(base.resolve("s")).poolBytes(1 << 20).segmentBytes(1 << 20).build());
   }
 
   @AfterEach

@@ -113,7 +113,7 @@ class CloseTest {
     for (int round = 0; round < 300; round++) {
       final BlockFetcher fetcher =
           node.fetch(List.of(elsewhere(), here()), staging, TestNodes.quiet(), () -> false);
-      final Future<?> reading = reader.submit(() -> readToTheEndOrClose(fetcher));
+      final Future<?> reading = reader.submit(() -> TestNodes.readToTheEndOrClose(fetcher));
       LockSupport.parkNanos(round * 5_000L);
       fetcher.close();
       reading.get();
@@ -139,16 +139,6 @@ class CloseTest {
     assertThatThrownBy(fetcher::next)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("closed");
-  }
-
-  private static void readToTheEndOrClose(final BlockFetcher fetcher) {
-    try {
-      while (fetcher.next()) {
-        Thread.onSpinWait();
-      }
-    } catch (final IllegalStateException e) {
-      assertThat(fetcher.isClosed()).isTrue();
-    }
   }
 
   private static void awaitQuietly(final CountDownLatch latch) {

@@ -231,23 +231,13 @@ public abstract class PathContract {
     try {
       for (int round = 0; round < 60; round++) {
         final BlockFetcher fetcher = fetch(source);
-        final Future<?> reading = thread.submit(() -> readToTheEndOrClose(fetcher));
+        final Future<?> reading = thread.submit(() -> TestNodes.readToTheEndOrClose(fetcher));
         LockSupport.parkNanos(TimeUnit.MICROSECONDS.toNanos(50L * round));
         fetcher.close();
         reading.get(60, TimeUnit.SECONDS);
       }
     } finally {
       thread.shutdownNow();
-    }
-  }
-
-  private static void readToTheEndOrClose(final BlockFetcher fetcher) {
-    try {
-      while (fetcher.next()) {
-        Thread.onSpinWait();
-      }
-    } catch (final IllegalStateException e) {
-      assertThat(fetcher.isClosed()).isTrue();
     }
   }
 
