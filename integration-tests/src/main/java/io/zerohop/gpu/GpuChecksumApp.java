@@ -21,7 +21,6 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.TaskContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -187,15 +186,7 @@ public final class GpuChecksumApp {
                     },
                 DataTypes.LongType)
             .asNondeterministic();
-    final UserDefinedFunction strike =
-        udf(
-                (UDF1<Long, Long>)
-                    id -> {
-                      strikeOnce(marker);
-                      return id;
-                    },
-                DataTypes.LongType)
-            .asNondeterministic();
+    final UserDefinedFunction strike = Strike.in(STRIKER, marker);
     return spark
         .range(0, ROWS, 1, MAPS)
         .select(
@@ -245,12 +236,6 @@ public final class GpuChecksumApp {
   private static long executorsIn(final String folder) throws IOException {
     try (Stream<Path> files = Files.list(Path.of(folder))) {
       return files.filter(file -> file.getFileName().toString().startsWith("executor-")).count();
-    }
-  }
-
-  private static void strikeOnce(final String marker) throws IOException {
-    if (TaskContext.getPartitionId() == STRIKER && !Files.exists(Path.of(marker))) {
-      Strike.once(Path.of(marker));
     }
   }
 }

@@ -7,11 +7,9 @@ import static org.apache.spark.sql.functions.sum;
 import static org.apache.spark.sql.functions.udf;
 
 import io.zerohop.gpu.Strike;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.ThreadLocalRandom;
-import org.apache.spark.TaskContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
@@ -47,15 +45,7 @@ public final class RoundRobinApp {
       final UserDefinedFunction noise =
           udf((UDF1<Long, Long>) id -> ThreadLocalRandom.current().nextLong(), DataTypes.LongType)
               .asNondeterministic();
-      final UserDefinedFunction strike =
-          udf(
-                  (UDF1<Long, Long>)
-                      id -> {
-                        strikeOnce(marker);
-                        return id;
-                      },
-                  DataTypes.LongType)
-              .asNondeterministic();
+      final UserDefinedFunction strike = Strike.in(STRIKER, marker);
       final Dataset<Row> dealt =
           spark
               .range(0, ROWS, 1, MAPS)
@@ -81,12 +71,6 @@ public final class RoundRobinApp {
                   Files.exists(Path.of(marker))));
     } finally {
       spark.stop();
-    }
-  }
-
-  private static void strikeOnce(final String marker) throws IOException {
-    if (TaskContext.getPartitionId() == STRIKER && !Files.exists(Path.of(marker))) {
-      Strike.once(Path.of(marker));
     }
   }
 }
