@@ -33,6 +33,14 @@ public final class NodeCluster implements AutoCloseable {
   private final Deque<Process> daemons = new ArrayDeque<>();
   private final List<Path> socketFolders = new ArrayList<>();
 
+  /**
+   * What a worker offers to applications.
+   *
+   * @param cores how many tasks at a time
+   * @param memoryMib for the heaps of all its executors
+   */
+  public record WorkerShape(int cores, int memoryMib) {}
+
   private NodeCluster(final TwoNodes nodes, final Installation installation, final Path folder)
       throws IOException {
     this.nodes = nodes;

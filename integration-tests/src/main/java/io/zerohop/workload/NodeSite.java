@@ -2,10 +2,10 @@ package io.zerohop.workload;
 
 import io.zerohop.cluster.Installation;
 import io.zerohop.cluster.NodeCluster;
+import io.zerohop.cluster.NodeCluster.WorkerShape;
 import io.zerohop.cluster.SparkApplication;
 import io.zerohop.cluster.Submission;
 import io.zerohop.cluster.TwoNodes;
-import io.zerohop.cluster.WorkerShape;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;

@@ -8,7 +8,7 @@ import scala.sys.process.{Process, ProcessLogger}
 import scala.util.Using
 
 import io.zerohop.cluster.{ClusterException, Installation, NodeCluster, Submission, TwoNodes}
-import io.zerohop.cluster.WorkerShape
+import io.zerohop.cluster.NodeCluster.WorkerShape
 import io.zerohop.spark.suites.ManagerUnderTest
 
 /** What the build has made for applications on two nodes, and how they are submitted. */
