@@ -58,7 +58,6 @@ final class Growth implements Callable<Integer> {
         options.measurement(BENCH, Map.of("bytes", mib << 20, "iterations", iterations));
     final Path out = options.out(BENCH);
     try (Testbed testbed = options.testbed(BENCH)) {
-      Runtime.getRuntime().addShutdownHook(new Thread(testbed::close, "stop-applications"));
       final Turns turns = new Turns(testbed, contenders);
       turns.start();
       for (int iteration = 0; iteration <= iterations; iteration++) {

@@ -94,8 +94,6 @@ final class HostJob implements Callable<Integer> {
       return;
     }
     try (Testbed testbed = options.testbed(QUICK.containsAll(some) ? "quick" : "long")) {
-      final Thread stopper = new Thread(testbed::close, "stop-applications");
-      Runtime.getRuntime().addShutdownHook(stopper);
       System.out.printf(Locale.ROOT, "generating TPC-H data, scale factor %s ...%n", factor);
       testbed.generate(factor);
       final Turns turns = new Turns(testbed, contenders);
@@ -110,7 +108,6 @@ final class HostJob implements Callable<Integer> {
         watchMemory(testbed, lane, contenders.get(lane), some, measurement);
         measurement.write(out);
       }
-      Runtime.getRuntime().removeShutdownHook(stopper);
     }
   }
 

@@ -67,8 +67,6 @@ final class Nodes implements Callable<Integer> {
     final Path out = options.out(BENCH);
     try (TwoNodes nodes = TwoNodes.make();
         Testbed testbed = options.testbed(BENCH, nodes, contenders.size())) {
-      final Thread stopper = new Thread(testbed::close, "stop-applications");
-      Runtime.getRuntime().addShutdownHook(stopper);
       System.out.printf(Locale.ROOT, "generating TPC-H data, scale factor %s ...%n", scale);
       testbed.generate(scale);
       run(new Turns(testbed, contenders), measurement, out);
@@ -76,7 +74,6 @@ final class Nodes implements Callable<Integer> {
         new IdleUcx(nodes, idleSeconds).watch().forEach(measurement::add);
       }
       measurement.write(out);
-      Runtime.getRuntime().removeShutdownHook(stopper);
     }
     System.out.println("wrote " + out);
     return 0;

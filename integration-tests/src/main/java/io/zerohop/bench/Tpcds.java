@@ -85,14 +85,11 @@ final class Tpcds implements Callable<Integer> {
     final Path out = options.out(bench());
     final List<String> bad;
     try (Testbed testbed = options.testbed(BENCH, poolConf())) {
-      final Thread stopper = new Thread(testbed::close, "stop-applications");
-      Runtime.getRuntime().addShutdownHook(stopper);
       System.out.println("TPC-DS tables of scale factor " + scale + " ...");
       testbed.use(Tables.TPCDS, data == null ? testbed.data() : data, scale);
       final TpcdsRounds rounds = new TpcdsRounds(testbed, contenders, queries);
       run(testbed, rounds, contenders, queries.size(), out);
       bad = rounds.bad();
-      Runtime.getRuntime().removeShutdownHook(stopper);
     }
     System.out.println("wrote " + out);
     if (!bad.isEmpty()) {

@@ -116,8 +116,6 @@ public final class Demo implements Callable<Integer> {
     Files.createDirectories(shape.localDir());
     final Comparison comparison = new Comparison(contenders, queries, out);
     try (Testbed testbed = new Testbed(Installation.in(project), shape, run)) {
-      final Thread stop = new Thread(testbed::close, "stop-applications");
-      Runtime.getRuntime().addShutdownHook(stop);
       prepare(testbed, contenders);
       comparison.run(testbed);
     } catch (final ClusterException e) {

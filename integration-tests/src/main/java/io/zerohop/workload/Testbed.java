@@ -22,7 +22,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
  * contenders can take turns.
  *
  * <p>All files lie in the run's folder, which belongs to the caller. Not for several threads,
- * except {@link #close}.
+ * except {@link #close}, which is also done if this process is told to end before.
  */
 public final class Testbed implements AutoCloseable {
   private static final Duration START_LIMIT = Duration.ofMinutes(3);
@@ -39,6 +39,7 @@ public final class Testbed implements AutoCloseable {
   private final Map<Integer, SparkApplication> applications = new TreeMap<>();
   private final List<SparkApplication> started = new CopyOnWriteArrayList<>();
   private final ObjectMapper json = new ObjectMapper();
+  private final Thread closeAtExit = new Thread(this::close, "stop-applications");
   private Tables tables = Tables.TPCH;
   private Path data;
 
@@ -64,6 +65,7 @@ public final class Testbed implements AutoCloseable {
     this.data = this.run.resolve("data");
     this.local = new LocalSite(installation, shape, this.run);
     this.site = site == null ? local : site;
+    Runtime.getRuntime().addShutdownHook(closeAtExit);
   }
 
   /** Writes TPC-H's tables, by an application of its own that ends afterwards. */
@@ -202,6 +204,11 @@ public final class Testbed implements AutoCloseable {
   public void close() {
     started.parallelStream().forEach(SparkApplication::close);
     site.close();
+    try {
+      Runtime.getRuntime().removeShutdownHook(closeAtExit);
+    } catch (final IllegalStateException processEnds) {
+      // Then it need not be removed: it runs already, or this is what it runs.
+    }
   }
 
   private SparkApplication start(final Site on, final String name, final Submission submission)
