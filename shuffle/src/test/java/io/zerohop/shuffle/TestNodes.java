@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.ToLongFunction;
 
 /** Nodes, fetches and checks that tests share. */
 public final class TestNodes {
@@ -93,6 +94,21 @@ public final class TestNodes {
       final int batches,
       final int most,
       final BlockSource... sources) {
+    return fetchAndCheck(node, staged, batches, most, Block::bytes, sources);
+  }
+
+  /**
+   * The same where other bytes are moved than blocks have.
+   *
+   * @param moved how many bytes of a block are
+   */
+  public static Map<Path, Integer> fetchAndCheck(
+      final ShuffleNode node,
+      final FallbackTransport staged,
+      final int batches,
+      final int most,
+      final ToLongFunction<Block> moved,
+      final BlockSource... sources) {
     final Map<Path, Integer> counts = new EnumMap<>(Path.class);
     final List<Block> left = new ArrayList<>();
     for (final BlockSource source : sources) {
@@ -105,7 +121,7 @@ public final class TestNodes {
         assertThat(left.remove(block)).as("%s is wanted, once", block).isTrue();
         final byte[] expected =
             TestBlocks.block(block.shuffleId(), block.mapId(), batches, block.partition(), most);
-        assertThat(fetched.bytes()).isEqualTo(expected.length);
+        assertThat(fetched.bytes()).isEqualTo(moved.applyAsLong(block));
         assertThat(read(fetched)).as("%s", block).isEqualTo(expected);
         counts.merge(fetched.path(), 1, Integer::sum);
       }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import ai.rapids.cudf.FakeGpu;
 import com.nvidia.spark.rapids.GpuSemaphore$;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;

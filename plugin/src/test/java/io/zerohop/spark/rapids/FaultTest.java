@@ -7,6 +7,7 @@ import ai.rapids.cudf.FakeGpu;
 import com.nvidia.spark.rapids.jni.GpuRetryOOM;
 import com.nvidia.spark.rapids.jni.GpuSplitAndRetryOOM;
 import io.zerohop.shuffle.transport.Transport;
+import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;

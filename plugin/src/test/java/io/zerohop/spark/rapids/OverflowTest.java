@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;

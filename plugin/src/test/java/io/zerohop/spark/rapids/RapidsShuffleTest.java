@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;

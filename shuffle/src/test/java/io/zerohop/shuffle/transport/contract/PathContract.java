@@ -63,6 +63,23 @@ public abstract class PathContract {
     return config;
   }
 
+  /** By what the fallback knows the owner. */
+  protected Object address() {
+    return "owner";
+  }
+
+  /** How many bytes of a block are moved: others than its own where they are compressed first. */
+  protected long movedBytes(final Block block) {
+    return block.bytes();
+  }
+
+  /**
+   * Whether a block that is nowhere fails alone, and not together with what was asked for with it.
+   */
+  protected boolean failsAlone() {
+    return true;
+  }
+
   /** What serves blocks in the end. Closed by {@link #endFallback}. */
   protected FallbackTransport startFallback() {
     return served;
@@ -109,8 +126,14 @@ public abstract class PathContract {
     for (int map = firstMap; map < firstMap + maps; map++) {
       TestBlocks.write(owner, SHUFFLE, map, BATCHES, partitions, most);
     }
-    return TestBlocks.source(
-        "owner", owner.location(), SHUFFLE, firstMap, maps, BATCHES, partitions, most);
+    return source(
+        TestBlocks.source(
+                "owner", owner.location(), SHUFFLE, firstMap, maps, BATCHES, partitions, most)
+            .blocks());
+  }
+
+  private BlockSource source(final List<Block> blocks) {
+    return new BlockSource("owner", owner.location(), address(), blocks);
   }
 
   private BlockFetcher fetch(final BlockSource source, final AtomicBoolean cancelled) {
@@ -122,7 +145,7 @@ public abstract class PathContract {
   }
 
   private void readAll(final BlockSource source, final int most) {
-    assertThat(TestNodes.fetchAndCheck(reader, fallback, BATCHES, most, source))
+    assertThat(TestNodes.fetchAndCheck(reader, fallback, BATCHES, most, this::movedBytes, source))
         .containsOnlyKeys(path());
   }
 
@@ -141,8 +164,7 @@ public abstract class PathContract {
   @Test
   void nothingIsFetchedForNoBlocks() {
     write(1);
-    try (BlockFetcher fetcher =
-        fetch(new BlockSource("owner", owner.location(), "owner", List.of()))) {
+    try (BlockFetcher fetcher = fetch(source(List.of()))) {
       assertThat(fetcher.next()).isFalse();
     }
   }
@@ -159,7 +181,7 @@ public abstract class PathContract {
     final BlockSource all = write(MAPS);
     final List<Block> wanted =
         all.blocks().stream().filter(block -> block.partition() % 7 == 3).toList();
-    readAll(new BlockSource("owner", owner.location(), "owner", wanted), MOST);
+    readAll(source(wanted), MOST);
   }
 
   @Test
@@ -174,7 +196,7 @@ public abstract class PathContract {
     readAll(source, MOST);
     final MovedBlocks moved = reader.stats().moved(path());
     assertThat(moved.blocks()).isEqualTo(source.blocks().size());
-    assertThat(moved.bytes()).isEqualTo(source.blocks().stream().mapToLong(Block::bytes).sum());
+    assertThat(moved.bytes()).isEqualTo(source.blocks().stream().mapToLong(this::movedBytes).sum());
   }
 
   @Test
@@ -268,6 +290,10 @@ public abstract class PathContract {
     owner.remove(SHUFFLE, 3);
     assertThatThrownBy(() -> readAll(source, MOST))
         .isInstanceOfSatisfying(
-            BlockFetchException.class, e -> assertThat(e.block().mapId()).isEqualTo(3));
+            BlockFetchException.class,
+            e -> {
+              assertThat(e.source()).isEqualTo(source);
+              assertThat(e.block().mapId() == 3 || !failsAlone()).as("%s", e.block()).isTrue();
+            });
   }
 }

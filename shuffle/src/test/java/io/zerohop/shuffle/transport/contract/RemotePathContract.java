@@ -12,6 +12,11 @@ import org.junit.jupiter.api.Test;
 /** The same where the owner may end and the reader lives on. */
 public abstract class RemotePathContract extends PathContract {
 
+  /** From now on nobody serves the owner's blocks, as when its process has ended. */
+  protected void endService() {
+    served.leave("owner");
+  }
+
   @Test
   void anOwnerThatHasEndedFailsTheFetch() {
     final BlockSource source = write(2);
@@ -31,7 +36,7 @@ public abstract class RemotePathContract extends PathContract {
 
   private void end() {
     owner.unregisterShuffle(SHUFFLE);
-    served.leave("owner");
+    endService();
     owner.close();
   }
 

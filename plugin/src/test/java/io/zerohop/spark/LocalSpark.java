@@ -1,4 +1,4 @@
-package io.zerohop.spark.rapids;
+package io.zerohop.spark;
 
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -7,7 +7,7 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /** Spark in this process, for the tests of one class. */
-final class LocalSpark implements BeforeAllCallback, AfterAllCallback {
+public final class LocalSpark implements BeforeAllCallback, AfterAllCallback {
   private SparkContext context;
 
   @Override
@@ -16,8 +16,10 @@ final class LocalSpark implements BeforeAllCallback, AfterAllCallback {
         new SparkContext(
             new SparkConf(false)
                 .setMaster("local[1]")
-                .setAppName("exchanges")
-                .set("spark.ui.enabled", "false"));
+                .setAppName("unit tests")
+                .set("spark.ui.enabled", "false")
+                // No test waits long for a server that is gone; Spark counts whole seconds.
+                .set("spark.shuffle.io.retryWait", "1s"));
   }
 
   @Override
@@ -25,7 +27,7 @@ final class LocalSpark implements BeforeAllCallback, AfterAllCallback {
     context.stop();
   }
 
-  SparkContext context() {
+  public SparkContext context() {
     return context;
   }
 }

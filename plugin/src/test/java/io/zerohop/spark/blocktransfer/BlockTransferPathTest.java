@@ -1,0 +1,73 @@
+package io.zerohop.spark.blocktransfer;
+
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.contract.RemotePathContract;
+import io.zerohop.spark.LocalSpark;
+import java.util.EnumSet;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** Another executor's blocks come by Spark's block transfer service, compressed, into memory. */
+class BlockTransferPathTest extends RemotePathContract {
+  @Order(1)
+  @RegisterExtension
+  static final LocalSpark SPARK = new LocalSpark();
+
+  @Order(2)
+  @RegisterExtension
+  static final OwnerService SERVICE = new OwnerService();
+
+  private Staging staging;
+
+  /** Blocks over this size come by way of files. */
+  protected long largeBytes() {
+    return Long.MAX_VALUE;
+  }
+
+  @Override
+  protected Path path() {
+    return Path.STAGED;
+  }
+
+  @Override
+  protected NodeConfig.Builder configure(final NodeConfig.Builder config, final String executor) {
+    return config.paths(EnumSet.of(Path.STAGED));
+  }
+
+  @Override
+  protected Object address() {
+    return SERVICE.address();
+  }
+
+  /** Spark refuses a request for blocks of which it does not find one. */
+  @Override
+  protected boolean failsAlone() {
+    return false;
+  }
+
+  @Override
+  protected long movedBytes(final Block block) {
+    return staging.sentBytes(block);
+  }
+
+  @Override
+  protected FallbackTransport startFallback() {
+    staging = new Staging(owner, largeBytes());
+    SERVICE.serve(staging::served);
+    return staging.transport();
+  }
+
+  @Override
+  protected void endService() {
+    SERVICE.move();
+  }
+
+  @Override
+  protected void endFallback() {
+    staging.assertNothingHeld();
+    SERVICE.serveNothing();
+  }
+}
