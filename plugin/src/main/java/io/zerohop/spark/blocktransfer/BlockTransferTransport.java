@@ -77,7 +77,9 @@ public final class BlockTransferTransport implements FallbackTransport {
     final ManagedBuffer buffer;
     try {
       buffer = resolver.getBlockData(id(block), Option.empty());
-      buffer.size(); // What is damaged in memory fails here, and not in the sink.
+      if (buffer instanceof MemoryBlockBuffer inMemory) {
+        inMemory.bytes(); // What is damaged in memory fails here, and not in the sink.
+      }
     } catch (final Exception e) {
       // Scala throws IOException from here without declaring it.
       sink.failed(block, e);

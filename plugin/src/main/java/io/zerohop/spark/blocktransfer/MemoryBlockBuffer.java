@@ -37,6 +37,10 @@ import org.slf4j.LoggerFactory;
  * know the size first. So what is done here is no more than the blocks that were asked for, and no
  * lock of others is waited for: the spiller may hold those for as long as a map output takes.
  *
+ * <p>Spark answers a failure to give bytes with the failure of these blocks, and a failure to give
+ * a size, where it sends a stream, by closing the connection, which fails all that the reader has
+ * asked for. So a failure counts as no bytes here, and stays one.
+ *
  * <p>Thread safe. Owns what it made until the last {@link #release}.
  */
 final class MemoryBlockBuffer extends LateBuffer {
@@ -54,6 +58,7 @@ final class MemoryBlockBuffer extends LateBuffer {
   private final Supplier<ManagedBuffer> inFile;
   private int holders = 1;
   private ManagedBuffer wrapped;
+  private RuntimeException failure;
 
   /** Where {@link #wrapped} is, if it is in a file of its own. */
   private File temporary;
@@ -73,6 +78,9 @@ final class MemoryBlockBuffer extends LateBuffer {
 
   @Override
   protected synchronized ManagedBuffer bytes() {
+    if (failure != null) {
+      throw failure; // A size was told already.
+    }
     if (wrapped == null) {
       wrapped = wrap();
     }
@@ -146,9 +154,15 @@ final class MemoryBlockBuffer extends LateBuffer {
     }
   }
 
+  /** 0 if the bytes cannot be had: then whoever asks for them is told why. */
   @Override
-  public long size() {
-    return bytes().size();
+  public synchronized long size() {
+    try {
+      return bytes().size();
+    } catch (final RuntimeException e) {
+      failure = e;
+      return 0;
+    }
   }
 
   @Override
