@@ -31,7 +31,7 @@ public final class NodeConfig {
   private final Set<Path> paths;
   private final boolean checksum;
   private final boolean asyncCommit;
-  private final long landingBytes;
+  private final long receiveBufferBytes;
   private final Duration connectLimit;
   private final Duration requestLimit;
   private final Duration deviceLimit;
@@ -52,7 +52,7 @@ public final class NodeConfig {
     neighbours = given(builder.neighbours, "neighbours") && paths.contains(Path.PEER);
     checksum = given(builder.checksum, "checksum");
     asyncCommit = given(builder.asyncCommit, "asyncCommit");
-    landingBytes = positive(builder.landingBytes, "landingBytes");
+    receiveBufferBytes = positive(builder.receiveBufferBytes, "receiveBufferBytes");
     connectLimit = given(builder.connectLimit, "connectLimit");
     requestLimit = given(builder.requestLimit, "requestLimit");
     deviceLimit = given(builder.deviceLimit, "deviceLimit");
@@ -91,7 +91,7 @@ public final class NodeConfig {
             given(builder.ucxMode, "ucxMode"),
             builder.controlChannels == null ? builder.ucx : given(builder.ucx, "ucx"),
             paths.contains(Path.UCX) ? builder.controlChannels : null,
-            landingBytes,
+            receiveBufferBytes,
             connectLimit,
             requestLimit,
             deviceLimit);
@@ -152,8 +152,8 @@ public final class NodeConfig {
   }
 
   /** Most bytes that all fetchers' staged blocks may occupy at a time. */
-  public long landingBytes() {
-    return landingBytes;
+  public long receiveBufferBytes() {
+    return receiveBufferBytes;
   }
 
   /** Longest time to connect to a peer. */
@@ -232,7 +232,7 @@ public final class NodeConfig {
     private Duration deviceLimit;
     private Integer windowBlocks;
     private Long windowBytes;
-    private Long landingBytes;
+    private Long receiveBufferBytes;
     private Long deviceWindowBytes;
     private Long deviceSegmentBytes;
     private Boolean asyncCommit;
@@ -341,8 +341,8 @@ public final class NodeConfig {
       return this;
     }
 
-    public Builder landingBytes(final long value) {
-      landingBytes = value;
+    public Builder receiveBufferBytes(final long value) {
+      receiveBufferBytes = value;
       return this;
     }
 

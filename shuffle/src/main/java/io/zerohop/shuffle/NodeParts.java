@@ -11,7 +11,7 @@ import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
-import io.zerohop.shuffle.fetch.LandingBudget;
+import io.zerohop.shuffle.fetch.ReceiveBudget;
 import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
@@ -52,7 +52,7 @@ final class NodeParts {
   private final SocketFolder folder;
   private final SegmentServer server;
   private final SocketWatch socketWatch;
-  private final LandingBudget landing;
+  private final ReceiveBudget receiveBudget;
   private final FetchCounters counters = new FetchCounters();
   private final ChoreThread maintenance;
 
@@ -105,14 +105,14 @@ final class NodeParts {
               name);
       local = new LocalMemory(root, tiers, config.executorId());
       peers = newPeers();
-      landing = new LandingBudget(config.landingBytes());
+      receiveBudget = new ReceiveBudget(config.receiveBufferBytes());
       final PathChooser paths = new PathChooser(location, config.paths(), local, peers, ucx);
       fetchContext =
           new FetchContext(
               config.fetchSettings(),
               devices,
               paths,
-              landing,
+              receiveBudget,
               counters,
               accessTimes,
               ucx == null ? Map.of() : ucx.transports());
@@ -258,8 +258,10 @@ final class NodeParts {
             peers.connected(),
             peers.mappings(),
             server.refused() + (ucx == null ? 0 : ucx.strangers())),
-        new NodeStats.Landing(
-            landing.reserved(), ucx == null ? 0 : ucx.slabsTaken(), landing.waitedNanos()),
+        new NodeStats.ReceiveBuffers(
+            receiveBudget.reserved(),
+            ucx == null ? 0 : ucx.slabsTaken(),
+            receiveBudget.waitedNanos()),
         counters.moved());
   }
 
@@ -368,7 +370,7 @@ final class NodeParts {
       throw new IllegalStateException(
           String.format(
               "executor %s ends while writers %s, leases %s and %d fetch windows are still open,"
-                  + " copies of %d map outputs are under way and %d pieces of landing memory are in"
+                  + " copies of %d map outputs are under way and %d receive buffers are in"
                   + " use; its memory stays mapped",
               config.executorId(), writers, leases, windows, pending, slabs));
     }

@@ -16,7 +16,7 @@ import java.util.function.ToLongFunction;
  * @param outputs own map outputs
  * @param leases who is reading, and what waits for it
  * @param peers executors of the same node, and connections
- * @param landing memory for blocks that are moved here
+ * @param receiveBuffers memory for blocks that are moved here
  * @param moved blocks handed out to readers in this process, by each path
  */
 public record NodeStats(
@@ -26,7 +26,7 @@ public record NodeStats(
     Outputs outputs,
     Leases leases,
     Peers peers,
-    Landing landing,
+    ReceiveBuffers receiveBuffers,
     Map<Path, MovedBlocks> moved) {
 
   /**
@@ -76,10 +76,10 @@ public record NodeStats(
    * Memory for blocks that are moved here.
    *
    * @param bytes bytes reserved for staged blocks now
-   * @param slabs pieces of memory that bytes from other nodes land in or leave from now
+   * @param slabs pieces of memory that bytes from other nodes are received in, or sent from, now
    * @param waitNanos time in nanoseconds that readers waited for such memory, since the start
    */
-  public record Landing(long bytes, int slabs, long waitNanos) {}
+  public record ReceiveBuffers(long bytes, int slabs, long waitNanos) {}
 
   /** Most bytes that all pools may reserve. */
   public long poolLimitBytes() {

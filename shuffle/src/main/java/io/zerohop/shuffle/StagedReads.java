@@ -7,7 +7,7 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
-import io.zerohop.shuffle.fetch.LandingBudget;
+import io.zerohop.shuffle.fetch.ReceiveBudget;
 import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import java.util.List;
@@ -28,7 +28,7 @@ public final class StagedReads {
             config.fetchSettings(),
             null, // Nothing is mapped, nor asked for by UCX.
             PathChooser.stagedOnly(config.paths(), "this executor shares no memory (see its log)"),
-            new LandingBudget(config.landingBytes()),
+            new ReceiveBudget(config.receiveBufferBytes()),
             new FetchCounters(),
             new AccessTimes(),
             Map.of());

@@ -40,7 +40,7 @@ class AsyncCommitTest {
   private final DeviceOnlyGpu taskMemory = new DeviceOnlyGpu();
 
   private final GpuBlocks made = new GpuBlocks(taskMemory);
-  private final GpuBlocks landing = new GpuBlocks(readersDevice);
+  private final GpuBlocks readersBlocks = new GpuBlocks(readersDevice);
 
   private ShuffleNode node(final String executorId, final DeviceOnlyGpu device) {
     final ShuffleNode node =
@@ -56,7 +56,7 @@ class AsyncCommitTest {
       TestNodes.eventually("nothing is copied", () -> node.stats().outputs().pendingCommits() == 0);
     }
     made.close();
-    landing.close();
+    readersBlocks.close();
     for (final ShuffleNode node : nodes) {
       node.unregisterShuffle(1);
       TestNodes.assertNothingHeld(node);
@@ -84,13 +84,14 @@ class AsyncCommitTest {
     final BlockSource source = pending(node("owner", ownersDevice));
     final ShuffleNode reader = node("reader", readersDevice);
     final CompletableFuture<Integer> read =
-        CompletableFuture.supplyAsync(() -> landing.readAll(reader, source, 1, block -> {}));
+        CompletableFuture.supplyAsync(() -> readersBlocks.readAll(reader, source, 1, block -> {}));
     TestNodes.eventually("it was found", () -> reader.stats().leases().unreadyOutputs() == 1);
     Thread.sleep(BRIEF.toMillis());
     assertThat(read).isNotDone();
     ownersDevice.letGo();
     assertThat(read.get(LIMIT_SECONDS, TimeUnit.SECONDS)).isPositive();
-    assertThat(landing.readAll(reader, source, 1, block -> assertThat(block.ready()).isNull()))
+    assertThat(
+            readersBlocks.readAll(reader, source, 1, block -> assertThat(block.ready()).isNull()))
         .isPositive();
     assertThat(reader.stats().leases().unreadyOutputs()).isOne();
   }
@@ -164,7 +165,7 @@ class AsyncCommitTest {
     TestNodes.eventually("it is there", () -> owner.stats().outputs().pendingCommits() == 0);
     assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, Duration.ofSeconds(60))).isPositive();
     assertThat(owner.stats().evictions().toHost().outputs()).isOne();
-    landing.readAll(node("reader", readersDevice), source, 1, block -> {});
+    readersBlocks.readAll(node("reader", readersDevice), source, 1, block -> {});
   }
 
   @Test
@@ -186,7 +187,7 @@ class AsyncCommitTest {
     final BlockSource source = pending(owner);
     final ShuffleNode reader = node("reader", readersDevice);
     final CompletableFuture<Integer> read =
-        CompletableFuture.supplyAsync(() -> landing.readAll(reader, source, 1, block -> {}));
+        CompletableFuture.supplyAsync(() -> readersBlocks.readAll(reader, source, 1, block -> {}));
     TestNodes.eventually("it was found", () -> reader.stats().leases().unreadyOutputs() == 1);
     nodes.remove(owner);
     final CompletableFuture<Void> end = CompletableFuture.runAsync(owner::close);

@@ -71,7 +71,7 @@ class BlockDeviceTest {
       final Map<Path, Integer> counts =
           TestNodes.fetchAndCheck(by.getKey(), TestNodes.noStaging(), 2, MOST, source);
       assertThat(counts).isEqualTo(Map.of(by.getValue(), source.blocks().size()));
-      assertThat(by.getKey().stats().landing().bytes()).isZero();
+      assertThat(by.getKey().stats().receiveBuffers().bytes()).isZero();
     }
   }
 
@@ -115,7 +115,7 @@ class BlockDeviceTest {
     try (BlockFetcher fetcher =
         reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
-        most = Math.max(most, reader.stats().landing().bytes());
+        most = Math.max(most, reader.stats().receiveBuffers().bytes());
       }
     }
     assertThat(most).isBetween(1L, 3L * (WINDOW_BYTES + 2 * MOST * 8));
@@ -134,7 +134,7 @@ class BlockDeviceTest {
       ownersDevice.interruptNext();
       assertThatThrownBy(fetcher::next).hasMessageContaining("could not be copied");
     }
-    assertThat(owner.stats().landing().bytes()).isZero();
+    assertThat(owner.stats().receiveBuffers().bytes()).isZero();
     assertThat(TestNodes.fetchAndCheck(owner, TestNodes.noStaging(), 2, MOST, source))
         .containsOnlyKeys(Path.LOCAL);
   }

@@ -40,14 +40,14 @@ class DeviceReadTest {
   private ShuffleNode owner;
   private ShuffleNode reader;
   private GpuBlocks made;
-  private GpuBlocks landing;
+  private GpuBlocks readersBlocks;
 
   @BeforeEach
   void start() {
     owner = node("owner", ownersDevice);
     reader = node("reader", readersDevice);
     made = new GpuBlocks(ownersDevice);
-    landing = new GpuBlocks(readersDevice);
+    readersBlocks = new GpuBlocks(readersDevice);
   }
 
   private ShuffleNode node(final String executorId, final DeviceOnlyGpu device) {
@@ -64,7 +64,7 @@ class DeviceReadTest {
   @AfterEach
   void noLeaks() {
     made.close();
-    landing.close();
+    readersBlocks.close();
     for (final ShuffleNode node : List.of(reader, owner)) {
       node.unregisterShuffle(1);
       TestNodes.assertNothingHeld(node);
@@ -89,7 +89,8 @@ class DeviceReadTest {
             () -> false)) {
       while (fetcher.next()) {
         final FetchedBlock block = fetcher.block();
-        assertThat(landing.gather(reader, block)).isEqualTo(GpuBlocks.expected(block.block(), 2));
+        assertThat(readersBlocks.gather(reader, block))
+            .isEqualTo(GpuBlocks.expected(block.block(), 2));
         for (int i = 0; i < block.extentCount(); i++) {
           onDevice += block.extentOnDevice(i) ? 1 : 0;
         }
@@ -99,7 +100,8 @@ class DeviceReadTest {
       }
       assertThat(reader.stats().leases().open()).isEqualTo(windows);
       for (final FetchedBlock block : all) {
-        assertThat(landing.gather(reader, block)).isEqualTo(GpuBlocks.expected(block.block(), 2));
+        assertThat(readersBlocks.gather(reader, block))
+            .isEqualTo(GpuBlocks.expected(block.block(), 2));
       }
       fetcher.releaseWindows();
       assertThat(reader.stats().leases().open()).isZero();
@@ -107,7 +109,7 @@ class DeviceReadTest {
     assertThat(blocks).isEqualTo(source.blocks().size());
     assertThat(onDevice).isGreaterThan(blocks);
     assertThat(windows).isGreaterThan(3);
-    assertThat(reader.stats().landing().bytes()).isZero();
+    assertThat(reader.stats().receiveBuffers().bytes()).isZero();
   }
 
   @Test
@@ -144,7 +146,7 @@ class DeviceReadTest {
   private void readThroughFullDevicePool() {
     final BlockSource source = made.write(owner, "owner", 60, 1);
     final AtomicInteger onHost = new AtomicInteger();
-    landing.readAll(
+    readersBlocks.readAll(
         reader,
         source,
         1,

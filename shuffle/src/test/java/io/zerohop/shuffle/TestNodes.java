@@ -56,7 +56,7 @@ public final class TestNodes {
         .windowBlocks(1024)
         .windowBytes(48L << 20)
         .deviceWindowBytes(512L << 20)
-        .landingBytes(512L << 20)
+        .receiveBufferBytes(512L << 20)
         .spillStart(0.8)
         .spillIdle(Duration.ofSeconds(3))
         .ucxMode(UcxMode.AUTO);
@@ -84,7 +84,7 @@ public final class TestNodes {
     assertThat(stats.outputs().published()).isZero();
     assertThat(stats.outputs().writers()).isZero();
     assertThat(stats.leases().open()).isZero();
-    assertThat(stats.landing().bytes()).isZero();
+    assertThat(stats.receiveBuffers().bytes()).isZero();
   }
 
   /** Fetches everything and checks every byte; returns blocks by path. */

@@ -27,7 +27,7 @@ class SharedReadSuite extends AnyFunSuite {
       "spark.network.crypto.enabled" -> "true")()
   }
 
-  test("blocks so large that they land in files") {
+  test("blocks so large that they are received in files") {
     check("spark.network.maxRemoteBlockSizeFetchToMem" -> "200k")()
   }
 

@@ -36,25 +36,25 @@ class GpuReadinessSuite extends AnyFunSuite {
       withBlock(reader, source) { fetcher =>
         val block = fetcher.block()
         assert(block.ready() != null)
-        val landed = reader.gpuHostBuffer(HeldOwner.Bytes.toLong)
+        val received = reader.gpuHostBuffer(HeldOwner.Bytes.toLong)
         val stream = reader.gpuStream()
         try {
           stream.await(block.ready().signal(), block.ready().epoch(), Limit)
           val batch = stream.newBatch()
-          batch.add(block.extentAddress(0), landed.address, HeldOwner.Bytes.toLong)
+          batch.add(block.extentAddress(0), received.address, HeldOwner.Bytes.toLong)
           stream.submit(batch)
           Thread.sleep(200)
           assert(!block.ready().signal().reached(block.ready().epoch()))
-          assert(Platform.getByte(null, landed.address + 1) === 0, "nothing was copied")
+          assert(Platform.getByte(null, received.address + 1) === 0, "nothing was copied")
           assert(owner.ask("go") === "let go")
           block.awaitReady()
           stream.synchronize(Limit)
           for (i <- 0 until HeldOwner.Bytes)
-            assert(Platform.getByte(null, landed.address + i) === HeldOwner.expected(i), i)
+            assert(Platform.getByte(null, received.address + i) === HeldOwner.expected(i), i)
           fetcher.checkIntact()
         } finally {
           stream.close()
-          landed.close()
+          received.close()
         }
       }
       withBlock(reader, source)(fetcher => assert(fetcher.block().ready() === null))

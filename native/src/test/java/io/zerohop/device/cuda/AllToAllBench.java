@@ -116,7 +116,7 @@ final class AllToAllBench {
         final long length = Math.min(block, part - at);
         batch.add(
             reader.mapped.get(peer).address() + part * reader.ordinal + at,
-            reader.landing.address() + part * peer + at,
+            reader.received.address() + part * peer + at,
             length);
       }
     }

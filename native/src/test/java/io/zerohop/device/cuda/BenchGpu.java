@@ -18,7 +18,7 @@ final class BenchGpu implements AutoCloseable {
   final CudaContext context;
   final CudaDevice device;
   final Segment source;
-  final Segment landing;
+  final Segment received;
   final List<Segment> mapped = new ArrayList<>();
   final CUstream plain = new CUstream();
 
@@ -27,7 +27,7 @@ final class BenchGpu implements AutoCloseable {
     this.context = CudaContext.of(ordinal);
     this.device = new CudaDevice(ordinal, CudaDevice.DEFAULT_MULTIPROCESSORS);
     this.source = device.allocate(bytes);
-    this.landing = device.allocate(bytes);
+    this.received = device.allocate(bytes);
     context.enter();
     check(JCudaDriver.cuStreamCreate(plain, CUstream_flags.CU_STREAM_NON_BLOCKING));
   }
@@ -128,7 +128,7 @@ final class BenchGpu implements AutoCloseable {
   public void close() {
     mapped.forEach(Segment::close);
     source.close();
-    landing.close();
+    received.close();
     context.enter();
     JCudaDriver.cuStreamDestroy(plain);
     device.close();

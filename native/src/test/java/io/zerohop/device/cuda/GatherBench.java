@@ -65,7 +65,7 @@ final class GatherBench {
                     / 1e6
                     / reader.millis(
                         reader.plain,
-                        () -> reader.copy(mapped.address(), reader.landing.address(), block)));
+                        () -> reader.copy(mapped.address(), reader.received.address(), block)));
     peak = oneWay.median();
     put("copy_engine_peak", block, 1, 0, block, oneWay, oneWay);
     if (owner.ordinal != reader.ordinal) {
@@ -80,7 +80,7 @@ final class GatherBench {
                                 owner.plain,
                                 () -> {
                                   for (int i = 0; i < 3; i++) {
-                                    owner.copy(back.address(), owner.landing.address(), block);
+                                    owner.copy(back.address(), owner.received.address(), block);
                                   }
                                 }));
                 other.start();
@@ -89,7 +89,7 @@ final class GatherBench {
                         reader.plain,
                         () -> {
                           for (int i = 0; i < 3; i++) {
-                            reader.copy(mapped.address(), reader.landing.address(), block);
+                            reader.copy(mapped.address(), reader.received.address(), block);
                           }
                         });
                 join(other);
@@ -124,7 +124,7 @@ final class GatherBench {
     for (int block = 0; block < blocks; block++) {
       final long place = block * step % places;
       batch.add(
-          mapped.address() + place * size, reader.landing.address() + (long) block * size, size);
+          mapped.address() + place * size, reader.received.address() + (long) block * size, size);
     }
   }
 
@@ -143,7 +143,7 @@ final class GatherBench {
             if (to + length + 1 > AREA) {
               break;
             }
-            batch.add(mapped.address() + from, reader.landing.address() + to, length);
+            batch.add(mapped.address() + from, reader.received.address() + to, length);
             to += length + (block & 1);
           }
         });
@@ -222,7 +222,8 @@ final class GatherBench {
                         () -> {
                           for (int i = 0; i < blocks; i++) {
                             final long at = (long) i * size;
-                            reader.copy(mapped.address() + at, reader.landing.address() + at, size);
+                            reader.copy(
+                                mapped.address() + at, reader.received.address() + at, size);
                           }
                         }));
     put("memcpy_loop", size, blocks, 0, (long) size * blocks, rate, rate);

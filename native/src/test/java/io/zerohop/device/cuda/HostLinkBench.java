@@ -105,7 +105,7 @@ final class HostLinkBench {
                             AREA,
                             gpu.plain)
                         : JCudaDriver.cuMemcpyHtoDAsync(
-                            Addresses.device(gpu.landing.address()),
+                            Addresses.device(gpu.received.address()),
                             Addresses.host(memory.address()),
                             AREA,
                             gpu.plain)));
@@ -124,7 +124,7 @@ final class HostLinkBench {
         if (toHost) {
           batch.add(gpu.source.address() + here, there, size);
         } else {
-          batch.add(there, gpu.landing.address() + here, size);
+          batch.add(there, gpu.received.address() + here, size);
         }
       }
       stream.submit(batch);

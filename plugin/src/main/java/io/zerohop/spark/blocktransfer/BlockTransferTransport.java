@@ -22,8 +22,9 @@ import scala.Option;
 
 /**
  * The last resort: whole blocks through Spark's block transfer service, with Spark's own retries,
- * compression and encryption; blocks of this very executor come from its files. Large blocks land
- * in a temporary file, as {@code spark.network.maxRemoteBlockSizeFetchToMem} says. Thread safe.
+ * compression and encryption; blocks of this very executor come from its files. Large blocks come
+ * by way of a temporary file, as {@code spark.network.maxRemoteBlockSizeFetchToMem} says. Thread
+ * safe.
  */
 public final class BlockTransferTransport implements FallbackTransport {
   private final SparkEnv env;
@@ -34,7 +35,7 @@ public final class BlockTransferTransport implements FallbackTransport {
    * A transport.
    *
    * @param resolver serves this executor's own blocks
-   * @param largeBytes blocks over this size land in files
+   * @param largeBytes blocks over this size are received in files
    */
   public BlockTransferTransport(
       final SparkEnv env, final ShuffleBlockResolver resolver, final long largeBytes) {

@@ -9,8 +9,8 @@ import org.apache.spark.network.shuffle.SimpleDownloadFile;
 import org.apache.spark.network.util.TransportConf;
 
 /**
- * The temporary files that one request for a large block lands in. The bytes are as the owner's
- * file has them, so they are encrypted where that is asked for. Thread safe.
+ * The temporary files that one request for a large block is received in. The bytes are as the
+ * owner's file has them, so they are encrypted where that is asked for. Thread safe.
  */
 final class TemporaryFiles implements DownloadFileManager {
   private final SparkEnv env;

@@ -173,7 +173,7 @@ public final class ZerohopConf {
           "Size of the receive buffers that one reader reserves at a time for blocks that "
               + "cannot be read in place.");
 
-  public static final ConfEntry<Long> LANDING_SIZE =
+  public static final ConfEntry<Long> RECEIVE_BUFFER_SIZE =
       ConfEntry.ofSize(
           PREFIX + "fetch.landing.size",
           "512m",
@@ -317,7 +317,7 @@ public final class ZerohopConf {
           ORPHANS_INTERVAL,
           WINDOW_BLOCKS,
           WINDOW_SIZE,
-          LANDING_SIZE,
+          RECEIVE_BUFFER_SIZE,
           RAPIDS_ENABLED,
           DEVICE_POOL_SIZE,
           DEVICE_SEGMENT_SIZE,

@@ -32,7 +32,7 @@ public final class NodeSettings {
         .asyncCommit(ZerohopConf.ASYNC_COMMIT.get(conf))
         .windowBlocks(ZerohopConf.WINDOW_BLOCKS.get(conf))
         .windowBytes(ZerohopConf.WINDOW_SIZE.get(conf))
-        .landingBytes(ZerohopConf.LANDING_SIZE.get(conf))
+        .receiveBufferBytes(ZerohopConf.RECEIVE_BUFFER_SIZE.get(conf))
         .spillStart(ZerohopConf.SPILL_START.get(conf))
         .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
         .nodeId(ZerohopConf.NODE_ID.get(conf).trim())

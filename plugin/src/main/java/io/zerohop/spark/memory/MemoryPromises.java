@@ -18,10 +18,10 @@ import org.apache.spark.SparkConf;
  * @param python Python's workers
  * @param rapids RAPIDS' pinned pool, or the limit of its host memory
  * @param arenas write buffers of all tasks that run at a time
- * @param landing what readers may reserve for blocks that cannot be read in place
+ * @param receiveBuffers what readers may reserve for blocks that cannot be read in place
  */
 record MemoryPromises(
-    long heap, long jvm, long offHeap, long python, long rapids, long arenas, long landing) {
+    long heap, long jvm, long offHeap, long python, long rapids, long arenas, long receiveBuffers) {
   static final long MIB = 1L << 20;
   private static final long LEAST_JVM_BYTES = 384 * MIB;
 
@@ -47,7 +47,7 @@ record MemoryPromises(
         pythonBytes(conf, heap),
         rapidsBytes(conf),
         ZerohopConf.WRITE_BUFFER.get(conf) * tasks,
-        ZerohopConf.LANDING_SIZE.get(conf));
+        ZerohopConf.RECEIVE_BUFFER_SIZE.get(conf));
   }
 
   private static long offHeapBytes(final SparkConf conf) {
@@ -102,7 +102,7 @@ record MemoryPromises(
 
   /** All of it. */
   long total() {
-    return heap + jvm + offHeap + python + rapids + arenas + landing;
+    return heap + jvm + offHeap + python + rapids + arenas + receiveBuffers;
   }
 
   /** What there is of it, for messages. */
@@ -114,7 +114,7 @@ record MemoryPromises(
     parts.put("Python", python);
     parts.put("RAPIDS", rapids);
     parts.put(ZerohopConf.WRITE_BUFFER.key() + " of all tasks", arenas);
-    parts.put(ZerohopConf.LANDING_SIZE.key(), landing);
+    parts.put(ZerohopConf.RECEIVE_BUFFER_SIZE.key(), receiveBuffers);
     final Set<Map.Entry<String, Long>> entries = parts.entrySet();
     return entries.stream()
         .filter(part -> part.getValue() > 0)

@@ -38,8 +38,8 @@ public final class ExecutorMetrics implements Source {
   public void watch(final ShuffleNode node) {
     pool("pool.host", node, NodeStats::host);
     spilled("spill.files", node, stats -> stats.evictions().toFiles());
-    gauge("landing.slabs", node, stats -> stats.landing().slabs());
-    gauge("landing.wait.nanos", node, stats -> stats.landing().waitNanos());
+    gauge("landing.slabs", node, stats -> stats.receiveBuffers().slabs());
+    gauge("landing.wait.nanos", node, stats -> stats.receiveBuffers().waitNanos());
     if (node.hasGpu()) {
       spilled("spill.host", node, stats -> stats.evictions().toHost());
       pool("pool.device", node, NodeStats::device);

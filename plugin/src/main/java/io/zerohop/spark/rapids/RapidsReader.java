@@ -7,7 +7,7 @@ import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.read.BatchIterator;
-import io.zerohop.spark.rapids.read.TableLanding;
+import io.zerohop.spark.rapids.read.TableLoader;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.TrackedBlocks;
 import java.util.List;
@@ -71,7 +71,7 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
             rapids,
             fetcher,
             sources,
-            new TableLanding(rapids, tables.newGather(), types, fetcher::checkIntact, exchange),
+            new TableLoader(rapids, tables.newGather(), types, fetcher::checkIntact, exchange),
             types,
             batchBytes,
             task,

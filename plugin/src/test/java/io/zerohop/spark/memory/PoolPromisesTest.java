@@ -29,7 +29,7 @@ class PoolPromisesTest {
     final long offHeap = maybe(16 * GIB);
     final long python = maybe(8 * GIB);
     final long pinned = maybe(8 * GIB);
-    final long landing = MIB + upTo(2 * GIB);
+    final long receiveBuffers = MIB + upTo(2 * GIB);
     final long buffer = MIB + upTo(128 * MIB);
     final long overhead = 384 * MIB + upTo(24 * GIB);
     final long held;
@@ -42,13 +42,13 @@ class PoolPromisesTest {
           .set("spark.memory.offHeap.enabled", "" + (offHeap > 0))
           .set("spark.memory.offHeap.size", "" + offHeap)
           .set("spark.rapids.memory.pinnedPool.size", "" + pinned)
-          .set("spark.zerohop.fetch.landing.size", "" + landing)
+          .set("spark.zerohop.fetch.landing.size", "" + receiveBuffers)
           .set("spark.zerohop.write.buffer", "" + buffer);
       if (python > 0) {
         conf.set("spark.executor.pyspark.memory", python / MIB + "m");
       }
       final long jvm = Math.max(384 * MIB, heap / 10);
-      held = heap + jvm + offHeap + python + pinned + landing + buffer * cores;
+      held = heap + jvm + offHeap + python + pinned + receiveBuffers + buffer * cores;
     }
   }
 

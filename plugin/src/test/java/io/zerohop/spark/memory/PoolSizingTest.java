@@ -11,7 +11,7 @@ class PoolSizingTest {
   private static final long MIB = 1L << 20;
 
   /** Default of {@code fetch.landing.size}, and of {@code write.buffer} for one task. */
-  private static final long LANDING = 512 * MIB;
+  private static final long RECEIVE_BUFFERS = 512 * MIB;
 
   private static final long ARENA = 32 * MIB;
 
@@ -52,7 +52,7 @@ class PoolSizingTest {
 
   @Test
   void aContainerLeavesWhatIsPromisedToNobodyElse() {
-    final long left = 20 * GIB - 10 * GIB - GIB - 4 * ARENA - LANDING;
+    final long left = 20 * GIB - 10 * GIB - GIB - 4 * ARENA - RECEIVE_BUFFERS;
     assertThat(sizing(conf("local[4]"), limited(20 * GIB, 10 * GIB)).bytes()).isEqualTo(left);
     final SparkConf pod = conf("k8s://api", "spark.executor.cores", "4");
     assertThat(sizing(pod, limited(20 * GIB, 10 * GIB)).bytes()).isEqualTo(left);
@@ -101,7 +101,7 @@ class PoolSizingTest {
     final SparkConf conf = conf("spark://m:7077", "spark.executor.cores", "2");
     final HostMemory host = machine(64 * GIB, 60 * GIB, 4 * GIB);
     final long part = 63 * GIB / 8;
-    final long promised = 4 * GIB + 4 * GIB / 10 + 2 * ARENA + LANDING;
+    final long promised = 4 * GIB + 4 * GIB / 10 + 2 * ARENA + RECEIVE_BUFFERS;
     assertThat(sizing(conf, host).bytes()).isEqualTo(part - promised);
   }
 
@@ -114,7 +114,7 @@ class PoolSizingTest {
   @Test
   void aWorkersContainerIsSharedByItsExecutors() {
     final SparkConf conf = conf("spark://m:7077", "spark.executor.cores", "8");
-    final long promised = 4 * GIB + 4 * GIB / 10 + 8 * ARENA + LANDING;
+    final long promised = 4 * GIB + 4 * GIB / 10 + 8 * ARENA + RECEIVE_BUFFERS;
     assertThat(sizing(conf, limited(20 * GIB, 4 * GIB)).bytes()).isEqualTo(10 * GIB - promised);
   }
 
@@ -123,7 +123,7 @@ class PoolSizingTest {
     final SparkConf conf = conf("yarn", "spark.executor.memoryOverhead", "8g");
     conf.set("spark.executor.instances", "1");
     final HostMemory host = machine(256 * GIB, 204 * GIB, 8 * GIB);
-    final long room = 8 * GIB - 8 * GIB / 10 - ARENA - LANDING;
+    final long room = 8 * GIB - 8 * GIB / 10 - ARENA - RECEIVE_BUFFERS;
     assertThat(sizing(conf, host).bytes()).isEqualTo(room); // And not 51 GiB.
     conf.set("spark.executor.instances", "4");
     assertThat(sizing(conf, host).bytes()).isEqualTo(room / 4);

@@ -359,7 +359,7 @@ final class TestExchange implements AutoCloseable {
       final NodeStats stats = idle.stats();
       assertThat(stats.outputs().writers()).isZero();
       assertThat(stats.leases().open()).isZero();
-      assertThat(stats.landing().bytes()).isZero();
+      assertThat(stats.receiveBuffers().bytes()).isZero();
     }
   }
 

@@ -4,7 +4,7 @@ import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
-import io.zerohop.shuffle.extent.HostLanding;
+import io.zerohop.shuffle.extent.HostCopies;
 import io.zerohop.shuffle.pool.Devices;
 import java.io.InputStream;
 import java.time.Duration;
@@ -26,7 +26,7 @@ public final class MapOutputLease implements AutoCloseable {
   private final AtomicBoolean closed = new AtomicBoolean();
 
   /** Copies of blocks on a device that the host cannot read. */
-  private final Queue<HostLanding> landed = new ConcurrentLinkedQueue<>();
+  private final Queue<HostCopies> copies = new ConcurrentLinkedQueue<>();
 
   public MapOutputLease(
       final OwnOutput output,
@@ -98,7 +98,7 @@ public final class MapOutputLease implements AutoCloseable {
    * during this call only.
    */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
-    HostLanding.forEach(devices, extents(partition), limit, consumer);
+    HostCopies.forEach(devices, extents(partition), limit, consumer);
   }
 
   private ExtentList extents(final int partition) {
@@ -134,7 +134,7 @@ public final class MapOutputLease implements AutoCloseable {
   public InputStream stream(final int partition) {
     final ExtentList extents = extents(partition);
     if (extents.hasDeviceOnly()) {
-      landed.add(HostLanding.gather(devices, extents, limit, () -> {}));
+      copies.add(HostCopies.gather(devices, extents, limit, () -> {}));
     }
     return new ExtentInputStream(extents, 0, extents.size(), () -> !closed.get());
   }
@@ -143,7 +143,7 @@ public final class MapOutputLease implements AutoCloseable {
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
-      landed.forEach(HostLanding::close);
+      copies.forEach(HostCopies::close);
       output.release();
       onClose.accept(this);
     }

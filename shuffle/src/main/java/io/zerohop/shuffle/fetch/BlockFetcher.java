@@ -37,8 +37,8 @@ public final class BlockFetcher implements AutoCloseable {
   /** How often a block of another node is asked for there before it is staged. */
   private static final int MOST_ATTEMPTS = 2;
 
-  /** After so many blocks that have landed a reader on the GPU looks whether it has enough. */
-  private static final int LANDED_WINDOW = 64;
+  /** After so many blocks of other nodes a reader on the GPU looks whether it has enough. */
+  private static final int RECEIVED_WINDOW = 64;
 
   private final FetchContext context;
   private final List<BlockSource> sources;
@@ -53,7 +53,7 @@ public final class BlockFetcher implements AutoCloseable {
   private final ReentrantLock lock = new ReentrantLock();
 
   /** Blocks of other nodes that were handed out. */
-  private int landed;
+  private int received;
 
   private boolean planned;
   private volatile FetchedBlock block;
@@ -156,7 +156,7 @@ public final class BlockFetcher implements AutoCloseable {
   public boolean endsWindow() {
     return switch (block().path()) {
       case STAGED -> true;
-      case UCX -> landed % LANDED_WINDOW == 0 || !transfers.hasArrived();
+      case UCX -> received % RECEIVED_WINDOW == 0 || !transfers.hasArrived();
       default -> !windows.hasNext();
     };
   }
@@ -230,7 +230,7 @@ public final class BlockFetcher implements AutoCloseable {
   private boolean pollStaged() {
     block = transfers.poll();
     if (block != null) {
-      landed += block.path() == Path.UCX ? 1 : 0;
+      received += block.path() == Path.UCX ? 1 : 0;
       count(block.path(), List.of(block.block()), block.bytes());
     }
     return block != null;
@@ -298,7 +298,7 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   /**
-   * Ends all leases and gives all landing memory back. If another thread is in {@link #next} and
+   * Ends all leases and gives all receive buffers back. If another thread is in {@link #next} and
    * does not come out soon, that one releases what is held, as soon as it does. Idempotent.
    */
   @Override

@@ -19,18 +19,18 @@ import java.util.function.BooleanSupplier;
 
 /**
  * The blocks of one fetcher that are moved, staged or from another node: what is still to be asked
- * for, what is under way, and what has arrived. A window is asked for only once landing memory is
+ * for, what is under way, and what has arrived. A window is asked for only once receive buffers are
  * reserved for all of it. All but the sinks, which any thread may call, is called by one thread at
  * a time.
  *
- * <p>What landed as extents stays readable until the second block behind it is asked for, since
+ * <p>What arrived as extents stays readable until the second block behind it is asked for, since
  * rows may point into it, or for a reader on the GPU until it says so. Only the reservation ends
- * with the next block. The memory that it lies in is shared by what landed with it, and is freed
+ * with the next block. The memory that it lies in is shared by what arrived with it, and is freed
  * with the last of that: a window for each fetcher, or a batch on the GPU, is not counted.
  */
 final class BlockTransfers implements AutoCloseable {
   private static final long SLICE_MILLIS = 10;
-  static final Duration LANDING_PATIENCE = Duration.ofSeconds(2);
+  static final Duration RESERVE_PATIENCE = Duration.ofSeconds(2);
 
   private final FetchContext context;
   private final Map<Path, Transport> transports;
@@ -79,7 +79,7 @@ final class BlockTransfers implements AutoCloseable {
     this.rerouter = rerouter;
   }
 
-  /** Adds blocks that will be asked for when there is landing memory. */
+  /** Adds blocks that will be asked for when there are receive buffers for them. */
   void add(final BlockSource source, final List<Block> blocks, final Path path) {
     add(source, blocks, path, 0);
   }
@@ -109,17 +109,17 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  /** Asks for as many windows as there is landing memory for; does not wait. */
+  /** Asks for as many windows as there are receive buffers for; does not wait. */
   void start() {
     while (!pending.isEmpty()) {
-      final long cap = Math.min(context.settings().windowBytes(), context.landing().limit());
+      final long cap = Math.min(context.settings().windowBytes(), context.receiveBudget().limit());
       // Half of the cap must be free, so that windows do not shrink to single blocks.
       if (reserved > cap / 2) {
         return;
       }
       final List<Block> window = window(cap - reserved);
       final long bytes = bytes(window);
-      if (window.isEmpty() || !context.landing().tryReserve(bytes)) {
+      if (window.isEmpty() || !context.receiveBudget().tryReserve(bytes)) {
         return;
       }
       send(window, bytes);
@@ -127,13 +127,13 @@ final class BlockTransfers implements AutoCloseable {
   }
 
   /**
-   * Waits for landing memory for one block and asks for it. Called only when nothing is reserved by
-   * this fetcher, so nobody waits for what the waiting one holds.
+   * Waits for a receive buffer for one block and asks for it. Called only when nothing is reserved
+   * by this fetcher, so nobody waits for what the waiting one holds.
    */
   void startOne(final BooleanSupplier cancelled) {
     final List<Block> window = List.of(pending.peek().blocks.peek());
     final long bytes = bytes(window);
-    context.landing().reserve(bytes, LANDING_PATIENCE, cancelled);
+    context.receiveBudget().reserve(bytes, RESERVE_PATIENCE, cancelled);
     send(window, bytes);
   }
 
@@ -167,7 +167,7 @@ final class BlockTransfers implements AutoCloseable {
     try {
       transports.get(request.path).fetch(request.source, window, new WindowSink());
     } catch (final RuntimeException e) {
-      window.forEach(block -> land(block, null, e));
+      window.forEach(block -> arrive(block, null, e));
     }
   }
 
@@ -197,14 +197,14 @@ final class BlockTransfers implements AutoCloseable {
     if (arrival.payload.extents() == null) {
       return new StagedBlock(source, arrival.block, arrival.payload);
     }
-    final LandedBlock landed =
-        new LandedBlock(
+    final ReceivedBlock received =
+        new ReceivedBlock(
             source,
             arrival.block,
             arrival.request.path,
             arrival.payload,
             context.devices().hasGpu());
-    return context.settings().checksum() ? landed.verified() : landed;
+    return context.settings().checksum() ? received.verified() : received;
   }
 
   private synchronized Arrival next() {
@@ -293,10 +293,10 @@ final class BlockTransfers implements AutoCloseable {
 
   private void release(final Block block) {
     reserved -= block.bytes();
-    context.landing().release(block.bytes());
+    context.receiveBudget().release(block.bytes());
   }
 
-  private void land(final Block block, final Transport.Payload payload, final Throwable cause) {
+  private void arrive(final Block block, final Transport.Payload payload, final Throwable cause) {
     synchronized (this) {
       final Request request = outstanding.remove(block);
       if (request != null && !closed) {
@@ -330,7 +330,7 @@ final class BlockTransfers implements AutoCloseable {
       }
     } finally {
       pending.clear();
-      context.landing().release(reserved);
+      context.receiveBudget().release(reserved);
       reserved = 0;
     }
   }
@@ -372,12 +372,12 @@ final class BlockTransfers implements AutoCloseable {
   private final class WindowSink implements Transport.Sink {
     @Override
     public void arrived(final Block block, final Transport.Payload payload) {
-      land(block, payload, null);
+      arrive(block, payload, null);
     }
 
     @Override
     public void failed(final Block block, final Throwable cause) {
-      land(block, null, cause);
+      arrive(block, null, cause);
     }
 
     @Override

@@ -18,7 +18,7 @@ public record FetchContext(
     FetchSettings settings,
     Devices devices,
     PathChooser paths,
-    LandingBudget landing,
+    ReceiveBudget receiveBudget,
     FetchCounters counters,
     AccessTimes accessTimes,
     Map<ReadSide, Transport> ucx) {

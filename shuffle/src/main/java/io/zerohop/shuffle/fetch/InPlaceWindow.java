@@ -11,7 +11,7 @@ import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.ShuffleView;
 import io.zerohop.shuffle.extent.ExtentList;
-import io.zerohop.shuffle.extent.HostLanding;
+import io.zerohop.shuffle.extent.HostCopies;
 import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
@@ -40,7 +40,7 @@ final class InPlaceWindow implements AutoCloseable {
   private volatile boolean held = true;
 
   /** Copies on the host; null where the blocks are read where they lie. */
-  private HostLanding landing;
+  private HostCopies gathered;
 
   private InPlaceWindow(
       final FetchContext context,
@@ -78,7 +78,7 @@ final class InPlaceWindow implements AutoCloseable {
     try {
       window.lookUp(wanted, side);
       if (side == ReadSide.HOST) {
-        window.land(cancelled);
+        window.gather(cancelled);
       }
       done = true;
       return window;
@@ -145,19 +145,19 @@ final class InPlaceWindow implements AutoCloseable {
   }
 
   /** Reserves memory for all blocks on the GPU or for none, and brings them there in one go. */
-  private void land(final BooleanSupplier cancelled) {
+  private void gather(final BooleanSupplier cancelled) {
     if (!extents.hasDeviceOnly()) {
       return;
     }
-    final long bytes = HostLanding.bytes(extents);
-    context.landing().reserve(bytes, BlockTransfers.LANDING_PATIENCE, cancelled);
+    final long bytes = HostCopies.bytes(extents);
+    context.receiveBudget().reserve(bytes, BlockTransfers.RESERVE_PATIENCE, cancelled);
     try {
-      landing =
-          HostLanding.gather(
+      gathered =
+          HostCopies.gather(
               context.devices(),
               extents,
               context.settings().deviceLimit(),
-              () -> context.landing().release(bytes));
+              () -> context.receiveBudget().release(bytes));
     } catch (final ZerohopException e) {
       if (e.category() == ZerohopException.Category.FATAL) {
         throw e;
@@ -288,7 +288,7 @@ final class InPlaceWindow implements AutoCloseable {
 
   /** Names the segment and offset of an address by looking the block up again. */
   private String where(final Block block, final long address) {
-    if (landing != null) {
+    if (gathered != null) {
       return "in the copy that was made of them";
     }
     final EntryCursor cursor = new EntryCursor();
@@ -339,8 +339,8 @@ final class InPlaceWindow implements AutoCloseable {
   public void close() {
     held = false;
     try {
-      if (landing != null) {
-        landing.close();
+      if (gathered != null) {
+        gathered.close();
       }
     } finally {
       lease.close();

@@ -1,2 +1,2 @@
-/** Readers' side: windows of blocks, in place under a lease or staged into landing memory. */
+/** Readers' side: windows of blocks, in place under a lease or moved into receive buffers. */
 package io.zerohop.shuffle.fetch;

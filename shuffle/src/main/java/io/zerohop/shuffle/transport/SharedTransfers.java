@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  * interrupted or killed neither fails the others nor is waited for. No lock is held while the
  * transport or a sink is called. Thread safe.
  *
- * <p>Each reader keeps the landing memory that it reserved, although the bytes are there once: so
+ * <p>Each reader keeps the receive buffers that it reserved, although the bytes are there once: so
  * the budget holds whoever goes first, at the price of some that is reserved and not used.
  */
 public final class SharedTransfers implements FallbackTransport, AutoCloseable {
@@ -63,7 +63,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
    * @param transport its payloads' streams are independent of one another
    * @param isShared which owners' blocks are worth it; others' are asked for by the reader itself
    * @param threads the most that ask at the same time, which may take as long as a connection does;
-   *     more requests wait, and there are no more than readers have landing memory for
+   *     more requests wait, and there are no more than readers have receive buffers for
    * @param patience after which nobody joins a transfer any more, so that one lost answer does not
    *     keep all who come later from the block
    */

@@ -43,7 +43,7 @@ public interface Transport {
     }
   }
 
-  /** The bytes of one block, landed somewhere. */
+  /** The bytes of one block, received somewhere. */
   interface Payload {
 
     /** Bytes that were transferred. */

@@ -9,7 +9,7 @@ import io.zerohop.shuffle.catalog.Registration;
 import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.extent.ExtentList;
-import io.zerohop.shuffle.extent.HostLanding;
+import io.zerohop.shuffle.extent.HostCopies;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
@@ -235,7 +235,7 @@ public final class MapOutputWriter implements AutoCloseable {
       }
     }
     packer.finish();
-    HostLanding.forEach(devices, extents, limit, consumer);
+    HostCopies.forEach(devices, extents, limit, consumer);
   }
 
   /** Bytes of all batches so far. */

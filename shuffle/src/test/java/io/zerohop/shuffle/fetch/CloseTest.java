@@ -76,7 +76,7 @@ class CloseTest {
     fetcher.close();
     assertThat(fetcher.isClosed()).isTrue();
     reading.get();
-    assertThat(node.stats().landing().bytes()).isZero();
+    assertThat(node.stats().receiveBuffers().bytes()).isZero();
     source.blocks().forEach(block -> sink.get().arrived(block, staging.payload(block)));
   }
 
@@ -118,7 +118,7 @@ class CloseTest {
       fetcher.close();
       reading.get();
       assertThat(node.stats().leases().open()).isZero();
-      assertThat(node.stats().landing().bytes()).isZero();
+      assertThat(node.stats().receiveBuffers().bytes()).isZero();
       staging.assertAllReleased();
     }
   }

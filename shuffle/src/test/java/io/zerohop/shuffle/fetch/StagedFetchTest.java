@@ -34,12 +34,12 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Staged blocks: landing memory, order, failures and what comes too late. */
+/** Staged blocks: receive buffers, order, failures and what comes too late. */
 class StagedFetchTest {
   private static final int PARTITIONS = 50;
   private static final int MOST = 1000;
   private static final long WINDOW = 8_000;
-  private static final long LANDING = 20_000;
+  private static final long RECEIVE_BUFFERS = 20_000;
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
@@ -52,7 +52,9 @@ class StagedFetchTest {
   }
 
   private NodeConfig.Builder config() {
-    return TestNodes.config(base.resolve("s"), "1").windowBytes(WINDOW).landingBytes(LANDING);
+    return TestNodes.config(base.resolve("s"), "1")
+        .windowBytes(WINDOW)
+        .receiveBufferBytes(RECEIVE_BUFFERS);
   }
 
   @AfterEach
@@ -91,7 +93,7 @@ class StagedFetchTest {
 
   @Test
   void windowsAreLimitedByBlocksToo() {
-    restart(config().windowBlocks(3).windowBytes(1 << 20).landingBytes(1 << 20).build());
+    restart(config().windowBlocks(3).windowBytes(1 << 20).receiveBufferBytes(1 << 20).build());
     final BlockSource source = elsewhere(0, 2);
     TestNodes.fetchAndCheck(
         node,
@@ -203,7 +205,7 @@ class StagedFetchTest {
       sinks[0].arrived(asked.get(0), staging.payload(asked.get(0)));
       sinks[0].failed(asked.get(0), new IOException("after it had arrived"));
     }
-    assertThat(node.stats().landing().bytes()).isZero();
+    assertThat(node.stats().receiveBuffers().bytes()).isZero();
     for (final Block block : asked) {
       sinks[0].arrived(block, staging.payload(block));
     }
@@ -282,7 +284,7 @@ class StagedFetchTest {
 
   @Test
   void aBlockLargerThanAllBudgetsTravelsAlone() {
-    restart(config().windowBytes(10).landingBytes(5).build());
+    restart(config().windowBytes(10).receiveBufferBytes(5).build());
     final BlockSource source = elsewhere(0, 1);
     assertThat(TestNodes.fetchAndCheck(node, staging, 1, MOST, source))
         .containsOnlyKeys(Path.STAGED);
@@ -290,21 +292,21 @@ class StagedFetchTest {
     assertThat(staging.mostOpenBytes()).isLessThanOrEqualTo(MOST);
   }
 
-  /** One task reads two shuffles at once, and its first reader holds all landing memory. */
+  /** One task reads two shuffles at once, and its first reader holds all receive buffers. */
   @Test
   void fetchersThatWaitForOneAnothersMemoryGetOn() {
-    restart(config().landingBytes(1).build());
+    restart(config().receiveBufferBytes(1).build());
     try (BlockFetcher one = fetch(staging, () -> false, elsewhere(0, 1));
         BlockFetcher two = fetch(staging, () -> false, elsewhere(1, 1))) {
       assertThat(one.next()).isTrue();
       assertThat(two.next()).isTrue();
-      assertThat(node.stats().landing().bytes()).isBetween(2L, 2L * MOST);
+      assertThat(node.stats().receiveBuffers().bytes()).isBetween(2L, 2L * MOST);
     }
   }
 
   @Test
   void aReservationThatIsGivenBackIsTakenByTheOneWhoWaits() throws Exception {
-    restart(config().landingBytes(1).build());
+    restart(config().receiveBufferBytes(1).build());
     final BlockFetcher one = fetch(staging, () -> false, elsewhere(0, 1));
     assertThat(one.next()).isTrue();
     final Thread closer =

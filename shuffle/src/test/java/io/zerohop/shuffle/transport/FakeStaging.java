@@ -77,7 +77,7 @@ public class FakeStaging implements FallbackTransport {
     return requests.get();
   }
 
-  /** Most bytes that were landed and not released at any time. */
+  /** Most bytes that had arrived and were not released at any time. */
   public long mostOpenBytes() {
     return mostOpenBytes.get();
   }

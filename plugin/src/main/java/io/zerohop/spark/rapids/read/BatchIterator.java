@@ -41,7 +41,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   private final RapidsClasses rapids;
   private final BlockFetcher fetcher;
   private final List<BlockSource> sources;
-  private final TableLanding landing;
+  private final TableLoader loader;
   private final DataType[] types;
   private final ReduceTask task;
   private final ExchangeMetrics exchange;
@@ -62,7 +62,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
       final RapidsClasses rapids,
       final BlockFetcher fetcher,
       final List<BlockSource> sources,
-      final TableLanding landing,
+      final TableLoader loader,
       final DataType[] types,
       final long batchBytes,
       final ReduceTask task,
@@ -70,7 +70,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
     this.rapids = rapids;
     this.fetcher = fetcher;
     this.sources = sources;
-    this.landing = landing;
+    this.loader = loader;
     this.types = types;
     this.mostBytes = batchBytes;
     this.task = task;
@@ -112,9 +112,9 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   /** The next batch; null at the end. */
   private ColumnarBatch load() {
     while (gathered.isEmpty()) {
-      if (landing.isEmpty()) {
+      if (loader.isEmpty()) {
         timed(this::fetchBatch);
-        if (landing.isEmpty()) {
+        if (loader.isEmpty()) {
           if (finished || rowsWithoutColumns > 0) {
             break;
           }
@@ -123,7 +123,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
       }
       rapids.acquireSemaphore(task.context());
       try {
-        timed(() -> landing.gather(mostBytes, gathered));
+        timed(() -> loader.gather(mostBytes, gathered));
       } catch (final RuntimeException e) {
         shrink(e);
       }
@@ -155,7 +155,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
 
   /** Ends the leases on what was gathered, when nothing of it is read any more. */
   private void letGo() {
-    landing.finish();
+    loader.finish();
     fetcher.releaseWindows();
   }
 
@@ -173,7 +173,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   private void fetchBatch() {
     letGo();
     for (int windows = 0; windows < MOST_WINDOWS && !finished; windows++) {
-      if (landing.bytes() >= mostBytes || landing.stagedBytes() >= MOST_STAGED_BYTES) {
+      if (loader.bytes() >= mostBytes || loader.stagedBytes() >= MOST_STAGED_BYTES) {
         return;
       }
       fetchWindow();
@@ -189,7 +189,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
       final Block block = fetcher.block().block();
       partition = block.partition();
       try {
-        rowsWithoutColumns += landing.add(fetcher.block());
+        rowsWithoutColumns += loader.add(fetcher.block());
       } catch (final IOException e) {
         throw damaged(block, e);
       }
@@ -267,7 +267,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
       closeGathered();
     } finally {
       try {
-        landing.close();
+        loader.close();
         TrackedBlocks.finish(fetcher, task.context()); // Not if the GPU does not come to an end.
       } finally {
         if (next != null) {

@@ -71,7 +71,7 @@ public final class DeviceSink extends TableSink {
 
   private HostTables toHost(final OutputBatch batch) {
     final long[][] starts = {null};
-    final HostBuffer landed =
+    final HostBuffer gathered =
         HostCopy.gather(
             node::gpuStream,
             node::gpuHostBuffer,
@@ -83,7 +83,7 @@ public final class DeviceSink extends TableSink {
                         first,
                         (from, offset, at, bytes) ->
                             copies.add(from.getAddress() + offset, at, bytes)));
-    return new HostTables(starts[0], landed::close);
+    return new HostTables(starts[0], gathered::close);
   }
 
   @Override

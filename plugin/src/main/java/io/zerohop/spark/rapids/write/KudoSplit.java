@@ -109,10 +109,10 @@ public final class KudoSplit {
               + " partitions; set spark.zerohop.rapids.kudo.enabled=false and report this");
     }
     final int[] starts = new int[partitions + 1];
-    try (HostMemoryBuffer landed = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes))) {
-      landed.copyFromDeviceBuffer(offsets);
+    try (HostMemoryBuffer copy = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes))) {
+      copy.copyFromDeviceBuffer(offsets);
       for (int i = 0; i <= partitions; i++) {
-        starts[i] = (int) Platform.getLong(null, landed.getAddress() + (long) Long.BYTES * i);
+        starts[i] = (int) Platform.getLong(null, copy.getAddress() + (long) Long.BYTES * i);
         if (starts[i] < (i == 0 ? 0 : starts[i - 1]) || starts[i] > length) {
           throw new IllegalStateException(
               "RAPIDS' serializer gave blocks that overlap; set"

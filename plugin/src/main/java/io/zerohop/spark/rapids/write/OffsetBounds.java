@@ -21,7 +21,7 @@ final class OffsetBounds implements AutoCloseable {
   private final ShuffleNode node;
   private final TaskStream stream;
   private final Duration limit;
-  private HostBuffer landing;
+  private HostBuffer buffer;
 
   /**
    * @param stream which is closed before this
@@ -62,12 +62,12 @@ final class OffsetBounds implements AutoCloseable {
 
   private long copy(final List<Wanted> wanted, final int bounds) {
     final long bytes = (long) bounds * BOUND_BYTES;
-    if (landing == null || landing.bytes() < bytes) {
+    if (buffer == null || buffer.bytes() < bytes) {
       close();
-      landing = node.gpuHostBuffer(Math.max(bytes, 64 << 10));
+      buffer = node.gpuHostBuffer(Math.max(bytes, 64 << 10));
     }
     final CopyBatch batch = stream.get().newBatch();
-    long to = landing.address();
+    long to = buffer.address();
     for (final Wanted next : wanted) {
       for (final int entry : next.columns.bounded()) {
         final long offsets = next.table.address() + next.columns.data(entry + 1);
@@ -79,14 +79,14 @@ final class OffsetBounds implements AutoCloseable {
     }
     stream.get().submit(batch);
     stream.get().synchronize(limit);
-    return landing.address();
+    return buffer.address();
   }
 
   @Override
   public void close() {
-    if (landing != null) {
-      landing.close();
-      landing = null;
+    if (buffer != null) {
+      buffer.close();
+      buffer = null;
     }
   }
 }

@@ -58,7 +58,7 @@ public final class UcxNode implements AutoCloseable {
       final UcxThreads threads) {
     this.engine = engine;
     this.threads = threads;
-    memory = TransferMemory.of(engine, devices, tiers, settings.landingBytes());
+    memory = TransferMemory.of(engine, devices, tiers, settings.receiveBufferBytes());
     service =
         new RemoteService(
             incarnation,
@@ -172,7 +172,7 @@ public final class UcxNode implements AutoCloseable {
     return peers.hasMet(location);
   }
 
-  /** The transports of this node: for a reader on the GPU blocks may land in its memory. */
+  /** The transports of this node: for a reader on the GPU blocks may be received in its memory. */
   public Map<ReadSide, Transport> transports() {
     final Map<ReadSide, Transport> transports = new EnumMap<>(ReadSide.class);
     for (final ReadSide side : ReadSide.values()) {
@@ -222,7 +222,7 @@ public final class UcxNode implements AutoCloseable {
     return channel.strangers();
   }
 
-  /** Pieces of memory that bytes land in or leave from now, each shared by many blocks. */
+  /** Pieces of memory that bytes are received in, or sent from, now, each shared by many blocks. */
   public int slabsTaken() {
     return memory.slabs().taken();
   }

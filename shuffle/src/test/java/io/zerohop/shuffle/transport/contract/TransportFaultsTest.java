@@ -104,7 +104,7 @@ class TransportFaultsTest {
   private void count(final FaultyTransport faulty) {
     faults += faulty.faults();
     served.assertAllReleased();
-    assertThat(node.stats().landing().bytes()).isZero();
+    assertThat(node.stats().receiveBuffers().bytes()).isZero();
   }
 
   /** So that this test says something about both outcomes. */

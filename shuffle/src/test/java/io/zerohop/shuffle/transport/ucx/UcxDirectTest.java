@@ -47,14 +47,14 @@ class UcxDirectTest {
   private ShuffleNode owner;
   private ShuffleNode reader;
   private GpuBlocks made;
-  private GpuBlocks landing;
+  private GpuBlocks readersBlocks;
 
   private void start(final UcxMode mode, final long readersPool) {
     TestUcx.start().close(); // Skips where there is no libucx.
     owner = ShuffleNode.start(config("1", mode, POOL), ownersDevice);
     reader = ShuffleNode.start(config("2", mode, readersPool), readersDevice);
     made = new GpuBlocks(ownersDevice);
-    landing = new GpuBlocks(readersDevice);
+    readersBlocks = new GpuBlocks(readersDevice);
   }
 
   private NodeConfig config(final String executor, final UcxMode mode, final long pool) {
@@ -82,11 +82,11 @@ class UcxDirectTest {
 
   @AfterEach
   void noLeaks() {
-    if (landing == null) {
+    if (readersBlocks == null) {
       return;
     }
     made.close();
-    landing.close();
+    readersBlocks.close();
     for (final ShuffleNode node : List.of(reader, owner)) {
       node.unregisterShuffle(1);
       TestNodes.assertNothingHeld(node);
@@ -97,7 +97,7 @@ class UcxDirectTest {
 
   /** Reads everything, as the GPU does; returns how many payloads were on the reader's device. */
   private int read(final BlockSource source) {
-    return landing.readAll(
+    return readersBlocks.readAll(
         reader, source, BATCHES, block -> assertThat(block.path()).isEqualTo(Path.UCX));
   }
 

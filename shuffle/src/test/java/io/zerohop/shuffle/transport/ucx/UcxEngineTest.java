@@ -99,14 +99,14 @@ class UcxEngineTest {
   void getsOfAnEndpointThatIsClosedUnderThemEndOnceEach() throws Exception {
     final UnsafeBuffer from = random(1);
     final List<AtomicInteger> ends = new ArrayList<>();
-    final List<UnsafeBuffer> landing = new ArrayList<>();
+    final List<UnsafeBuffer> buffers = new ArrayList<>();
     try (UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES)) {
       for (int round = 0; round < 20; round++) {
         final UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {});
         for (int i = 0; i < 4; i++) {
           final UnsafeBuffer to = empty();
           final AtomicInteger end = new AtomicInteger();
-          landing.add(to);
+          buffers.add(to);
           ends.add(end);
           endpoint.get(
               memory.key(),
@@ -122,7 +122,7 @@ class UcxEngineTest {
       assertThat(ends).allSatisfy(end -> assertThat(end).hasValue(1));
     }
     LoopbackTest.run(reader);
-    java.lang.ref.Reference.reachabilityFence(landing);
+    java.lang.ref.Reference.reachabilityFence(buffers);
   }
 
   /** An executor that is killed cannot remove it at its end. */
@@ -150,7 +150,7 @@ class UcxEngineTest {
     for (final int bytes : new int[] {1, 100, 9_000, BYTES}) {
       final UnsafeBuffer from = random(bytes);
       final UnsafeBuffer to = empty();
-      final CompletableFuture<String> landed = new CompletableFuture<>();
+      final CompletableFuture<String> received = new CompletableFuture<>();
       if (bytes > 1) {
         reader.close();
         reader = TestUcx.start();
@@ -165,7 +165,7 @@ class UcxEngineTest {
             @Override
             public void arrived(
                 final long id, final long offset, final long length, final String failure) {
-              landed.complete(failure == null ? id + "/" + offset + "/" + length : failure);
+              received.complete(failure == null ? id + "/" + offset + "/" + length : failure);
             }
           });
       final CompletableFuture<String> dropped = new CompletableFuture<>();
@@ -173,7 +173,7 @@ class UcxEngineTest {
       try (UcxEndpoint endpoint = owner.connect(reader.address(), lost -> {})) {
         endpoint.send(41, 0, from.addressOffset(), bytes, completing(dropped));
         endpoint.send(42, 0, from.addressOffset(), bytes, completing(sent));
-        assertThat(await(landed)).isEqualTo("42/0/" + bytes);
+        assertThat(await(received)).isEqualTo("42/0/" + bytes);
         assertThat(await(sent)).isEmpty();
         await(dropped);
       }

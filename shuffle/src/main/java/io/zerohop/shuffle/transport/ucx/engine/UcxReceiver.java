@@ -13,7 +13,7 @@ public interface UcxReceiver {
   long arriving(long id, long offset, long bytes);
 
   /**
-   * A message that was to land has done so, or failed.
+   * A message that was to arrive has done so, or failed.
    *
    * @param failure what UCX says; null if all bytes are there
    */

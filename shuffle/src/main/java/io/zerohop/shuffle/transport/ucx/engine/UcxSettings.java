@@ -13,7 +13,7 @@ import java.util.function.Function;
  * @param starter starts UCX; the node owns what comes of it
  * @param channels makes the channel by which executors of other nodes ask this one, given what
  *     answers; the node owns it. Null if blocks of other nodes are staged
- * @param landingBytes most bytes that arriving blocks occupy at a time
+ * @param receiveBufferBytes most bytes that arriving blocks occupy at a time
  * @param connectLimit longest time to connect to a peer
  * @param requestLimit longest time to wait for one answer of a peer
  * @param deviceLimit longest time for copies on the GPU
@@ -23,7 +23,7 @@ public record UcxSettings(
     UcxMode mode,
     UcxStarter starter,
     Function<ControlService, ControlChannel> channels,
-    long landingBytes,
+    long receiveBufferBytes,
     Duration connectLimit,
     Duration requestLimit,
     Duration deviceLimit) {}

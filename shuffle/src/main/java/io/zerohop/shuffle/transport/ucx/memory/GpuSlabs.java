@@ -6,9 +6,9 @@ import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 
 /**
- * GPU memory that bytes of other nodes land in: regions of the executor's own pool, whose segments
- * UCX registers once, so that nothing is registered for a block. Thread safe; the pool owns the
- * memory.
+ * GPU memory that bytes of other nodes are received in: regions of the executor's own pool, whose
+ * segments UCX registers once, so that nothing is registered for a block. Thread safe; the pool
+ * owns the memory.
  */
 public final class GpuSlabs {
   private final Pool pool;

@@ -4,9 +4,9 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Memory that bytes of other nodes land in, or small ones leave from, shared by many blocks: made
- * with one reference that is the maker's, given back when the last one is dropped. Thread safe; the
- * bytes are the holders' to order.
+ * Memory that bytes of other nodes are received in, or small ones sent from, shared by many blocks:
+ * made with one reference that is the maker's, given back when the last one is dropped. Thread
+ * safe; the bytes are the holders' to order.
  */
 public final class Slab {
   private final long address;
@@ -28,7 +28,7 @@ public final class Slab {
     return address;
   }
 
-  /** What UCX has to be told of with each request that lands here; null for host memory. */
+  /** What UCX has to be told of with each request that is received here; null for host memory. */
   public UcxMemory gpu() {
     return gpu;
   }

@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.function.LongFunction;
 
 /**
- * Host memory that bytes from other nodes land in, and small ones leave from. Memory that was
- * returned is kept for the next request for some time: fresh pages are slow, pinned ones more so.
- * Thread safe; owns its buffers.
+ * Host memory that bytes from other nodes are received in, and small ones sent from. Memory that
+ * was returned is kept for the next request for some time: fresh pages are slow, pinned ones more
+ * so. Thread safe; owns its buffers.
  */
 public final class Slabs implements AutoCloseable {
   static final long LEAST_BYTES = 64 << 10;

@@ -13,8 +13,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
  * and the test ranges; the pools stay the caller's.
  *
  * @param segments own segments that peers get from
- * @param slabs pinned host memory that bytes land in or leave from
- * @param gpuSlabs GPU memory that bytes land in; null where UCX does not reach it
+ * @param slabs pinned host memory that bytes are received in, or sent from
+ * @param gpuSlabs GPU memory that bytes are received in; null where UCX does not reach it
  * @param hostTest host memory to measure with
  * @param gpuTest GPU memory to measure with; null where UCX does not reach it
  */
@@ -29,16 +29,19 @@ public record TransferMemory(
   /**
    * Memory of an executor's devices and pools.
    *
-   * @param landingBytes most bytes of host memory that bytes land in at a time
+   * @param receiveBufferBytes most bytes of receive buffers in host memory at a time
    */
   public static TransferMemory of(
-      final UcxEngine engine, final Devices devices, final Tiers tiers, final long landingBytes) {
+      final UcxEngine engine,
+      final Devices devices,
+      final Tiers tiers,
+      final long receiveBufferBytes) {
     final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
     final boolean direct = devices.hasGpu() && engine.oneSided() && engine.reachesGpuMemory();
     final RegisteredSegments segments = new RegisteredSegments(engine, tiers);
     return new TransferMemory(
         segments,
-        new Slabs(device::hostBuffer, landingBytes),
+        new Slabs(device::hostBuffer, receiveBufferBytes),
         direct ? new GpuSlabs(tiers.of(Tier.DEVICE), segments) : null,
         new TestRange(engine, Tier.HOST, () -> hostTestMemory(device)),
         direct ? new TestRange(engine, Tier.DEVICE, () -> gpuTestMemory(device)) : null);

@@ -2,14 +2,14 @@ package io.zerohop.shuffle.transport.ucx.owner;
 
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
-import io.zerohop.shuffle.transport.ucx.wire.LandingLayout;
+import io.zerohop.shuffle.transport.ucx.wire.ReceiveLayout;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.UnsafeAccess;
 
 /**
  * The messages that bring a lease's blocks to the reader. A message costs some microseconds at both
- * ends whatever its size, so runs of few bytes that land one behind the other are copied together
+ * ends whatever its size, so runs of few bytes that arrive one behind the other are copied together
  * first; long ones are sent from where they lie. Owns the copies; for one thread.
  */
 final class Packing implements AutoCloseable {
@@ -19,7 +19,7 @@ final class Packing implements AutoCloseable {
   private static final int MESSAGE_BYTES = 1 << 20;
 
   private final ServedLease lease;
-  private final LandingLayout layout;
+  private final ReceiveLayout layout;
   private final Slabs slabs;
   private final List<MessageSender.Message> messages = new ArrayList<>();
   private final List<Slab> copies = new ArrayList<>();
@@ -27,9 +27,9 @@ final class Packing implements AutoCloseable {
   /**
    * @param part which extents are sent; the lease has brought them to the host
    */
-  Packing(final ServedLease lease, final LandingLayout.Part part, final Slabs slabs) {
+  Packing(final ServedLease lease, final ReceiveLayout.Part part, final Slabs slabs) {
     this.lease = lease;
-    this.layout = new LandingLayout(lease.extents(), part);
+    this.layout = new ReceiveLayout(lease.extents(), part);
     this.slabs = slabs;
   }
 
@@ -69,8 +69,8 @@ final class Packing implements AutoCloseable {
 
   /** Bytes that lie together, as messages that are not too long. */
   private void cut(final long offset, final long address, final long bytes) {
-    for (long done = 0; done < bytes; done += LandingLayout.RUN_BYTES) {
-      final long piece = Math.min(LandingLayout.RUN_BYTES, bytes - done);
+    for (long done = 0; done < bytes; done += ReceiveLayout.RUN_BYTES) {
+      final long piece = Math.min(ReceiveLayout.RUN_BYTES, bytes - done);
       messages.add(new MessageSender.Message(offset + done, address + done, piece));
     }
   }

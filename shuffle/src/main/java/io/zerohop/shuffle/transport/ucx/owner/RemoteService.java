@@ -10,7 +10,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
-import io.zerohop.shuffle.transport.ucx.wire.LandingLayout.Part;
+import io.zerohop.shuffle.transport.ucx.wire.ReceiveLayout.Part;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;

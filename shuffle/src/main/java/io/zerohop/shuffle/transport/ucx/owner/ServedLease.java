@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport.ucx.owner;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.extent.ExtentList;
-import io.zerohop.shuffle.extent.HostLanding;
+import io.zerohop.shuffle.extent.HostCopies;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
@@ -27,7 +27,7 @@ final class ServedLease {
 
   private final AtomicInteger references = new AtomicInteger(1);
   private final long begun = System.nanoTime();
-  private HostLanding copy;
+  private HostCopies copy;
   private boolean byMessage;
   private volatile long left;
 
@@ -98,7 +98,7 @@ final class ServedLease {
   /** Copies what lies in GPU memory to the host, unless that was done. Waits for the GPU. */
   synchronized void bringToHost(final Devices devices, final Duration limit) {
     if (places.hasDeviceOnly()) {
-      copy = HostLanding.gather(devices, places, limit, () -> {});
+      copy = HostCopies.gather(devices, places, limit, () -> {});
     }
   }
 

@@ -20,9 +20,9 @@ public final class MessageReceiver implements UcxReceiver {
   /**
    * Expects the messages of one transfer.
    *
-   * @param slab where they go; held until the transfer was ended and nothing lands any more
+   * @param slab where they go; held until the transfer was ended and nothing is received any more
    * @param bytes how many bytes of it they may fill
-   * @param progress run at each message that has landed
+   * @param progress run at each message that was received
    */
   public Waiting expect(final Slab slab, final long bytes, final Runnable progress) {
     slab.retain();
@@ -41,11 +41,11 @@ public final class MessageReceiver implements UcxReceiver {
   public void arrived(final long id, final long offset, final long bytes, final String failure) {
     final Waiting transfer = waiting.get(id);
     if (transfer != null) {
-      transfer.landed(bytes, failure);
+      transfer.received(bytes, failure);
     }
   }
 
-  /** Transfers that wait, or that something still lands for. */
+  /** Transfers that wait, or that something is still received for. */
   int size() {
     return waiting.size();
   }
@@ -59,7 +59,7 @@ public final class MessageReceiver implements UcxReceiver {
     private final CompletableFuture<Void> complete = new CompletableFuture<>();
     private long total = -1;
     private long arrived;
-    private int landing;
+    private int receiving;
     private boolean ended;
     private String failure;
 
@@ -92,20 +92,20 @@ public final class MessageReceiver implements UcxReceiver {
       if (ended || offset < 0 || length <= 0 || length > bytes - offset) {
         return 0;
       }
-      landing++;
+      receiving++;
       return slab.address() + offset;
     }
 
-    private void landed(final long length, final String failed) {
+    private void received(final long length, final String failed) {
       final boolean last;
       synchronized (this) {
-        landing--;
+        receiving--;
         if (failed == null) {
           arrived += length;
         } else if (failure == null) {
           failure = failed;
         }
-        last = ended && landing == 0;
+        last = ended && receiving == 0;
       }
       progress.run();
       check();
@@ -119,7 +119,7 @@ public final class MessageReceiver implements UcxReceiver {
       final boolean all;
       synchronized (this) {
         failed = failure;
-        all = failure == null && total >= 0 && arrived >= total && landing == 0;
+        all = failure == null && total >= 0 && arrived >= total && receiving == 0;
       }
       if (failed != null) {
         complete.completeExceptionally(
@@ -129,14 +129,16 @@ public final class MessageReceiver implements UcxReceiver {
       }
     }
 
-    /** Nothing more is taken; what is landing lands in memory that is kept for it. Idempotent. */
+    /**
+     * Nothing more is taken; the memory stays until nothing is being received in it. Idempotent.
+     */
     public void end() {
       synchronized (this) {
         if (ended) {
           return;
         }
         ended = true;
-        if (landing > 0) {
+        if (receiving > 0) {
           return;
         }
       }

@@ -8,8 +8,8 @@ import io.zerohop.shuffle.transport.Transport.Sink;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
-import io.zerohop.shuffle.transport.ucx.wire.LandingLayout;
 import io.zerohop.shuffle.transport.ucx.wire.Questions;
+import io.zerohop.shuffle.transport.ucx.wire.ReceiveLayout;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
@@ -58,13 +58,13 @@ public final class RemoteTransfer {
   private RemoteExtents extents;
 
   /** Guarded by this. */
-  private Landing landing;
+  private ReceiveBuffers buffers;
 
   /** What takes the messages, if it comes to that. Guarded by this. */
   private MessageReceiver.Waiting messages;
 
   /**
-   * @param gpuSlabs where GPU memory lands as it is; null if it is to land on the host
+   * @param gpuSlabs what receives GPU memory as it is; null if it is to come to the host
    */
   public RemoteTransfer(
       final RemotePeer peer,
@@ -108,14 +108,16 @@ public final class RemoteTransfer {
       return;
     }
     final boolean far = IntStream.range(0, extents.size()).anyMatch(extents::isOnGpu);
-    final Landing inKind =
-        far && !onlyByMessage && gpuSlabs != null ? Landing.inKind(extents, slabs, gpuSlabs) : null;
+    final ReceiveBuffers inKind =
+        far && !onlyByMessage && gpuSlabs != null
+            ? ReceiveBuffers.inKind(extents, slabs, gpuSlabs)
+            : null;
     if (inKind != null) {
       fetchKeys(inKind);
     } else if (far || onlyByMessage || peer.byMessage()) {
       moveByMessages();
     } else {
-      fetchKeys(Landing.onHost(extents, slabs));
+      fetchKeys(ReceiveBuffers.onHost(extents, slabs));
     }
   }
 
@@ -133,14 +135,14 @@ public final class RemoteTransfer {
     return new ZerohopException(Category.FALLBACK, "its owner does not hold it in memory");
   }
 
-  private void fetchKeys(final Landing to) {
+  private void fetchKeys(final ReceiveBuffers to) {
     final Set<Long> unknown = new LinkedHashSet<>();
     for (int i = 0; i < extents.size(); i++) {
       if (peer.key(extents.segment(i)) == null) {
         unknown.add(extents.segment(i));
       }
     }
-    if (!land(to)) {
+    if (!receiveInto(to)) {
       closeLease(); // It has failed meanwhile.
     } else if (unknown.isEmpty()) {
       move();
@@ -159,24 +161,24 @@ public final class RemoteTransfer {
     }
   }
 
-  /** From now on it lands here, and not where it did before; false if it has ended. */
-  private boolean land(final Landing there) {
-    final Landing unused;
-    final boolean lands;
+  /** From now on it is received here, and not where it was before; false if it has ended. */
+  private boolean receiveInto(final ReceiveBuffers there) {
+    final ReceiveBuffers unused;
+    final boolean accepted;
     synchronized (this) {
-      lands = !ended.get();
-      unused = lands ? landing : there;
-      landing = lands ? there : landing;
+      accepted = !ended.get();
+      unused = accepted ? buffers : there;
+      buffers = accepted ? there : buffers;
     }
     if (unused != null) {
       unused.release();
     }
-    return lands;
+    return accepted;
   }
 
   /** By gets, but for what comes to the host from a peer whose gets are slow. */
   private void move() {
-    final Landing to = current();
+    final ReceiveBuffers to = current();
     if (to == null) {
       closeLease();
       return;
@@ -215,19 +217,19 @@ public final class RemoteTransfer {
     return true;
   }
 
-  private void addPieces(final List<Gets.Get> pieces, final LandingLayout layout, final Slab to) {
+  private void addPieces(final List<Gets.Get> pieces, final ReceiveLayout layout, final Slab to) {
     for (int run = 0; run < layout.runs(); run++) {
       final int first = layout.first(run);
       final RemotePeer.SegmentKey from = peer.key(extents.segment(first));
       final long bytes = layout.runBytes(run);
-      for (long done = 0; done < bytes; done += LandingLayout.RUN_BYTES) {
+      for (long done = 0; done < bytes; done += ReceiveLayout.RUN_BYTES) {
         pieces.add(
             new Gets.Get(
                 from.key(),
                 from.address() + extents.offset(first) + done,
                 to,
                 layout.place(first) + done,
-                Math.min(LandingLayout.RUN_BYTES, bytes - done),
+                Math.min(ReceiveLayout.RUN_BYTES, bytes - done),
                 () -> !ended.get(),
                 this::got));
       }
@@ -236,8 +238,8 @@ public final class RemoteTransfer {
 
   /** Everything to the host; the owner copies what lies in GPU memory. */
   private void moveByMessages() {
-    final Landing to = Landing.onHost(extents, slabs);
-    if (land(to)) {
+    final ReceiveBuffers to = ReceiveBuffers.onHost(extents, slabs);
+    if (receiveInto(to)) {
       leaseEndsItself = true;
       waysLeft.set(1);
       askForMessages(to, false);
@@ -249,10 +251,10 @@ public final class RemoteTransfer {
   /**
    * @param hostOnly what lies in the owner's host memory, and not the rest
    */
-  private void askForMessages(final Landing to, final boolean hostOnly) {
+  private void askForMessages(final ReceiveBuffers to, final boolean hostOnly) {
     final MessageReceiver.Waiting all;
     synchronized (this) {
-      if (landing == null) {
+      if (buffers == null) {
         all = null; // It has ended.
       } else {
         all = arrivals.expect(to.hostSlab(), to.host().bytes(), this::progress);
@@ -271,11 +273,11 @@ public final class RemoteTransfer {
   }
 
   /** The memory, held for the caller, too; null if there is none, or this has ended. */
-  private synchronized Landing current() {
-    if (landing != null) {
-      landing.retain();
+  private synchronized ReceiveBuffers current() {
+    if (buffers != null) {
+      buffers.retain();
     }
-    return landing;
+    return buffers;
   }
 
   private void got(final String failure) {
@@ -366,13 +368,13 @@ public final class RemoteTransfer {
     }
     peer.end(this);
     final Map<Integer, Block> left;
-    final Landing landed;
+    final ReceiveBuffers received;
     final MessageReceiver.Waiting expected;
     synchronized (this) {
       left = new LinkedHashMap<>(waiting);
       waiting.clear();
-      landed = landing;
-      landing = null;
+      received = buffers;
+      buffers = null;
       expected = messages;
     }
     if (expected != null) {
@@ -380,7 +382,7 @@ public final class RemoteTransfer {
     }
     try {
       if (cause == null) {
-        left.forEach((index, block) -> sink.arrived(block, landed.payload(index)));
+        left.forEach((index, block) -> sink.arrived(block, received.payload(index)));
       } else {
         sink.failed(left.values(), cause);
         if (getsLeft.get() == 0) {
@@ -388,8 +390,8 @@ public final class RemoteTransfer {
         }
       }
     } finally {
-      if (landed != null) {
-        landed.release();
+      if (received != null) {
+        received.release();
       }
     }
   }

@@ -100,7 +100,7 @@ final class MessageReceiverTest {
 
     final Slab ofAnother = slabs.take(BYTES);
     assertThat(arrivals.arriving(id, 0, BYTES))
-        .as("where a late message lands (another's memory is at %d)", ofAnother.address())
+        .as("where a late message is received (another's memory is at %d)", ofAnother.address())
         .isZero();
     assertThat(arrivals.size()).isZero();
     ofAnother.release();

@@ -3,27 +3,27 @@ package io.zerohop.shuffle.transport.ucx.reader;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
-import io.zerohop.shuffle.transport.ucx.wire.LandingLayout;
-import io.zerohop.shuffle.transport.ucx.wire.LandingLayout.Part;
+import io.zerohop.shuffle.transport.ucx.wire.ReceiveLayout;
+import io.zerohop.shuffle.transport.ucx.wire.ReceiveLayout.Part;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 
 /**
- * Where the blocks of one request land: on the host, but for what lies in the owner's GPU memory if
- * that is to land in this GPU's. Holds the memory until it is released, once. Not changed; thread
- * safe.
+ * Where the blocks of one request are received: on the host, but for what lies in the owner's GPU
+ * memory if that is to come to this GPU's. Holds the memory until it is released, once. Not
+ * changed; thread safe.
  */
-final class Landing {
+final class ReceiveBuffers {
   private final RemoteExtents extents;
-  private final LandingLayout host;
-  private final LandingLayout gpu;
+  private final ReceiveLayout host;
+  private final ReceiveLayout gpu;
   private final Slab hostSlab;
   private final Slab gpuSlab;
 
-  private Landing(
+  private ReceiveBuffers(
       final RemoteExtents extents,
-      final LandingLayout host,
+      final ReceiveLayout host,
       final Slab hostSlab,
-      final LandingLayout gpu,
+      final ReceiveLayout gpu,
       final Slab gpuSlab) {
     this.extents = extents;
     this.host = host;
@@ -33,24 +33,25 @@ final class Landing {
   }
 
   /** Everything on the host. */
-  static Landing onHost(final RemoteExtents extents, final Slabs slabs) {
-    final LandingLayout all = new LandingLayout(extents, Part.ALL);
-    return new Landing(extents, all, slabs.take(all.bytes()), null, null);
+  static ReceiveBuffers onHost(final RemoteExtents extents, final Slabs slabs) {
+    final ReceiveLayout all = new ReceiveLayout(extents, Part.ALL);
+    return new ReceiveBuffers(extents, all, slabs.take(all.bytes()), null, null);
   }
 
   /** Each extent in the kind of memory that it lies in; null if there is no GPU memory for it. */
-  static Landing inKind(final RemoteExtents extents, final Slabs slabs, final GpuSlabs gpuSlabs) {
-    final LandingLayout far = new LandingLayout(extents, Part.GPU);
+  static ReceiveBuffers inKind(
+      final RemoteExtents extents, final Slabs slabs, final GpuSlabs gpuSlabs) {
+    final ReceiveLayout far = new ReceiveLayout(extents, Part.GPU);
     final Slab farSlab = gpuSlabs.tryTake(far.bytes());
     if (farSlab == null) {
       return null;
     }
     boolean done = false;
     try {
-      final LandingLayout near = new LandingLayout(extents, Part.HOST);
+      final ReceiveLayout near = new ReceiveLayout(extents, Part.HOST);
       final Slab nearSlab = slabs.take(near.bytes());
       done = true;
-      return new Landing(extents, near, nearSlab, far, farSlab);
+      return new ReceiveBuffers(extents, near, nearSlab, far, farSlab);
     } finally {
       if (!done) {
         farSlab.release();
@@ -58,8 +59,8 @@ final class Landing {
     }
   }
 
-  /** What lands on the host. */
-  LandingLayout host() {
+  /** What is received on the host. */
+  ReceiveLayout host() {
     return host;
   }
 
@@ -67,8 +68,8 @@ final class Landing {
     return hostSlab;
   }
 
-  /** What lands in GPU memory; null if nothing does. */
-  LandingLayout gpu() {
+  /** What is received in GPU memory; null if nothing is. */
+  ReceiveLayout gpu() {
     return gpu;
   }
 
@@ -77,18 +78,18 @@ final class Landing {
   }
 
   /** A block of it, which holds the memory from now on, too. */
-  LandedPayload payload(final int block) {
-    return new LandedPayload(this, extents, block);
+  ReceivedPayload payload(final int block) {
+    return new ReceivedPayload(this, extents, block);
   }
 
-  /** Where an extent has landed. */
+  /** Where an extent is received. */
   long address(final int extent) {
     return isOnGpu(extent)
         ? gpuSlab.address() + gpu.place(extent)
         : hostSlab.address() + host.place(extent);
   }
 
-  /** Whether an extent has landed in GPU memory. */
+  /** Whether an extent is received in GPU memory. */
   boolean isOnGpu(final int extent) {
     return gpu != null && extents.isOnGpu(extent);
   }

@@ -6,22 +6,22 @@ import io.zerohop.shuffle.transport.Transport.Payload;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 import java.io.InputStream;
 
-/** A block that has landed: its extents as its owner wrote them, in memory that others share. */
-final class LandedPayload implements Payload {
-  private final Landing landing;
+/** A block that was received: its extents as its owner wrote them, in memory that others share. */
+final class ReceivedPayload implements Payload {
+  private final ReceiveBuffers buffers;
   private final ExtentList extents = new ExtentList();
   private long bytes;
   private volatile boolean released;
 
   /** Holds the memory from now on. */
-  LandedPayload(final Landing landing, final RemoteExtents remote, final int block) {
-    this.landing = landing;
-    landing.retain();
+  ReceivedPayload(final ReceiveBuffers buffers, final RemoteExtents remote, final int block) {
+    this.buffers = buffers;
+    buffers.retain();
     for (int i = remote.begin(block); i < remote.end(block); i++) {
       extents.add(
-          landing.address(i),
+          buffers.address(i),
           remote.length(i),
-          landing.isOnGpu(i),
+          buffers.isOnGpu(i),
           null,
           remote.isChecked(i),
           remote.checksum(i));
@@ -47,6 +47,6 @@ final class LandedPayload implements Payload {
   @Override
   public void release() {
     released = true;
-    landing.release();
+    buffers.release();
   }
 }

@@ -12,7 +12,7 @@ import java.util.stream.IntStream;
  * <p>A run begins at the same place within 256 bytes as at the owner, which keeps the alignment
  * that codecs gave their blocks; small gaps between neighbours move with them.
  */
-public final class LandingLayout {
+public final class ReceiveLayout {
   /** Codecs align blocks to this much at most. */
   private static final int ALIGNMENT = 256;
 
@@ -46,7 +46,7 @@ public final class LandingLayout {
     }
   }
 
-  public LandingLayout(final RemoteExtents extents, final Part part) {
+  public ReceiveLayout(final RemoteExtents extents, final Part part) {
     this.extents = extents;
     members = members(extents, part);
     places = new int[extents.size()];

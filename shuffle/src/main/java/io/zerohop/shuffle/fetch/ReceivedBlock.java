@@ -10,10 +10,10 @@ import java.io.InputStream;
 import java.util.Objects;
 
 /**
- * A block of another node that has landed in memory of this one, with the extents that it has
+ * A block of another node that was received in memory of this one, with the extents that it has
  * there.
  */
-final class LandedBlock implements FetchedBlock {
+final class ReceivedBlock implements FetchedBlock {
   private final BlockSource source;
   private final Block block;
   private final Path path;
@@ -22,9 +22,9 @@ final class LandedBlock implements FetchedBlock {
   private final boolean withinGpuReach;
 
   /**
-   * @param withinGpuReach whether what has landed is within the reach of the reader's GPU
+   * @param withinGpuReach whether what was received is within the reach of the reader's GPU
    */
-  LandedBlock(
+  ReceivedBlock(
       final BlockSource source,
       final Block block,
       final Path path,
@@ -43,7 +43,7 @@ final class LandedBlock implements FetchedBlock {
    *
    * @throws BlockFetchException if it is not what was written
    */
-  LandedBlock verified() {
+  ReceivedBlock verified() {
     for (int i = 0; i < extents.size(); i++) {
       final String damage = extents.damage(i);
       if (damage != null) {

@@ -26,7 +26,7 @@ import org.apache.spark.unsafe.Platform;
  * The launch is in the order of the task's own stream, so tables may be used there at once; blocks
  * must stay readable until {@link #finish}. For one task's thread; owns what it has not handed out.
  */
-public final class TableLanding implements AutoCloseable {
+public final class TableLoader implements AutoCloseable {
   private static final int ALIGNMENT = 256;
 
   private final RapidsClasses rapids;
@@ -55,7 +55,7 @@ public final class TableLanding implements AutoCloseable {
    * @param check throws if blocks may have been freed before they were gathered
    * @param metrics told how many bytes the tables have
    */
-  public TableLanding(
+  public TableLoader(
       final RapidsClasses rapids,
       final TableGather gather,
       final DataType[] types,

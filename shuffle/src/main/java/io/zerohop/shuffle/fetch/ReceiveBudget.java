@@ -6,14 +6,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * Memory for staged blocks that all fetchers of an executor share. Reservations are all or nothing.
- * Thread safe.
+ * How much memory blocks that are moved here may take, shared by all fetchers of an executor.
+ * Reservations are all or nothing. Thread safe.
  *
  * <p>A fetcher waits here only while it holds no reservation, and for a limited time; then it gets
  * what it asked for even if that exceeds the budget. So tasks that read two shuffles at once, each
  * holding memory that the other waits for, get on, and the excess is at most one block a fetcher.
  */
-public final class LandingBudget {
+public final class ReceiveBudget {
   private static final long SLICE_MILLIS = 10;
 
   private final long limit;
@@ -23,7 +23,7 @@ public final class LandingBudget {
   /**
    * @param limit most bytes that may be reserved without waiting
    */
-  public LandingBudget(final long limit) {
+  public ReceiveBudget(final long limit) {
     this.limit = limit;
   }
 
@@ -63,14 +63,14 @@ public final class LandingBudget {
       }
       if (cancelled.getAsBoolean()) {
         throw new WaitException(
-            WaitException.Reason.CANCELLED, "cancelled while waiting for landing memory");
+            WaitException.Reason.CANCELLED, "cancelled while waiting for receive buffers");
       }
       try {
         wait(Math.max(1, Math.min(SLICE_MILLIS, TimeUnit.NANOSECONDS.toMillis(left))));
       } catch (final InterruptedException e) {
         Thread.currentThread().interrupt();
         throw new WaitException(
-            WaitException.Reason.CANCELLED, "interrupted while waiting for landing memory");
+            WaitException.Reason.CANCELLED, "interrupted while waiting for receive buffers");
       }
     }
   }

@@ -11,14 +11,14 @@ import java.time.Duration;
  * Blocks that the host cannot read itself, brought from the GPU to host memory by one gather. Owns
  * that memory; readable until it is closed.
  */
-public final class HostLanding implements AutoCloseable {
+public final class HostCopies implements AutoCloseable {
   private static final int ALIGNMENT = 8;
 
   private final HostBuffer buffer;
   private final Runnable onClose;
   private boolean closed;
 
-  private HostLanding(final HostBuffer buffer, final Runnable onClose) {
+  private HostCopies(final HostBuffer buffer, final Runnable onClose) {
     this.buffer = buffer;
     this.onClose = onClose;
   }
@@ -29,7 +29,7 @@ public final class HostLanding implements AutoCloseable {
    *
    * @param onClose runs once, when the copies are freed, or at once if there are none
    */
-  public static HostLanding gather(
+  public static HostCopies gather(
       final Devices devices,
       final ExtentList extents,
       final Duration limit,
@@ -45,7 +45,7 @@ public final class HostLanding implements AutoCloseable {
               (batch, first) -> addTo(batch, extents, first));
       extents.moveTo(buffer.address(), ALIGNMENT);
       done = true;
-      return new HostLanding(buffer, onClose);
+      return new HostCopies(buffer, onClose);
     } finally {
       if (!done) {
         onClose.run();
@@ -76,7 +76,7 @@ public final class HostLanding implements AutoCloseable {
       extents.forEach(consumer);
       return;
     }
-    final HostLanding copies = gather(devices, extents, limit, () -> {});
+    final HostCopies copies = gather(devices, extents, limit, () -> {});
     try {
       extents.forEach(consumer);
     } finally {
