@@ -6,7 +6,7 @@ import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.executor.NodeSettings;
-import io.zerohop.spark.files.MapOutputFiles;
+import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

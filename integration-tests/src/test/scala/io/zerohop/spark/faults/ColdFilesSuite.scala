@@ -12,7 +12,7 @@ import io.zerohop.shuffle.extent.ExtentConsumer
 import io.zerohop.shuffle.catalog.MapOutputLease
 import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.write.PackSource
-import io.zerohop.spark.files.MapOutputFiles
+import io.zerohop.spark.spillfiles.MapOutputFiles
 import org.apache.commons.io.FileUtils
 import org.apache.spark.{SparkConf, SparkContext}
 import org.apache.spark.storage.ShuffleBlockId

@@ -10,7 +10,7 @@ import scala.concurrent.duration._
 import io.zerohop.shuffle.transport.ControlService
 import io.zerohop.spark.compat.SparkLinks
 import io.zerohop.spark.control.SparkControlChannel
-import io.zerohop.spark.files.MapOutputFiles
+import io.zerohop.spark.spillfiles.MapOutputFiles
 import org.apache.spark.{MapOutputTracker, MapOutputTrackerMaster, SecurityManager, ShuffleDependency}
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 import org.apache.spark.network.buffer.ManagedBuffer

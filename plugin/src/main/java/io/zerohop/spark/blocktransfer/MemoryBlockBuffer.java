@@ -2,10 +2,10 @@ package io.zerohop.spark.blocktransfer;
 
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
-import io.zerohop.spark.files.CountingFile;
-import io.zerohop.spark.files.LateBuffer;
-import io.zerohop.spark.files.LocalDirs;
-import io.zerohop.spark.files.PartitionOutputStream;
+import io.zerohop.spark.spillfiles.CountingFile;
+import io.zerohop.spark.spillfiles.LateBuffer;
+import io.zerohop.spark.spillfiles.LocalDirs;
+import io.zerohop.spark.spillfiles.PartitionOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;

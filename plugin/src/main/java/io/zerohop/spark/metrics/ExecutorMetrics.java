@@ -9,7 +9,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.SpilledOutputs;
 import io.zerohop.shuffle.transport.SharedTransfers;
-import io.zerohop.spark.files.MapOutputFiles;
+import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.function.Function;

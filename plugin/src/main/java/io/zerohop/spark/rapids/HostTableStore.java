@@ -7,13 +7,13 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.spark.files.MapOutputFiles;
-import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.read.HostGather;
 import io.zerohop.spark.rapids.read.TableGather;
 import io.zerohop.spark.rapids.write.HostSink;
 import io.zerohop.spark.rapids.write.TableSink;
+import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 

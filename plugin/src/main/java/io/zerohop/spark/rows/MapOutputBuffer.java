@@ -1,6 +1,6 @@
 package io.zerohop.spark.rows;
 
-import io.zerohop.spark.files.OverflowingOutput;
+import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.io.IOException;
 import java.io.OutputStream;
 

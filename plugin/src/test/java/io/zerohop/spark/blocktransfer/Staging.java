@@ -3,7 +3,7 @@ package io.zerohop.spark.blocktransfer;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
-import io.zerohop.spark.files.MapOutputFiles;
+import io.zerohop.spark.spillfiles.MapOutputFiles;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;

@@ -3,9 +3,9 @@ package io.zerohop.spark.rapids.write;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.HostCopy;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.rapids.api.TaskStream;
 import io.zerohop.spark.rapids.checksum.RowHash;
+import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.io.IOException;
 import java.time.Duration;
 

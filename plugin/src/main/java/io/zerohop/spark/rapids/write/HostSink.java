@@ -2,8 +2,8 @@ package io.zerohop.spark.rapids.write;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.HostMemoryBuffer;
-import io.zerohop.spark.files.OverflowingOutput;
 import io.zerohop.spark.rapids.api.RapidsClasses;
+import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.io.IOException;
 
 /**

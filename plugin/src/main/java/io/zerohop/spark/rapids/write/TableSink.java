@@ -1,7 +1,7 @@
 package io.zerohop.spark.rapids.write;
 
 import io.zerohop.shuffle.write.PackSource;
-import io.zerohop.spark.files.OverflowingOutput;
+import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.io.IOException;
 import java.util.function.Supplier;
 

@@ -1,4 +1,4 @@
-package io.zerohop.spark.house
+package io.zerohop.spark.structure
 
 import java.util.jar.JarFile
 

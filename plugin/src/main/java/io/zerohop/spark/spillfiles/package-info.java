@@ -1,2 +1,2 @@
 /** Map outputs as files of Spark's: those that found no room in memory, or that left it. */
-package io.zerohop.spark.files;
+package io.zerohop.spark.spillfiles;

@@ -1,4 +1,4 @@
-package io.zerohop.spark.files;
+package io.zerohop.spark.spillfiles;
 
 import java.io.BufferedOutputStream;
 import java.io.File;

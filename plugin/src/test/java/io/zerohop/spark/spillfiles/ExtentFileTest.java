@@ -1,4 +1,4 @@
-package io.zerohop.spark.files;
+package io.zerohop.spark.spillfiles;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

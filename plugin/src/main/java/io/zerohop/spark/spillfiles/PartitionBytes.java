@@ -1,4 +1,4 @@
-package io.zerohop.spark.files;
+package io.zerohop.spark.spillfiles;
 
 import java.io.IOException;
 import java.io.OutputStream;

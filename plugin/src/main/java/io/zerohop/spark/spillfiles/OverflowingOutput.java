@@ -1,4 +1,4 @@
-package io.zerohop.spark.files;
+package io.zerohop.spark.spillfiles;
 
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.write.MapOutputWriter;

@@ -1,4 +1,4 @@
-package io.zerohop.spark.files;
+package io.zerohop.spark.spillfiles;
 
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.spill.ColdStorage;
