@@ -6,12 +6,12 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import io.zerohop.shuffle.NodeConfig
 import io.zerohop.shuffle.block.DamagedOutputException
 import io.zerohop.shuffle.extent.ExtentConsumer
 import io.zerohop.shuffle.catalog.MapOutputLease
 import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.write.PackSource
+import io.zerohop.spark.executor.NodeSettings
 import io.zerohop.spark.spillfiles.MapOutputFiles
 import org.apache.commons.io.FileUtils
 import org.apache.spark.{SparkConf, SparkContext}
@@ -85,8 +85,8 @@ private object ColdFilesSuite {
       .setAll(settings)
     val spark = new SparkContext(conf)
     try {
-      val config = NodeConfig
-        .builder()
+      val config = NodeSettings
+        .of(new SparkConf(false))
         .appId(spark.applicationId)
         .executorId("1")
         .secret("a secret of this test".getBytes)

@@ -4,10 +4,12 @@ import java.nio.file.Path
 import java.time.Duration
 
 import io.zerohop.device.cuda.CudaDevice
-import io.zerohop.shuffle.{NodeConfig, ShuffleNode}
+import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.extent.ExtentConsumer
 import io.zerohop.shuffle.write.PackSource
 import io.zerohop.shuffle.pool.Tier
+import io.zerohop.spark.executor.NodeSettings
+import org.apache.spark.SparkConf
 import org.apache.spark.unsafe.Platform
 
 /**
@@ -20,8 +22,8 @@ object HeldOwner {
 
   def node(base: Path, executorId: String, device: CudaDevice): ShuffleNode =
     ShuffleNode.start(
-      NodeConfig
-        .builder()
+      NodeSettings
+        .of(new SparkConf(false))
         .appId("app-held")
         .executorId(executorId)
         .socketBase(base)
