@@ -39,7 +39,7 @@ def exchanges(run, folder):
             line += [times_faster(found, others, field) for field in ("exchange_ms", "seconds")]
         body.append(line)
     ratios = [f"{what} / {name}" for name in yardsticks for what in ("stages", "whole")]
-    return markdown(["query", "rows", "partitions", "GPUs", "pool", *cases, *ratios], body)
+    return markdown(["query", "rows", "partitions", "executors", "pool", *cases, *ratios], body)
 
 
 def gpu_memory(run, folder):

@@ -30,6 +30,7 @@ DRAWINGS = {
     "gpu_exchange_scale": exchanges,
     "gpu_blocks": exchanges,
     "gpu_blocks_one": exchanges,
+    "gpu_blocks_shared": exchanges,
     "gpu_tax": tax,
     "host_tpcds": host_tpcds,
     "gpu_tpcds": gpu_tpcds,
