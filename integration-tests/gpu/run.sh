@@ -97,14 +97,17 @@ case "${1:-}" in
     # Under the tool a launch returns when the kernel has ended, so a test of what happens before
     # that cannot run. Ten thousand mappings are not about kernels.
     waits='.*(synchronizeHasALimit|mappingTen).*'
+    status=0
     for tool in memcheck racecheck synccheck; do
       timeout -k 10 "${SUITE_LIMIT:-240}" compute-sanitizer --tool "$tool" --target-processes all --report-api-errors no \
         --error-exitcode 99 "$2/jre/bin/java" -Xmx2g -cp "$(class_path "$2")" \
         org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=summary \
         --reports-dir "$3/$tool" --select-class io.zerohop.device.cuda.CudaDeviceTest \
-        --exclude-methodname "$waits" > "$3/$tool.txt" 2>&1 || echo "$tool: exit $?"
+        --exclude-methodname "$waits" > "$3/$tool.txt" 2>&1 ||
+        { status=$?; echo "$tool: exit $status"; }
       grep -E "ERROR SUMMARY|RACECHECK SUMMARY|tests (successful|failed)" "$3/$tool.txt" | sort | uniq -c
     done
-    summary gpu_sanitize "$3" "$(cat "$2/commit")" ;;
+    summary gpu_sanitize "$3" "$(cat "$2/commit")"
+    exit "$status" ;;
   *) usage ;;
 esac

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 /** Another JVM with the same class path, which says what it does line by line. */
 public final class ChildJvm implements AutoCloseable {
@@ -37,9 +38,18 @@ public final class ChildJvm implements AutoCloseable {
     return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
   }
 
-  /** The next line it prints; null at its end. The test's watchdog is the limit. */
+  /**
+   * The next line it prints; null at its end. The test's watchdog is the limit.
+   *
+   * @throws AssertionError with what the child says of it, if it has crashed
+   */
   public String line() throws IOException {
-    return output.readLine();
+    final String line = output.readLine();
+    if (line != null && line.startsWith("#")) { // As the JVM's fatal errors begin.
+      throw new AssertionError(
+          output.lines().collect(Collectors.joining("\n", "child " + pid() + " crashed:\n", "")));
+    }
+    return line;
   }
 
   public long pid() {
