@@ -9,6 +9,7 @@ import json
 import sys
 from pathlib import Path
 
+from again_tables import gpu_blocks_again, host_again
 from copy_tables import alltoall, gather, host_link, signal
 from exchange_tables import exchanges, gpu_memory, tax
 from host_tables import growth, host_fifth, host_job, host_memory, nodes, spill
@@ -39,6 +40,9 @@ DRAWINGS = {
     "gpu_tpch": tpch,
     "gpu_memory": gpu_memory,
     "host_link": host_link,
+    "host_again": host_again,
+    "gpu_blocks_one_again": gpu_blocks_again,
+    "gpu_tax_one": tax,
 }
 
 
