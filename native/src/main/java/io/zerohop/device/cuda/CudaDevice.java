@@ -11,6 +11,7 @@ import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import java.util.Locale;
 import java.util.concurrent.atomic.AtomicLong;
 import jcuda.driver.CUdevice_attribute;
 
@@ -85,6 +86,16 @@ public final class CudaDevice implements Device {
   /** Names the physical GPU the same way in every process. */
   public String uuid() {
     return context.uuid();
+  }
+
+  /** Where the GPU is on the PCI bus, as sysfs writes it; of a MIG device, where its GPU is. */
+  public String pciAddress() {
+    return String.format(
+        Locale.ROOT,
+        "%04x:%02x:%02x.0",
+        context.attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID),
+        context.attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_PCI_BUS_ID),
+        context.attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID));
   }
 
   /** Whether segments can be registered with a network card. */

@@ -6,6 +6,7 @@ import io.zerohop.device.Topology;
 import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.Topology.Shape;
 import io.zerohop.device.Topology.View;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -157,6 +158,9 @@ class TopologyTest {
     try (CudaDevice device = new CudaDevice(0, 1)) {
       System.out.println("device: " + device.describe());
       assertThat(topology.gpus()).extracting(Topology.Gpu::uuid).contains(device.uuid());
+      assertThat(Path.of("/sys/bus/pci/devices", device.pciAddress(), "vendor"))
+          .as("of the GPU, whom NVML has in %s", topology.gpus())
+          .hasContent("0x10de");
       for (final Topology.Gpu other : topology.gpus()) {
         assertThat(topology.reach(device.uuid(), other.uuid())).isNotNull();
       }

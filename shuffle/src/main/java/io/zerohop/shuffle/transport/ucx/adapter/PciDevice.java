@@ -1,0 +1,108 @@
+package io.zerohop.shuffle.transport.ucx.adapter;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Pattern;
+
+/**
+ * Where a device is on the PCI bus, from the path of its folder in sysfs, which names every bridge
+ * on the way:
+ *
+ * <pre>
+ *   /sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0
+ *                root       root port    switch, up   switch, down device
+ * </pre>
+ *
+ * Immutable.
+ *
+ * @param address domain, bus, device and function
+ * @param bridges from the root to the device, the root first
+ * @param node its NUMA node; negative if the kernel knows none
+ */
+record PciDevice(String address, List<String> bridges, int node) {
+  private static final Pattern ROOT = Pattern.compile("pci[0-9a-f]{4,8}:[0-9a-f]{2}");
+  private static final Pattern ADDRESS =
+      Pattern.compile("[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]");
+
+  /** Copies the list. */
+  PciDevice {
+    bridges = List.copyOf(bridges);
+  }
+
+  /**
+   * The PCI device that a link of sysfs leads to, or that has what it leads to, such as a virtio
+   * interface or a function of a network card.
+   *
+   * @return empty if there is no such link, or no PCI device is on its way
+   */
+  static Optional<PciDevice> of(final Path link) {
+    final Path real;
+    try {
+      real = link.toRealPath();
+    } catch (final IOException e) {
+      return Optional.empty();
+    }
+    List<String> way = null;
+    Path folder = real.getRoot();
+    Path device = null;
+    for (final Path part : real) {
+      final String name = part.toString();
+      folder = folder.resolve(part);
+      if (ROOT.matcher(name).matches()) {
+        way = new ArrayList<>(List.of(name));
+      } else if (way != null && ADDRESS.matcher(name).matches()) {
+        way.add(name);
+        device = folder;
+      }
+    }
+    if (device == null) {
+      return Optional.empty();
+    }
+    final int last = way.size() - 1;
+    return Optional.of(new PciDevice(way.get(last), way.subList(0, last), nodeOf(device)));
+  }
+
+  private static int nodeOf(final Path device) {
+    try {
+      return Integer.parseInt(HostFiles.text(device.resolve("numa_node")));
+    } catch (final NumberFormatException e) {
+      return -1;
+    }
+  }
+
+  /** How far it is to another device. */
+  PciDistance to(final PciDevice other) {
+    final int common = commonBridges(other);
+    if (common == 0) {
+      return node >= 0 && node == other.node ? PciDistance.NODE : PciDistance.SYS;
+    }
+    if (common == 1) {
+      return PciDistance.PHB; // Of all bridges only the root.
+    }
+    // Each has a port of its own at the switch that they share.
+    final int further = Math.max(bridges.size(), other.bridges.size()) - common;
+    return further <= 1 ? PciDistance.PIX : PciDistance.PXB;
+  }
+
+  private int commonBridges(final PciDevice other) {
+    final int most = Math.min(bridges.size(), other.bridges.size());
+    int common = 0;
+    while (common < most && bridges.get(common).equals(other.bridges.get(common))) {
+      common++;
+    }
+    return common;
+  }
+
+  /** The physical function that a virtual one belongs to; empty if it is none. */
+  static String physicalFunction(final Path device) {
+    try {
+      return Files.readSymbolicLink(device.resolve("physfn")).getFileName().toString();
+    } catch (final IOException e) {
+      return "";
+    }
+  }
+}

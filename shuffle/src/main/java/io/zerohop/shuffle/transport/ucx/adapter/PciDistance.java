@@ -1,0 +1,23 @@
+package io.zerohop.shuffle.transport.ucx.adapter;
+
+/**
+ * How far two PCI devices are from each other, in the words of {@code nvidia-smi topo -m} and by
+ * the definitions in its legend. The nearest comes first.
+ */
+enum PciDistance {
+  /** At most one PCIe switch is between them. */
+  PIX,
+  /** Several PCIe switches, and not the host bridge. */
+  PXB,
+  /** The host bridge, as a rule of the CPU. */
+  PHB,
+  /** Two host bridges of one NUMA node. */
+  NODE,
+  /** Two NUMA nodes, or nothing is known of them. */
+  SYS;
+
+  /** Whether bytes between them stay below the host bridge. */
+  boolean belowHostBridge() {
+    return this == PIX || this == PXB;
+  }
+}
