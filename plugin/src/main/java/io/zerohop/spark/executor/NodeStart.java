@@ -82,7 +82,7 @@ final class NodeStart {
 
   private ShuffleNode startOnHost() {
     final NodeConfig.Builder config = config();
-    OtherNodes.configure(config, env, conf, secret);
+    OtherNodes.configure(config, env, conf, secret, null);
     return start(config.build(), null);
   }
 
@@ -98,7 +98,7 @@ final class NodeStart {
       config.deviceSegmentBytes(Math.min(ZerohopConf.DEVICE_SEGMENT_SIZE.get(conf), pool));
       final String seen = TopologyReader.read().fingerprint();
       config.view(new Topology.View(env.executorId(), device.uuid(), seen));
-      OtherNodes.configure(config, env, conf, secret);
+      OtherNodes.configure(config, env, conf, secret, device.pciAddress());
       final NodeConfig known = config.build();
       handedOver = true;
       return start(known, device);

@@ -5,6 +5,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.control.ControlSecurity;
@@ -29,12 +30,17 @@ final class OtherNodes {
 
   private OtherNodes() {}
 
-  /** Gives a node what it needs for that; says once why it gets nothing. */
+  /**
+   * Gives a node what it needs for that; says once why it gets nothing.
+   *
+   * @param gpu PCI address of this executor's GPU; null if it has none
+   */
   static void configure(
       final NodeConfig.Builder config,
       final SparkEnv env,
       final SparkConf conf,
-      final byte[] secret) {
+      final byte[] secret,
+      final String gpu) {
     if (!ZerohopConf.PATHS.get(conf).contains(Path.UCX)) {
       return;
     }
@@ -47,16 +53,26 @@ final class OtherNodes {
     }
     final String host = env.blockManager().blockManagerId().host();
     final java.nio.file.Path jar = jucx(conf);
-    final String devices = NetworkDevices.of(host).orElse(null);
+    final NetworkDevices devices = NetworkDevices.of(host, gpu).orElse(null);
+    describe(devices, env.executorId(), host);
+    config
+        .ucx((oneSided, onStart) -> UcxLoader.start(jar, devices, oneSided, onStart))
+        .controlChannels(controlChannels(env, conf, secret, host));
+  }
+
+  private static void describe(
+      final NetworkDevices devices, final String executorId, final String host) {
     if (devices == null && !NetworkDevices.areChosen()) {
       LOG.warn(
           "Zerohop: UCX listens on all interfaces of this host, since {} is the address of none;"
               + " spark.executorEnv.UCX_NET_DEVICES names those that it shall use",
           host);
+    } else if (devices != null && RdmaDevices.any()) {
+      LOG.info(
+          "Zerohop: executor {} uses for RDMA {} (spark.executorEnv.UCX_NET_DEVICES names others)",
+          executorId,
+          devices.adapters().describe());
     }
-    config
-        .ucx((oneSided, onStart) -> UcxLoader.start(jar, devices, oneSided, onStart))
-        .controlChannels(controlChannels(env, conf, secret, host));
   }
 
   /** Why no port is opened for other nodes; null if one may be. */

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
@@ -20,9 +21,9 @@ final class TestUcx {
   }
 
   /** The same with what {@link UcxLoader#start} knows. */
-  static UcxEngine start(final String netDevices, final boolean oneSided) {
+  static UcxEngine start(final NetworkDevices devices, final boolean oneSided) {
     try {
-      return UcxLoader.start(jucx(), netDevices, oneSided, () -> {});
+      return UcxLoader.start(jucx(), devices, oneSided, () -> {});
     } catch (final UcxException e) {
       if (System.getenv("CI") != null) {
         throw e;

@@ -4,12 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
+import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
+import java.net.NetworkInterface;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -143,6 +146,16 @@ class UcxEngineTest {
   @Test
   void aBindingThatFitsPassesItsTest() {
     LoopbackTest.run(reader);
+  }
+
+  /** Nor are settings that this libucx does not know. */
+  @Test
+  void adaptersThatAreNotThereAreNoObstacle() throws Exception {
+    final String loopback = NetworkInterface.getByIndex(1).getName();
+    final AdapterChoice gone = new AdapterChoice(List.of("gone_0:1", "gone_1:1"), true, "a test");
+    try (UcxEngine engine = TestUcx.start(new NetworkDevices(loopback, gone), true)) {
+      LoopbackTest.run(engine);
+    }
   }
 
   @Test

@@ -36,28 +36,71 @@ class UcxExposureTest {
   /** A local address in /proc/net/tcp, and the state of a socket that listens. */
   private static final String LISTENING = "0A";
 
+  private static final byte SECRET = 0x5a;
+
+  private final UnsafeBuffer from = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
+  private final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
+
   @Test
   void memoryOfAnEngineForMessagesOnlyCannotBeGot() throws Exception {
-    final UnsafeBuffer from = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
-    final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
-    from.setMemory(0, BYTES, (byte) 0x5a);
     try (UcxEngine owner = TestUcx.start(null, false);
-        UcxEngine stranger = TestUcx.start(null, true);
-        UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES);
+        UcxMemory memory = register(owner)) {
+      assumeTrue(!owner.rdma(), "an adapter asks nobody: the next test");
+      assertThat(get(owner, memory.key())).isNotEmpty();
+      assertThat(to.getByte(0)).isZero();
+      LoopbackTest.run(owner); // It has come to no harm.
+    }
+  }
+
+  /** What an adapter is told to let others read, it does, whatever UCX was started for. */
+  @Test
+  void overAnAdapterWhoHasAKeyGetsMemoryOfAnEngineForMessagesOnly() throws Exception {
+    try (UcxEngine owner = TestUcx.start(null, false);
+        UcxMemory memory = register(owner)) {
+      assumeTrue(owner.rdma(), "no RDMA adapter here");
+      assertThat(get(owner, memory.key())).isEmpty();
+      assertThat(to.getByte(0)).isEqualTo(SECRET);
+    }
+  }
+
+  /** The stranger has reached the worker, and knows the address, but has no key. */
+  @Test
+  void overAnAdapterAWrongKeyGetsNothing() throws Exception {
+    try (UcxEngine owner = TestUcx.start();
+        UcxMemory memory = register(owner)) {
+      assumeTrue(owner.rdma(), "no RDMA adapter here");
+      final byte[] right = memory.key();
+      for (int i = 1; i <= Integer.BYTES; i++) {
+        final byte[] wrong = right.clone();
+        wrong[wrong.length - i] ^= 1;
+        final String failure = get(owner, wrong);
+        assertThat(failure.isEmpty() && to.getByte(0) == SECRET)
+            .as("byte %d from the end of the key does not matter", i)
+            .isFalse();
+        to.setMemory(0, BYTES, (byte) 0);
+      }
+      LoopbackTest.run(owner);
+    }
+  }
+
+  private UcxMemory register(final UcxEngine owner) {
+    from.setMemory(0, BYTES, SECRET);
+    return owner.register(Tier.HOST, from.addressOffset(), BYTES);
+  }
+
+  /** A stranger's attempt: why it failed; empty if it did not. */
+  private String get(final UcxEngine owner, final byte[] key) throws Exception {
+    try (UcxEngine stranger = TestUcx.start();
         UcxEndpoint endpoint = stranger.connect(owner.address(), lost -> {})) {
       final CompletableFuture<String> end = new CompletableFuture<>();
       endpoint.get(
-          memory.key(),
+          key,
           from.addressOffset(),
           to.addressOffset(),
           BYTES,
           null,
           failure -> end.complete(failure == null ? "" : failure));
-      final String failure =
-          end.completeOnTimeout("no answer", 3, TimeUnit.SECONDS).get(10, TimeUnit.SECONDS);
-      assertThat(failure).isNotEmpty();
-      assertThat(to.getByte(0)).isZero();
-      LoopbackTest.run(owner); // It has come to no harm.
+      return end.completeOnTimeout("no answer", 3, TimeUnit.SECONDS).get(10, TimeUnit.SECONDS);
     }
   }
 
@@ -65,9 +108,10 @@ class UcxExposureTest {
   void itListensOnTheInterfaceOfItsOwnAddressOnly() throws Exception {
     final InetAddress own = ownAddress();
     assumeTrue(own != null, "this host has no network but the loopback");
+    assumeTrue(System.getenv("UCX_TLS") == null, "UCX_TLS is set here");
     final Set<String> before = listening();
     try (UcxEngine engine =
-        TestUcx.start(NetworkDevices.of(own.getHostAddress()).orElseThrow(), true)) {
+        TestUcx.start(NetworkDevices.of(own.getHostAddress(), null).orElseThrow(), true)) {
       final Set<String> opened = listening();
       opened.removeAll(before);
       assertThat(opened).as("of %s", engine.describe()).isNotEmpty();

@@ -44,10 +44,10 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Timeout(120)
 abstract class UcxReads {
-  private static final int SHUFFLE = 1;
-  private static final int PARTITIONS = 40;
-  private static final int MOST = 3_000;
-  private static final int BATCHES = 2;
+  static final int SHUFFLE = 1;
+  static final int PARTITIONS = 40;
+  static final int MOST = 3_000;
+  static final int BATCHES = 2;
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
@@ -68,7 +68,7 @@ abstract class UcxReads {
     reader = ShuffleNode.start(config("2").build());
   }
 
-  private NodeConfig.Builder config(final String executor) {
+  NodeConfig.Builder config(final String executor) {
     return TestNodes.config(base.resolve("s"), executor)
         .nodeId("node-" + executor)
         .ucx(this::engine)

@@ -11,6 +11,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
+import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
@@ -45,6 +46,7 @@ public final class PeerConnector {
   private final Duration connectLimit;
   private final Duration requestLimit;
   private final UcxMode mode;
+  private final NodeRates rates = new NodeRates();
 
   /** Owners whose GPU memory could not be got. */
   private final AtomicInteger gpuFailures = new AtomicInteger();
@@ -109,11 +111,10 @@ public final class PeerConnector {
     try {
       final GpuTrial trial = gpuTrial(contact);
       final SelfTest.Targets targets = introduce(peer, location, host, trial);
-      final SelfTest test =
-          SelfTest.run(peer, targets, memory.slabs(), trial.slab(), arrivals, requestLimit);
+      final SelfTest test = test(peer, targets, trial, location.bootId());
       peer.byMessage(
           mode == UcxMode.MESSAGE
-              || test.getRate() == 0
+              || test.gets() == GetKind.NONE
               || (mode == UcxMode.AUTO && test.byMessage()));
       final GpuReach reach = trial.slab() == null ? trial.obstacle() : reach(test);
       learn(contact, test);
@@ -134,11 +135,25 @@ public final class PeerConnector {
     }
   }
 
+  private SelfTest test(
+      final RemotePeer peer,
+      final SelfTest.Targets targets,
+      final GpuTrial trial,
+      final String node) {
+    final Slab slab = memory.slabs().take(TestRange.BYTES);
+    try {
+      final TestReads reads = new TestReads(peer, arrivals, requestLimit);
+      return SelfTest.run(new SelfTest.Trial(reads, slab, trial.slab(), rates, node), targets);
+    } finally {
+      slab.release();
+    }
+  }
+
   private void learn(final Contact contact, final SelfTest test) {
-    if (test.gpuRate() < 0) {
+    if (test.gpuGets() == GetKind.FAILED) {
       contact.gpuHasFailed();
       gpuFailures.incrementAndGet();
-    } else if (test.gpuRate() > 0) {
+    } else if (test.gpuGets() != GetKind.NONE) {
       gpuWorks = true;
     }
   }
@@ -183,13 +198,16 @@ public final class PeerConnector {
   }
 
   private GpuReach reach(final SelfTest test) {
-    if (test.gpuRate() < 0) {
-      return GpuReach.FAILED;
-    }
-    if (test.gpuRate() == 0) {
-      return GpuReach.NOT_THERE;
-    }
-    return mode == UcxMode.GET || test.direct() ? GpuReach.DIRECT : GpuReach.EMULATED;
+    return switch (test.gpuGets()) {
+      case FAILED -> GpuReach.FAILED;
+      case NONE -> GpuReach.NOT_THERE;
+      case ONE_SIDED, UNKNOWN, EMULATED -> {
+        if (mode == UcxMode.GET || test.direct()) {
+          yield GpuReach.DIRECT;
+        }
+        yield test.gpuGets() == GetKind.EMULATED ? GpuReach.EMULATED : GpuReach.SLOW;
+      }
+    };
   }
 
   /** Tells who it is, learns who answers, and connects the workers. */
@@ -206,7 +224,7 @@ public final class PeerConnector {
               + ":"
               + location.port());
     }
-    final boolean rdma = answer.get() != 0;
+    final boolean rdma = answer.get() != 0 && engine.rdma();
     peer.endpoint(engine.connect(Wire.bytes(answer), peer::breakOff));
     final TestTarget near = TestTarget.read(answer);
     return new SelfTest.Targets(

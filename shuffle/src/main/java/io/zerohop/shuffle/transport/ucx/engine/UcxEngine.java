@@ -20,6 +20,15 @@ public interface UcxEngine extends AutoCloseable {
   /** Whether it can get memory, and others its. */
   boolean oneSided();
 
+  /** Whether this node has an adapter that reads and writes memory on its own. */
+  boolean rdma();
+
+  /**
+   * What peers have given its thread to do since its start. A get of a peer adds one or more if it
+   * is emulated, and none if it is one-sided; requests of its own may add some, their ends do not.
+   */
+  long events();
+
   /** The worker's address, by which others connect. Not to be changed. */
   byte[] address();
 

@@ -31,21 +31,23 @@ public final class UcxLoader {
    * Starts UCX.
    *
    * @param jar a jucx jar; null for that on the class path
-   * @param netDevices what it may listen on and connect by, as {@code UCX_NET_DEVICES} has it; null
-   *     for all
+   * @param devices what it may listen on and connect by; null for all
    * @param oneSided as {@link UcxStarter#start} has it
    * @param onStart run by the engine's thread first of all
    * @throws UcxException if there is no jucx or no libucx, or they do not fit
    */
   public static UcxEngine start(
-      final Path jar, final String netDevices, final boolean oneSided, final Runnable onStart) {
-    return start(jar, netDevices, oneSided, onStart, SPIN);
+      final Path jar,
+      final NetworkDevices devices,
+      final boolean oneSided,
+      final Runnable onStart) {
+    return start(jar, devices, oneSided, onStart, SPIN);
   }
 
   /** The same with another patience of the engine's thread, which benchmarks compare. */
   public static UcxEngine start(
       final Path jar,
-      final String netDevices,
+      final NetworkDevices devices,
       final boolean oneSided,
       final Runnable onStart,
       final Duration spin) {
@@ -53,8 +55,9 @@ public final class UcxLoader {
       return (UcxEngine)
           loader(jar)
               .loadClass(BINDING + "JucxEngine")
-              .getMethod("start", String.class, boolean.class, Runnable.class, Duration.class)
-              .invoke(null, netDevices, oneSided, onStart, spin);
+              .getMethod(
+                  "start", NetworkDevices.class, boolean.class, Runnable.class, Duration.class)
+              .invoke(null, devices, oneSided, onStart, spin);
     } catch (final InvocationTargetException e) {
       if (e.getCause() instanceof UcxException known) {
         throw known;

@@ -32,14 +32,25 @@ final class JucxEndpoint implements UcxEndpoint {
   private UcpEndpoint endpoint;
   private String failure;
 
-  /** Gets that UCX has been given and that use the keys. */
-  private int gets;
+  /** Requests that UCX has been given and that have not called back. */
+  private int underWay;
 
+  /** Whether it may be closed by force: from the first request on that has ended, if not always. */
+  private boolean closable;
+
+  /** Whether it is closed as soon as it may be. */
+  private boolean closing;
+
+  /**
+   * @param closable whether UCX lets an endpoint be closed by force while it is being connected
+   */
   JucxEndpoint(
       final JucxWorker worker,
+      final boolean closable,
       final Consumer<String> onFailure,
       final Consumer<JucxEndpoint> onClose) {
     this.worker = worker;
+    this.closable = closable;
     this.onFailure = onFailure;
     this.onClose = onClose;
   }
@@ -62,6 +73,7 @@ final class JucxEndpoint implements UcxEndpoint {
   }
 
   private void lost(final String message) {
+    closable = true; // UCX has given the endpoint up itself.
     if (failure == null) {
       failure = message == null ? "UCX lost the peer" : message;
       onFailure.accept(failure);
@@ -76,11 +88,9 @@ final class JucxEndpoint implements UcxEndpoint {
       final long bytes,
       final UcxMemory gpu,
       final UcxCompletion done) {
-    final Get get = new Get(done);
     submit(
-        get,
+        done,
         request -> {
-          get.begin();
           if (gpu instanceof JucxMemory to) {
             to.get(endpoint, unpacked(key), remoteAddress, localAddress, bytes, request);
           } else {
@@ -88,33 +98,6 @@ final class JucxEndpoint implements UcxEndpoint {
                 remoteAddress, unpacked(key), localAddress, bytes, request, JucxEngine.HOST);
           }
         });
-  }
-
-  /** Tells how a get ended, and lets go of the keys with the last one of a closed endpoint. */
-  private final class Get implements UcxCompletion {
-    private final UcxCompletion done;
-    private boolean begun;
-
-    Get(final UcxCompletion done) {
-      this.done = done;
-    }
-
-    void begin() {
-      begun = true;
-      gets++;
-    }
-
-    @Override
-    public void done(final String problem) {
-      try {
-        done.done(problem);
-      } finally {
-        if (begun) {
-          gets--;
-          destroyUnusedKeys();
-        }
-      }
-    }
   }
 
   private UcpRemoteKey unpacked(final byte[] key) {
@@ -158,7 +141,8 @@ final class JucxEndpoint implements UcxEndpoint {
 
   private void submit(final UcxCompletion done, final Consumer<JucxRequest> start) {
     worker.begun();
-    final JucxRequest request = new JucxRequest(worker, done);
+    final Begun completion = new Begun(done);
+    final JucxRequest request = new JucxRequest(worker, completion);
     if (worker.isDead()) {
       request.onError(UcsConstants.STATUS.UCS_ERR_CONNECTION_RESET, "UCX has ended here");
       return;
@@ -171,6 +155,7 @@ final class JucxEndpoint implements UcxEndpoint {
                 failure == null ? "the endpoint is closed" : failure);
             return;
           }
+          completion.begin();
           try {
             start.accept(request);
           } catch (final RuntimeException e) {
@@ -179,27 +164,70 @@ final class JucxEndpoint implements UcxEndpoint {
         });
   }
 
+  /** Tells how a request has ended, and does what had to wait for it. */
+  private final class Begun implements UcxCompletion {
+    private final UcxCompletion done;
+    private boolean begun;
+
+    Begun(final UcxCompletion done) {
+      this.done = done;
+    }
+
+    void begin() {
+      begun = true;
+      underWay++;
+    }
+
+    @Override
+    public void done(final String problem) {
+      try {
+        done.done(problem);
+      } finally {
+        if (begun) {
+          ended(problem == null);
+        }
+      }
+    }
+  }
+
+  private void ended(final boolean success) {
+    underWay--;
+    closable |= success;
+    destroyUnusedKeys();
+    if (closing) {
+      worker.execute(this::disconnect); // Not in here: UCX has called.
+    }
+  }
+
   @Override
   public void close() {
     worker.execute(this::disconnect);
   }
 
-  /** By the worker's thread, or when it has ended. Idempotent. */
+  /**
+   * By the worker's thread, or when it has ended. Idempotent; where UCX does not bear to be
+   * disconnected while it connects, done as soon as it has.
+   */
   void disconnect() {
-    if (endpoint != null) {
-      final UcpEndpoint closing = endpoint;
-      endpoint = null;
-      failure = failure == null ? "the endpoint was closed" : failure;
-      // Ends what is under way, some of it only while the worker goes on.
-      closing.closeNonBlockingForce();
-      destroyUnusedKeys();
-      onClose.accept(this);
+    if (endpoint == null) {
+      return;
     }
+    failure = failure == null ? "the endpoint was closed" : failure;
+    closing = !closable && underWay > 0;
+    if (closing) {
+      return;
+    }
+    final UcpEndpoint open = endpoint;
+    endpoint = null;
+    // Ends what is under way, some of it only while the worker goes on.
+    open.closeNonBlockingForce();
+    destroyUnusedKeys();
+    onClose.accept(this);
   }
 
   /** UCX reads a key until the last get that uses it has called back. */
   private void destroyUnusedKeys() {
-    if (endpoint == null && gets == 0) {
+    if (endpoint == null && underWay == 0) {
       keys.values().forEach(UcpRemoteKey::close);
       keys.clear();
     }

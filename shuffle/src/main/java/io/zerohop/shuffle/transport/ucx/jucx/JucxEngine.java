@@ -1,6 +1,8 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
@@ -31,9 +33,16 @@ public final class JucxEngine implements UcxEngine {
 
   static final int GPU = 1;
 
+  /**
+   * How long UCX tries to connect to a peer that says nothing, where that cannot be broken off; 30
+   * s if it is told nothing. Half of the default of spark.zerohop.request.timeout.
+   */
+  private static final String WIRE_UP_LIMIT = "5s";
+
   /** What a request needs to say which memory it goes to; not in jucx before 1.16. */
   private static final String PARAMS = "org.openucx.jucx.ucp.UcpRequestParams";
 
+  private final LibucxVersion version;
   private final UcpContext context;
   private final JucxWorker worker;
   private final byte[] address;
@@ -51,11 +60,13 @@ public final class JucxEngine implements UcxEngine {
   private Lifecycle state = Lifecycle.OPEN;
 
   private JucxEngine(
+      final LibucxVersion version,
       final UcpContext context,
       final UcpWorker worker,
       final boolean oneSided,
       final Runnable onStart,
       final Duration spin) {
+    this.version = version;
     this.context = context;
     this.oneSided = oneSided;
     this.memoryTypes = context.getMemoryTypesMask();
@@ -73,7 +84,7 @@ public final class JucxEngine implements UcxEngine {
     try {
       own = this.worker.call("name its address", () -> bytes(worker.getAddress()));
     } finally {
-      if (own == null && this.worker.close(() -> {})) {
+      if (own == null && this.worker.close(() -> {}, () -> true)) {
         context.close();
       }
     }
@@ -83,7 +94,7 @@ public final class JucxEngine implements UcxEngine {
   /**
    * Starts UCX.
    *
-   * @param netDevices what it may listen on and connect by; null for all
+   * @param devices what it may listen on and connect by; null for all
    * @param oneSided whether it asks for and answers gets
    * @param onStart run by its thread first of all, and by the caller's; enters the GPU's context
    *     where there is one, without which UCX takes slow ways to GPU memory and says nothing
@@ -92,7 +103,7 @@ public final class JucxEngine implements UcxEngine {
    * @throws UcxException if it cannot be: libucx is not there, or of another kind than jucx
    */
   public static UcxEngine start(
-      final String netDevices,
+      final NetworkDevices devices,
       final boolean oneSided,
       final Runnable onStart,
       final Duration spin) {
@@ -102,10 +113,12 @@ public final class JucxEngine implements UcxEngine {
     try {
       onStart.run(); // Here, too: the transports are opened by this thread.
       // Several threads register memory; one drives the worker.
-      context = new UcpContext(contextParams(netDevices, oneSided));
+      NativeLibs.load();
+      final LibucxVersion version = LibucxVersion.loaded();
+      context = new UcpContext(contextParams(version, devices, oneSided));
       worker = context.newWorker(workerParams(oneSided));
       done = true; // From here on they belong to the engine, whether it comes to be or not.
-      return new JucxEngine(context, worker, oneSided, onStart, spin);
+      return new JucxEngine(version, context, worker, oneSided, onStart, spin);
     } catch (final RuntimeException | LinkageError e) {
       throw new UcxException("UCX cannot be used: " + e, e);
     } finally {
@@ -116,7 +129,8 @@ public final class JucxEngine implements UcxEngine {
     }
   }
 
-  private static UcpParams contextParams(final String netDevices, final boolean oneSided) {
+  private static UcpParams contextParams(
+      final LibucxVersion version, final NetworkDevices devices, final boolean oneSided) {
     final UcpParams params =
         new UcpParams()
             .requestAmFeature()
@@ -125,8 +139,14 @@ public final class JucxEngine implements UcxEngine {
             .setConfig("RNDV_PIPELINE_ERROR_HANDLING", "y")
             .setConfig("TCP_TX_SEG_SIZE", "512K")
             .setConfig("TCP_RX_SEG_SIZE", "512K");
-    if (netDevices != null) {
-      params.setConfig("NET_DEVICES", netDevices);
+    if (devices != null) {
+      devices.settings(System.getenv()).forEach(params::setConfig);
+    }
+    if (version.emulatesGets() && RdmaDevices.any()) {
+      params.setConfig("PROTO_ENABLE", "n"); // Of this context alone; others may want them.
+    }
+    if (version.abortsOnEarlyClose()) {
+      params.setConfig("UD_TIMEOUT", WIRE_UP_LIMIT);
     }
     return oneSided ? params.requestRmaFeature() : params;
   }
@@ -148,8 +168,15 @@ public final class JucxEngine implements UcxEngine {
     final var source = NativeLibs.class.getProtectionDomain().getCodeSource();
     return "jucx of "
         + (source == null ? "an unknown place" : source.getLocation().getPath())
-        + (knowsGpuMemory() ? ", libucx with CUDA" : ", libucx without CUDA")
+        + ", libucx "
+        + version
+        + (knowsGpuMemory() ? " with CUDA" : " without CUDA")
         + (saysMemory() ? "" : ", too old for GPU memory");
+  }
+
+  @Override
+  public long events() {
+    return worker.events();
   }
 
   @Override
@@ -160,6 +187,11 @@ public final class JucxEngine implements UcxEngine {
   @Override
   public boolean oneSided() {
     return oneSided;
+  }
+
+  @Override
+  public boolean rdma() {
+    return RdmaDevices.any();
   }
 
   private boolean knowsGpuMemory() {
@@ -207,7 +239,8 @@ public final class JucxEngine implements UcxEngine {
     return worker.call(
         "connect to a peer",
         () -> {
-          final JucxEndpoint endpoint = new JucxEndpoint(worker, onFailure, endpoints::remove);
+          final JucxEndpoint endpoint =
+              new JucxEndpoint(worker, !version.abortsOnEarlyClose(), onFailure, endpoints::remove);
           endpoint.open(peer);
           endpoints.add(endpoint);
           return endpoint;
@@ -236,7 +269,8 @@ public final class JucxEngine implements UcxEngine {
   public synchronized boolean end() {
     if (state == Lifecycle.OPEN) {
       become(Lifecycle.CLOSING);
-      if (worker.close(() -> endpoints.forEach(JucxEndpoint::disconnect))) {
+      if (worker.close(
+          () -> endpoints.forEach(JucxEndpoint::disconnect), () -> endpoints.isEmpty())) {
         become(Lifecycle.CLOSED);
         memories.forEach(JucxMemory::close);
         context.close();

@@ -12,6 +12,8 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import org.openucx.jucx.ucp.UcpWorker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,6 +33,8 @@ final class JucxWorker implements Executor, AutoCloseable {
   private final long spinNanos;
   private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final AtomicInteger pending = new AtomicInteger();
+  private final AtomicLong ended = new AtomicLong();
+  private final AtomicLong events = new AtomicLong();
   private final Thread thread;
 
   /** Written with the monitor held; the worker's thread reads it without. */
@@ -105,6 +109,7 @@ final class JucxWorker implements Executor, AutoCloseable {
   /** A request has called back. */
   void ended() {
     pending.decrementAndGet();
+    ended.incrementAndGet();
   }
 
   /** Whether nothing that is submitted will ever call back. */
@@ -114,6 +119,11 @@ final class JucxWorker implements Executor, AutoCloseable {
 
   int pending() {
     return pending.get();
+  }
+
+  /** What the worker has handled, but for requests of its own that have ended by it. */
+  long events() {
+    return events.get();
   }
 
   private void run() {
@@ -159,9 +169,13 @@ final class JucxWorker implements Executor, AutoCloseable {
   /** Callbacks run in here; what one throws comes out, and must not end the thread. */
   private boolean progress() {
     try {
-      return worker.progress() > 0;
+      final long endedBefore = ended.get();
+      final int handled = worker.progress();
+      events.addAndGet(Math.max(0, handled - (ended.get() - endedBefore)));
+      return handled > 0;
     } catch (final Exception e) {
       LOG.debug("UCX reports", e);
+      events.incrementAndGet();
       return true;
     }
   }
@@ -171,9 +185,10 @@ final class JucxWorker implements Executor, AutoCloseable {
    * worker. Idempotent.
    *
    * @param last run by the thread's successor, the caller, before the worker is closed
+   * @param closable whether the worker may be closed; asked after that until it may, a limited time
    * @return whether everything was closed
    */
-  boolean close(final Runnable last) {
+  boolean close(final Runnable last, final BooleanSupplier closable) {
     beginClose();
     // Also for a caller that was interrupted: what the thread uses is freed behind this.
     Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);
@@ -185,7 +200,11 @@ final class JucxWorker implements Executor, AutoCloseable {
     }
     runTasks();
     last.run();
-    drain();
+    drain(closable);
+    if (!closable.getAsBoolean()) {
+      LOG.warn("UCX is still connecting to peers, which this version of it cannot break off");
+      return false;
+    }
     worker.close();
     return true;
   }
@@ -202,9 +221,9 @@ final class JucxWorker implements Executor, AutoCloseable {
   }
 
   /** Lets what was given up call back, so that nobody's memory is written any more. */
-  private void drain() {
+  private void drain(final BooleanSupplier closable) {
     final long deadline = System.nanoTime() + STOP_LIMIT.toNanos();
-    while (pending.get() > 0 && System.nanoTime() - deadline < 0) {
+    while ((pending.get() > 0 || !closable.getAsBoolean()) && System.nanoTime() - deadline < 0) {
       runTasks();
       progress();
     }
@@ -212,6 +231,6 @@ final class JucxWorker implements Executor, AutoCloseable {
 
   @Override
   public void close() {
-    close(() -> {});
+    close(() -> {}, () -> true);
   }
 }

@@ -4,7 +4,6 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.transport.ControlService;
-import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
@@ -112,6 +111,7 @@ public final class RemoteService implements ControlService {
       case Wire.CLOSE ->
           answer.accept(granted(1).put((byte) (reader.drop(question.getLong()) ? 1 : 0)).flip());
       case Wire.TEST -> test(reader, question, answer);
+      case Wire.EVENTS -> answer.accept(granted(Long.BYTES).putLong(engine.events()).flip());
       default -> throw new IllegalArgumentException("there is no such question");
     }
   }
@@ -136,7 +136,7 @@ public final class RemoteService implements ControlService {
     final TestTarget gpu = question.get() == 0 ? TestTarget.NONE : gpuTarget();
     final ByteBuffer answer =
         granted(4 + 8 + 1 + 4 + own.length + host.encodedBytes() + gpu.encodedBytes());
-    answer.putInt(Wire.VERSION).putLong(incarnation).put((byte) (RdmaDevices.any() ? 1 : 0));
+    answer.putInt(Wire.VERSION).putLong(incarnation).put((byte) (engine.rdma() ? 1 : 0));
     Wire.put(answer, own);
     host.write(answer);
     gpu.write(answer);
@@ -297,12 +297,14 @@ public final class RemoteService implements ControlService {
   private void test(
       final ServedReader reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
     final long transfer = question.getLong();
+    final long most = question.getLong();
     slow.execute(
         () -> {
           try {
             final TestRange range = memory.hostTest();
             final List<MessageSender.Message> all =
-                List.of(new MessageSender.Message(0, range.address(), range.bytes()));
+                List.of(
+                    new MessageSender.Message(0, range.address(), Math.min(most, range.bytes())));
             final UcxEndpoint to = reader.back();
             final MessageSender sending = new MessageSender(to, transfer, all, failure -> {});
             sending.start();

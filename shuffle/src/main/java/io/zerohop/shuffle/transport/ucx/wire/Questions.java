@@ -68,9 +68,14 @@ public final class Questions {
     return begin(Wire.CLOSE, Long.BYTES).putLong(lease).flip();
   }
 
-  /** Asks for the test range by messages. */
-  public static ByteBuffer test(final long transfer) {
-    return begin(Wire.TEST, Long.BYTES).putLong(transfer).flip();
+  /** Asks for so many bytes of the test range, or all of it, by messages. */
+  public static ByteBuffer test(final long transfer, final long bytes) {
+    return begin(Wire.TEST, 2 * Long.BYTES).putLong(transfer).putLong(bytes).flip();
+  }
+
+  /** Asks how many events its UCX has handled. */
+  public static ByteBuffer events() {
+    return begin(Wire.EVENTS, 0).flip();
   }
 
   private static ByteBuffer begin(final byte question, final int bytes) {

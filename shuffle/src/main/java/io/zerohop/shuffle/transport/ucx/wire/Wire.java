@@ -20,11 +20,12 @@ import java.nio.ByteBuffer;
  *  SEND   lease, transfer, not what is in GPU memory? -> bytes that will be sent; if it is all,
  *                                                        the lease ends when they were
  *  CLOSE  lease                                       -> whether it was still held
- *  TEST   transfer                                    -> bytes of the test range, which is sent
+ *  TEST   transfer, most bytes                        -> bytes of the test range, which are sent
+ *  EVENTS                                             -> what its UCX has had to do since its start
  * </pre>
  */
 public final class Wire {
-  public static final int VERSION = 1;
+  public static final int VERSION = 2;
   public static final byte HELLO = 1;
   public static final byte OPEN = 2;
   public static final byte KEYS = 3;
@@ -32,6 +33,7 @@ public final class Wire {
   public static final byte CLOSE = 5;
   public static final byte TEST = 6;
   public static final byte PING = 7;
+  public static final byte EVENTS = 8;
 
   /** What an answer begins with. */
   public static final byte GRANTED = 0;

@@ -146,6 +146,16 @@ class MismatchedBindingTest {
     }
 
     @Override
+    public boolean rdma() {
+      return false;
+    }
+
+    @Override
+    public long events() {
+      return 0;
+    }
+
+    @Override
     public byte[] address() {
       return new byte[] {1};
     }

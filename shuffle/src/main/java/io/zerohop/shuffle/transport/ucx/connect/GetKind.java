@@ -1,0 +1,79 @@
+package io.zerohop.shuffle.transport.ucx.connect;
+
+import io.zerohop.shuffle.transport.ucx.memory.Slab;
+import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * Who does the work of gets from a peer. UCX does not say: where anything that one-sided gets need
+ * is missing it emulates them by messages, which are slower, and with which the owner's CPU reads
+ * the memory, also for a reader that has died since. So the peer counts the events that its UCX
+ * handles: each emulated get is one at least, a one-sided one is none.
+ */
+enum GetKind {
+  /** There are none: one of the two does not answer gets. */
+  NONE("no gets"),
+  /** An adapter or a link does it, and the owner's CPU takes no part. */
+  ONE_SIDED("one-sided gets"),
+  /** The owner's UCX does it. */
+  EMULATED("emulated gets"),
+  /** The owner's UCX was busy with others all the time. */
+  UNKNOWN("gets that may be emulated (the owner was too busy to tell)"),
+  /** A get did not work. */
+  FAILED("gets that fail");
+
+  /** Gets of a trial, one after the other. */
+  private static final int GETS = 16;
+
+  /** More than what UCX copies on the way (945 bytes over verbs), whichever way it does gets. */
+  private static final long BYTES = 4 << 10;
+
+  /** Others make the peer's UCX busy, such as this executor's first contact the other way. */
+  private static final int TRIALS = 5;
+
+  private static final int LONGEST_PAUSE_MS = 20;
+
+  private final String words;
+
+  GetKind(final String words) {
+    this.words = words;
+  }
+
+  /**
+   * Finds out by gets of 4 KiB each.
+   *
+   * @param target what to get; NONE is the answer if it is none
+   * @param slab of at least 4 KiB, of the kind of the target's memory
+   * @throws ExecutionException if a get fails
+   * @throws TimeoutException if one does not end in time
+   */
+  static GetKind of(final TestReads reads, final TestTarget target, final Slab slab)
+      throws ExecutionException, TimeoutException, InterruptedException {
+    if (target.bytes() == 0) {
+      return NONE;
+    }
+    reads.get(target, slab, BYTES); // Connects, which is work for both.
+    boolean quiet = false;
+    for (int trial = 0; trial < TRIALS; trial++) {
+      final long before = reads.events();
+      for (int i = 0; i < GETS; i++) {
+        reads.get(target, slab, BYTES);
+      }
+      final long after = reads.events();
+      if (after - before < GETS) {
+        return ONE_SIDED; // One trial shows it, and none shows the contrary: others may have come.
+      }
+      // Whoever does the same the other way is not to keep step.
+      Thread.sleep(ThreadLocalRandom.current().nextInt(LONGEST_PAUSE_MS));
+      quiet |= reads.events() == after;
+    }
+    return quiet ? EMULATED : UNKNOWN;
+  }
+
+  /** For the log. */
+  String words() {
+    return words;
+  }
+}

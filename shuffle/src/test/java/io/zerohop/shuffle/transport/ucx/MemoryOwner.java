@@ -1,0 +1,110 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.device.ChildJvm;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/** Another process whose memory can be got, and that can be stopped and killed. */
+final class MemoryOwner implements AutoCloseable {
+  /** Bytes that it has. */
+  static final int BYTES = 16 << 20;
+
+  private static final int LIFE_MINUTES = 2;
+
+  private final ChildJvm process;
+  private final byte[] worker;
+  private final byte[] key;
+  private final long from;
+
+  private MemoryOwner(final ChildJvm process) throws Exception {
+    this.process = process;
+    final String[] words = process.line().split(":");
+    final HexFormat hex = HexFormat.of();
+    worker = hex.parseHex(words[0]);
+    key = hex.parseHex(words[1]);
+    from = Long.parseLong(words[2]);
+  }
+
+  static MemoryOwner start() throws Exception {
+    return new MemoryOwner(ChildJvm.start(List.of(), MemoryOwner.class, TestUcx.jucx().toString()));
+  }
+
+  UcxEndpoint connect(final UcxEngine reader) {
+    return reader.connect(worker, lost -> {});
+  }
+
+  /** Gets as many bytes from its beginning. */
+  void get(
+      final UcxEndpoint endpoint, final UnsafeBuffer to, final int bytes, final UcxCompletion end) {
+    endpoint.get(key, from, to.addressOffset(), bytes, null, end);
+  }
+
+  /** What it has at a place. */
+  static byte at(final int place) {
+    return (byte) (place * 131 + (place >> 12) + 7);
+  }
+
+  /** SIGSTOP; returns when it is. */
+  void stop() throws Exception {
+    signal("STOP");
+    TestNodes.eventually("the owner is stopped", () -> state() == 'T');
+  }
+
+  /** SIGKILL. */
+  void kill() throws Exception {
+    signal("KILL");
+  }
+
+  private void signal(final String name) throws Exception {
+    final String command = "kill -" + name + " " + process.pid();
+    assertThat(new ProcessBuilder("sh", "-c", command).start().waitFor()).isZero();
+  }
+
+  private char state() {
+    try {
+      final String stat = Files.readString(Path.of("/proc/" + process.pid() + "/stat"));
+      return stat.charAt(stat.lastIndexOf(')') + 2);
+    } catch (final IOException e) {
+      return '?';
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    process.close();
+  }
+
+  /** The process: says where its memory is and how it is got, and stays. */
+  public static void main(final String[] arguments) throws Exception {
+    System.setProperty("zerohop.jucx", arguments[0]);
+    final UnsafeBuffer memory = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
+    for (int i = 0; i < BYTES; i++) {
+      memory.putByte(i, at(i));
+    }
+    try (UcxEngine engine = TestUcx.start();
+        UcxMemory registered = engine.register(Tier.HOST, memory.addressOffset(), BYTES)) {
+      final HexFormat hex = HexFormat.of();
+      System.out.println(
+          hex.formatHex(engine.address())
+              + ":"
+              + hex.formatHex(registered.key())
+              + ":"
+              + memory.addressOffset());
+      Thread.sleep(TimeUnit.MINUTES.toMillis(LIFE_MINUTES));
+    }
+  }
+}

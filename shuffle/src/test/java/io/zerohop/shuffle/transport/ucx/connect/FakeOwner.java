@@ -1,0 +1,98 @@
+package io.zerohop.shuffle.transport.ucx.connect;
+
+import io.zerohop.device.host.HostDevice;
+import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.memory.Slab;
+import io.zerohop.shuffle.transport.ucx.memory.Slabs;
+import io.zerohop.shuffle.transport.ucx.reader.MessageReceiver;
+import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
+import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import io.zerohop.shuffle.transport.ucx.wire.Wire;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+
+/** An owner that is asked for events of its UCX, which each get of a peer's may add to. */
+final class FakeOwner implements ControlLink, UcxEndpoint {
+  private static final Duration LIMIT = Duration.ofSeconds(10);
+  private static final long MEMORY = 64 << 10;
+  static final TestTarget TARGET = new TestTarget(1, MEMORY, new byte[1]);
+
+  private final HostDevice device = new HostDevice();
+  private final Slabs slabs = new Slabs(device::hostBuffer, MEMORY);
+
+  /** Events that a get makes there. */
+  int perGet;
+
+  /** Events that others make between two questions. */
+  int perQuestion;
+
+  /** Questions after which they are done. */
+  int busyQuestions = Integer.MAX_VALUE;
+
+  /** Gets that have come. */
+  int gets;
+
+  private long events;
+
+  /** What reads of it. */
+  TestReads reads() {
+    final RemotePeer peer = new RemotePeer("7", this);
+    peer.endpoint(this);
+    return new TestReads(peer, new MessageReceiver(), LIMIT);
+  }
+
+  /** Memory for test reads, which the caller gives back. */
+  Slab slab() {
+    return slabs.take(MEMORY);
+  }
+
+  @Override
+  public CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
+    if (question.get() != Wire.EVENTS) {
+      throw new AssertionError("another question was expected");
+    }
+    events += busyQuestions-- > 0 ? perQuestion : 0;
+    return CompletableFuture.completedFuture(
+        ByteBuffer.allocate(1 + Long.BYTES).put(Wire.GRANTED).putLong(events).flip());
+  }
+
+  @Override
+  public void get(
+      final byte[] key,
+      final long remoteAddress,
+      final long localAddress,
+      final long bytes,
+      final UcxMemory gpu,
+      final UcxCompletion done) {
+    gets++;
+    events += perGet;
+    done.done(null);
+  }
+
+  @Override
+  public void send(
+      final long id,
+      final long offset,
+      final long address,
+      final long bytes,
+      final UcxCompletion done) {
+    throw new AssertionError("nothing is sent to it");
+  }
+
+  @Override
+  public boolean alive() {
+    return true;
+  }
+
+  @Override
+  public void onClosed(final Runnable action) {}
+
+  @Override
+  public void close() {
+    slabs.close();
+  }
+}
