@@ -32,6 +32,9 @@ final class NodesTestApp(cluster: Cluster) {
    */
   private var transfers = List.empty[RDD[_]]
 
+  /** 64 MiB. */
+  private val whole = Transfer(2048)
+
   def answer(question: Seq[String]): Map[String, Any] = question match {
     case Seq("application") => Map("id" -> cluster.sc.applicationId)
     case Seq("transfer", middle) => transfer(Paths.get(middle))
@@ -48,10 +51,10 @@ final class NodesTestApp(cluster: Cluster) {
   /** Right, wrong or failed, which for a fault is allowed if Spark says why. */
   private def transfer(middle: Path): Map[String, Any] =
     try {
-      val transfer = Transfer.rdd(cluster.sc, middle)
+      val transfer = whole.rdd(cluster.sc, middle)
       transfers ::= transfer
-      val (rows, seen) = cluster.counted("transfer")(Transfer.rows(transfer))
-      val outcome = if (rows == Transfer.expected) "right" else "wrong"
+      val (rows, seen) = cluster.counted("transfer")(whole.rows(transfer))
+      val outcome = if (rows == whole.expected) "right" else "wrong"
       Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ bytes(seen)
     } catch { case e: SparkException => Map("outcome" -> "failed", "message" -> e.getMessage) }
 

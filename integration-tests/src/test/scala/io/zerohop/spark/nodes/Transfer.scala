@@ -9,39 +9,44 @@ import org.apache.spark.{HashPartitioner, SparkContext}
 import org.apache.spark.rdd.RDD
 
 /**
- * A shuffle of 64 MiB that no compression makes smaller, in blocks of 1 MiB, whose rows are known
- * beforehand.
+ * A shuffle that no compression makes smaller, whose rows are known beforehand.
+ *
+ * @param records of 32 KiB each; 2,048 are blocks of 1 MiB
  */
-object Transfer {
-  private val Maps = 8
-  private val Reducers = 8
-  private val Records = 2048
-  private val PayloadBytes = 32 << 10
+final case class Transfer(records: Int) {
+  import Transfer._
 
   /** After so many records a reduce task says that it is in the middle. */
-  private val Middle = Records / Reducers / 4
-
-  /** Id and checksum of a record. */
-  type Row = (Int, Long)
+  private val middleOfTask = records / Reducers / 4
 
   /** Every row, by id. */
-  lazy val expected: Seq[Row] = (0 until Records).map(id => (id, checksum(payload(id))))
+  lazy val expected: Seq[Row] = (0 until records).map(id => (id, checksum(payload(id))))
 
   /** @param middle a file that the first reduce task makes which is in the middle of its records */
   def rdd(sc: SparkContext, middle: Path): RDD[Row] = {
     val fault = Fault(middle.toString)
-    sc.parallelize(0 until Records, Maps)
+    val index = middleOfTask
+    sc.parallelize(0 until records, Maps)
       .map(id => (id, payload(id)))
       .partitionBy(new HashPartitioner(Reducers))
       .mapPartitions { records =>
-        records.zipWithIndex.map { case ((id, bytes), index) =>
-          if (index == Middle) fault.once("")(())
+        records.zipWithIndex.map { case ((id, bytes), place) =>
+          if (place == index) fault.once("")(())
           (id, checksum(bytes))
         }
       }
   }
 
   def rows(transfer: RDD[Row]): Seq[Row] = transfer.collect().sorted.toSeq
+}
+
+object Transfer {
+  private val Maps = 8
+  private val Reducers = 8
+  private val PayloadBytes = 32 << 10
+
+  /** Id and checksum of a record. */
+  type Row = (Int, Long)
 
   private def payload(id: Int): Array[Byte] = {
     val bytes = new Array[Byte](PayloadBytes)

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Writes what the virtual machines with a software RDMA adapter have shown, and its tables in docs/rdma.md.
+
+rdma.py OUT.json COMMIT FOLDER: FOLDER is that of rdma.sh, behind `mvn -B verify -Prdma`.
+"""
+
+import datetime
+import json
+import pathlib
+import sys
+import xml.etree.ElementTree as xml
+
+from measurements import write
+from plot import replace_section
+from tables import markdown
+
+LIBUCX = {"bookworm": "1.13.1", "trixie": "1.18.1"}
+REPORT = "TEST-junit-jupiter.xml"
+LIMIT_SECONDS = 1200
+PACKAGE = "io.zerohop.shuffle.transport.ucx."
+PAGE = pathlib.Path(__file__).resolve().parent / "../../docs/rdma.md"
+RUNS = {
+    "stop": "gets while the owner is stopped; owners that die",
+    "retries": "owners that die, with an adapter that tries for ever",
+    "unit": "all unit tests of path `ucx`",
+}
+SCENARIOS = {
+    "rows": "64 blocks of 256 KiB, nothing is done to the machines",
+    "lossy": "2 % of the packets are lost, both ways",
+    "down-and-up": "the adapter's network card is down for 3 s in the middle",
+    "killed-before": "an executor is killed before its blocks are read",
+    "killed-during": "an executor is killed while both read each other",
+    "killed-after": "an executor is killed behind a read, and all is read again",
+}
+
+
+def tests(folder, case, job):
+    """A row for each class of unit tests."""
+    rows = {}
+    for report in sorted(folder.glob(f"*/{REPORT}")):
+        for test in xml.parse(report).getroot().iter("testcase"):
+            name = test.get("classname").removeprefix(PACKAGE)
+            row = rows.setdefault(
+                (report.parent.name, name),
+                {"case": case, "job": job, "run": report.parent.name, "tests_of": name, "passed": 0, "failed": 0, "skipped": 0},
+            )
+            broken = test.find("failure") is not None or test.find("error") is not None
+            outcome = "failed" if broken else "skipped" if test.find("skipped") is not None else "passed"
+            row[outcome] += 1
+    return list(rows.values())
+
+
+def scenarios(folder, case, job):
+    file = folder / "scenarios.jsonl"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [{"case": case, "job": job} | json.loads(line) for line in lines]
+
+
+def main(out, commit, folder):
+    folder = pathlib.Path(folder)
+    rows = []
+    for line in (folder / "jobs.tsv").read_text().splitlines():
+        name, status, seconds = line.split("\t")
+        release, job = name.split(":")
+        case = "libucx " + " and ".join(LIBUCX[each] for each in release.split("+"))
+        host = folder / f"{release}-{job}"
+        rows.append({"case": case, "job": job, "exit_status": int(status), "seconds": int(seconds)})
+        rows += tests(host, case, job) + scenarios(host, case, job)
+    write(out, {
+        "bench": "rdma",
+        "commit": commit,
+        "date": datetime.date.today().isoformat(),
+        "host": {"adapter": "rdma_rxe (software)", "machines": "QEMU, emulated processors", "cpu_cores": 2},
+        "goals": goals(rows),
+        "rows": rows,
+    })
+    PAGE.write_text(replace_section(PAGE.read_text(), "rdma", page(rows)))
+
+
+def page(rows):
+    runs = {}
+    for row in rows:
+        if "tests_of" in row:
+            found = runs.setdefault((row["case"], row["run"]), [0, 0, 0])
+            for i, outcome in enumerate(("passed", "failed", "skipped")):
+                found[i] += row[outcome]
+    tested = markdown(
+        ["tests, in one machine", "with", "passed", "failed", "skipped"],
+        [[RUNS[run], case, *map(str, counts)] for (case, run), counts in runs.items()])
+    applied = markdown(
+        ["two executors of Spark, each on a machine of its own", "with", "mode", "rows", "MB by UCX", "MB staged", "failed tasks"],
+        [[SCENARIOS[row["scenario"]], row["case"], row["mode"], "right" if row["right"] else "**wrong**", megabytes(row, "ucx"), megabytes(row, "staged"), str(row.get("failed_tasks", "-"))]
+         for row in rows if "scenario" in row])
+    return f"{tested}\n\n{applied}"
+
+
+def megabytes(row, path):
+    return f"{row[path + '_bytes'] / 1e6:.1f}" if path + "_bytes" in row else "-"
+
+
+def goals(rows):
+    def passed(case, run, *names):
+        return sum(row["passed"] for row in rows if row.get("run") == run and row["case"] == case and row["tests_of"] in names)
+
+    found = []
+    for version in LIBUCX.values():
+        case = f"libucx {version}"
+        found.append({"goal": f"{case}: sizes of gets that end while the owner is stopped", "at_least": 4, "value": passed(case, "stop", "OneSidedGetTest")})
+        found.append({"goal": f"{case}: ways for an owner to die after which gets end within the request timeout", "at_least": 3, "value": passed(case, "stop", "OwnerDeathTest")})
+        found.append({"goal": f"{case}: the same where the adapter tries for ever", "at_least": 3, "value": passed(case, "retries", "OwnerDeathTest")})
+    found.append({"goal": "unit tests of path ucx over verbs that fail", "at_most": 0, "value": sum(row.get("failed", 0) for row in rows)})
+    applications = [row for row in rows if "scenario" in row]
+    found.append({"goal": "scenarios between two machines whose rows are all right", "at_least": 10, "value": sum(row["right"] for row in applications)})
+    found.append({"goal": "bytes that were staged where nothing was done to the machines", "at_most": 0, "value": sum(row["staged_bytes"] for row in applications if row["scenario"] == "rows")})
+    found.append({"goal": "seconds of the whole profile's jobs, images made", "at_most": LIMIT_SECONDS, "value": sum(row["seconds"] for row in rows if "exit_status" in row)})
+    return found
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,4 @@
+# The second machine of job spark, until the first one has ended.
+. /pack/spark.sh
+cluster
+wait

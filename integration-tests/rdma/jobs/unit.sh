@@ -1,0 +1,3 @@
+# The unit tests of path 'ucx', over verbs alone.
+. /pack/verbs.sh
+units unit --scan-classpath /pack/test-classes --include-package io.zerohop.shuffle.transport.ucx

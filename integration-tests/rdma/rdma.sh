@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Runs what wants an RDMA adapter in virtual machines that have one made by software (image.sh).
+#   rdma.sh FOLDER RELEASE:JOB ...   JOB: a name of jobs/; one that has a NAME.other.sh, too, gets a
+#                                    second machine, joined to the first, whose release may be
+#                                    another: bookworm+trixie:mixed; needs the packaged tree
+#   rdma.sh FOLDER all               what `mvn -B verify -Prdma` runs
+# FOLDER keeps the images, and FOLDER/RELEASE-JOB what a job has written; FOLDER/jobs.tsv has the exit
+# status of each and its seconds. Ends with 1 if a job fails. As root it installs what it needs.
+# "Software RDMA, verbs": what is seen is what UCX does over verbs, and no adapter's speed.
+set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+root="$(cd "$here/../.." && pwd)"
+[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+mkdir -p "$1"
+folder="$(cd "$1" && pwd)"
+shift
+
+# Debian 12 has libucx 1.13.1. Debian 13 has 1.18.1, which emulates gets unless it is told otherwise.
+all=(bookworm:stop bookworm:unit bookworm:spark trixie:stop bookworm+trixie:mixed)
+[ "$*" != all ] || set -- "${all[@]}"
+
+install() {
+  local missing=() tool package
+  while read -r tool package; do
+    command -v "$tool" > /dev/null || missing+=("$package")
+  done <<'END'
+qemu-system-x86_64 qemu-system-x86
+debootstrap debootstrap
+busybox busybox-static
+cpio cpio
+depmod kmod
+mke2fs e2fsprogs
+pkill procps
+END
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  [ "$(id -u)" = 0 ] || { echo "rdma: missing: ${missing[*]}" >&2; exit 125; }
+  echo "rdma: installing ${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+# The tests with all that they need, as a disk that every machine has.
+pack() {
+  local into="$folder/pack" module
+  rm -rf "$into"
+  mkdir -p "$into"/{lib,jucx,classes,test-classes,spark-lib}
+  for module in native shuffle; do
+    cp -r "$root/$module/target/classes/." "$into/classes/"
+    cp -r "$root/$module/target/test-classes/." "$into/test-classes/"
+  done
+  cp "$root"/shuffle/target/jucx/*.jar "$into/jucx/"
+  (cd "$root" && mvn -B -q -pl native,shuffle dependency:copy-dependencies -DincludeScope=test \
+    -DexcludeGroupIds=io.zerohop,org.junit.jupiter,org.junit.platform,org.opentest4j,org.apiguardian \
+    -DoutputDirectory="$into/lib")
+  mvn -B -q dependency:copy -DoutputDirectory="$into/lib" \
+    -Dartifact=org.junit.platform:junit-platform-console-standalone:1.13.4
+  cp "$(ls "$root"/plugin/target/zerohop-spark-*.jar | grep -v -e sources -e javadoc)" "$into/zerohop.jar"
+  cp -r "$root/integration-tests/target/test-classes" "$into/spark-tests"
+  cp "$root"/integration-tests/target/{application,suite}-jars/*.jar "$into/spark-lib/"
+  cp "$(ls "$root"/integration-tests/target/zerohop-integration-tests-*.jar)" "$into/spark-lib/"
+  cp -rL "$root/integration-tests/target/spark-home" "$into/spark-home"
+  cp "$here"/verbs.sh "$here"/spark.sh "$into/"
+  rm -f "$folder/pack.ext4"
+  mke2fs -q -t ext4 -d "$into" -m 0 "$folder/pack.ext4" 800M
+  rm -rf "$into"
+}
+
+# machine NUMBER RELEASE HOST SCRIPT: runs a script in it, and ends with its exit status
+machine() {
+  rm -rf "$3"
+  mkdir -p "$3"
+  cp "$4" "$3/job.sh"
+  MACHINE="$1" LIMIT="${LIMIT:-1500}" "$here/boot.sh" "$folder" "$2" "$3"
+}
+
+# job RELEASE NAME: with its second machine, if it has one
+job() {
+  local host="$folder/$1-$2" other="$here/jobs/$2.other.sh" status=0 second=
+  if [ ! -e "$other" ]; then
+    machine 1 "$1" "$host" "$here/jobs/$2.sh"
+    return
+  fi
+  export WIRE="$folder/wire"
+  rm -f "$WIRE"
+  { until [ -S "$WIRE" ]; do sleep 0.1; done; machine 2 "${1#*+}" "$host-other" "$other"; } &
+  second=$!
+  machine 1 "${1%+*}" "$host" "$here/jobs/$2.sh" || status=$?
+  pkill -TERM -f "addr.path=$WIRE" || true
+  wait "$second" || true
+  unset WIRE
+  return "$status"
+}
+
+install
+pack
+failed=0
+: > "$folder/jobs.tsv"
+for name in "$@"; do
+  release="${name%%:*}" status=0
+  for each in ${release//+/ }; do "$here/image.sh" "$folder" "$each"; done
+  start=$SECONDS
+  job "$release" "${name#*:}" || status=$?
+  printf '%s\t%d\t%d\n' "$name" "$status" $((SECONDS - start)) | tee -a "$folder/jobs.tsv"
+  [ "$status" -eq 0 ] || failed=1
+done
+exit "$failed"
