@@ -17,7 +17,10 @@
 enum {
   ZH_ALLOCATION_PINNED = 1,
   ZH_LOCATION_DEVICE = 1,
-  ZH_ACCESS_READ_WRITE = 3
+  ZH_ACCESS_READ_WRITE = 3,
+  ZH_HANDLE_FABRIC = 8,
+  ZH_FABRIC_BYTES = 64,
+  ZH_INVALID_VALUE = 1
 };
 
 struct zh_location {
@@ -147,6 +150,28 @@ ZH_CUDA(jint, importDescriptor)(JNIEnv *env, jclass type, jint fd, jint handle_t
   (void)type;
   uint64_t handle = 0;
   int status = driver.import(&handle, (void *)(intptr_t)fd, handle_type);
+  give(env, result, handle);
+  return status;
+}
+
+/* Writes the memory's fabric handle, ZH_FABRIC_BYTES, to the array. */
+ZH_CUDA(jint, exportFabric)(JNIEnv *env, jclass type, jlong handle, jbyteArray to) {
+  (void)type;
+  jbyte bytes[ZH_FABRIC_BYTES] = {0};
+  int status = driver.export(bytes, (uint64_t)handle, ZH_HANDLE_FABRIC, 0);
+  (*env)->SetByteArrayRegion(env, to, 0, ZH_FABRIC_BYTES, bytes);
+  return status;
+}
+
+ZH_CUDA(jint, importFabric)(JNIEnv *env, jclass type, jbyteArray from, jlongArray result) {
+  (void)type;
+  jbyte bytes[ZH_FABRIC_BYTES];
+  (*env)->GetByteArrayRegion(env, from, 0, ZH_FABRIC_BYTES, bytes);
+  if ((*env)->ExceptionCheck(env)) {
+    return ZH_INVALID_VALUE;
+  }
+  uint64_t handle = 0;
+  int status = driver.import(&handle, bytes, ZH_HANDLE_FABRIC);
   give(env, result, handle);
   return status;
 }

@@ -33,6 +33,16 @@ struct zh_fabric {
   unsigned char state;
 };
 
+/* The same as newer drivers have it, which need not have the older call. */
+struct zh_fabric_v2 {
+  unsigned version;
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health;
+};
+
 static struct {
   int (*init)(void);
   int (*count)(unsigned *);
@@ -43,7 +53,8 @@ static struct {
   int (*link_remote)(zh_device, unsigned, struct zh_pci *);
   int (*link_type)(zh_device, unsigned, int *);
   int (*p2p)(zh_device, zh_device, int, int *);
-  int (*fabric)(zh_device, struct zh_fabric *); /* newer drivers only */
+  int (*fabric)(zh_device, struct zh_fabric *);       /* newer drivers only */
+  int (*fabric_v)(zh_device, struct zh_fabric_v2 *); /* still newer ones */
 } nvml;
 
 static int find(void *library, const char *name, void *target) {
@@ -74,6 +85,7 @@ ZH_NVML(jboolean, open)(JNIEnv *env, jclass type, jstring path) {
               find(library, "nvmlDeviceGetNvLinkRemoteDeviceType", &nvml.link_type) &&
               find(library, "nvmlDeviceGetP2PStatus", &nvml.p2p);
   (void)find(library, "nvmlDeviceGetGpuFabricInfo", &nvml.fabric);
+  (void)find(library, "nvmlDeviceGetGpuFabricInfoV", &nvml.fabric_v);
   return found && nvml.init() == 0 ? JNI_TRUE : JNI_FALSE;
 }
 
@@ -148,13 +160,27 @@ ZH_NVML(jint, peerStatus)(JNIEnv *env, jclass type, jint from, jint to) {
   return status;
 }
 
+static int fabric_of(zh_device device, struct zh_fabric *fabric) {
+  memset(fabric, 0, sizeof *fabric);
+  struct zh_fabric_v2 newer;
+  memset(&newer, 0, sizeof newer);
+  newer.version = (unsigned)sizeof newer | 2u << 24;
+  if (nvml.fabric_v != NULL && nvml.fabric_v(device, &newer) == 0) {
+    memcpy(fabric->cluster, newer.cluster, sizeof fabric->cluster);
+    fabric->status = newer.status;
+    fabric->clique = newer.clique;
+    fabric->state = newer.state;
+    return 1;
+  }
+  return nvml.fabric != NULL && nvml.fabric(device, fabric) == 0;
+}
+
 /* Cluster and clique of a GPU that is part of a multi-node NVLink fabric; null if it is not. */
 ZH_NVML(jstring, fabric)(JNIEnv *env, jclass type, jint index) {
   (void)type;
   struct zh_fabric fabric;
-  memset(&fabric, 0, sizeof fabric);
   zh_device device = device_of(index);
-  if (device == NULL || nvml.fabric == NULL || nvml.fabric(device, &fabric) != 0 ||
+  if (device == NULL || !fabric_of(device, &fabric) ||
       fabric.state != ZH_FABRIC_COMPLETED || fabric.status != 0) {
     return NULL;
   }

@@ -13,6 +13,15 @@ public interface CopyBatch {
    */
   void add(long sourceAddress, long destinationAddress, long length);
 
+  /**
+   * The same for memory that may be gone when it is read, such as a dead peer's: by a copy engine
+   * where the device has such, and never by a kernel.
+   */
+  default void addByEngine(
+      final long sourceAddress, final long destinationAddress, final long length) {
+    add(sourceAddress, destinationAddress, length);
+  }
+
   /** Refuses what no batch takes, for those who make batches. */
   static void check(final long sourceAddress, final long destinationAddress, final long length) {
     if (length < 0 || sourceAddress == 0 || destinationAddress == 0) {

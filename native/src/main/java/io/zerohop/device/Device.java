@@ -100,6 +100,11 @@ public interface Device extends AutoCloseable {
     return word;
   }
 
+  /** Whether segments can be handed to other nodes of an NVLink fabric. */
+  default FabricReach fabric() {
+    return FabricReach.none(name() + " is in no NVLink fabric");
+  }
+
   /** Segments (own and mapped) and streams that are open now; zero when everything was returned. */
   int openResources();
 

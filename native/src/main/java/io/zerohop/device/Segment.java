@@ -25,6 +25,17 @@ public interface Segment extends AutoCloseable {
    */
   SegmentHandle export();
 
+  /**
+   * A handle by which devices of the same clique on other nodes map this memory; null where {@link
+   * Device#fabric} says that there is none. It holds nothing: whoever maps it reads memory that is
+   * gone once this segment is closed, or its process has ended.
+   *
+   * @throws IllegalStateException on a mapped segment: only owners export
+   */
+  default SegmentHandle exportFabric() {
+    return null;
+  }
+
   /** Unmaps the memory and drops this process's hold on it. Idempotent. */
   @Override
   void close();

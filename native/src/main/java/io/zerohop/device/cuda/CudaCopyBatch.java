@@ -49,6 +49,16 @@ final class CudaCopyBatch implements CopyBatch {
     bytes += length;
   }
 
+  @Override
+  public void addByEngine(
+      final long sourceAddress, final long destinationAddress, final long length) {
+    CopyBatch.check(sourceAddress, destinationAddress, length);
+    if (length > 0) {
+      large.add(new EngineCopy(sourceAddress, destinationAddress, length));
+      bytes += length;
+    }
+  }
+
   private void addSmall(final long source, final long destination, final int length) {
     if (small * Long.BYTES == sources.capacity()) {
       grow();

@@ -3,12 +3,14 @@ package io.zerohop.device.cuda;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.FabricReach;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.OpenResources;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Signal;
+import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.util.Locale;
@@ -20,7 +22,8 @@ import jcuda.driver.CUdevice_attribute;
  * memory that it has mapped, on whatever GPU of the node that lies.
  *
  * <p>Segments are exported as file descriptors. Their memory lives while any process holds a
- * descriptor or a mapping, also after its owner was killed.
+ * descriptor or a mapping, also after its owner was killed. Within an NVLink fabric they have
+ * fabric handles besides, which hold nothing.
  */
 public final class CudaDevice implements Device {
   /** What the driver calls {@code CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED}. */
@@ -36,6 +39,8 @@ public final class CudaDevice implements Device {
   private final int multiprocessors;
   private final long granularity;
   private final boolean rdma;
+  private final FabricReach fabric;
+  private final CudaSegment.Handles handles;
   private final OpenResources open;
   private final AtomicLong nextId = new AtomicLong();
 
@@ -47,25 +52,65 @@ public final class CudaDevice implements Device {
    * @throws ZerohopException (FALLBACK) if there is no driver, no such GPU, or no kernel for it
    */
   public CudaDevice(final int ordinal, final int multiprocessors) {
-    this(ordinal, multiprocessors, false);
+    this(ordinal, multiprocessors, false, false);
+  }
+
+  /**
+   * Opens a GPU whose segments are for other nodes of an NVLink fabric, too, where a trial shows
+   * that the driver makes such handles and takes them.
+   *
+   * @throws ZerohopException as {@link #CudaDevice(int, int)} does
+   */
+  public static CudaDevice inFabric(final int ordinal, final int multiprocessors) {
+    return new CudaDevice(ordinal, multiprocessors, false, true);
   }
 
   /** With the kernel for older GPUs if so wished, which tests have to see on newer ones. */
   CudaDevice(final int ordinal, final int multiprocessors, final boolean plain) {
+    this(ordinal, multiprocessors, plain, false);
+  }
+
+  private CudaDevice(
+      final int ordinal,
+      final int multiprocessors,
+      final boolean plain,
+      final boolean wantsFabric) {
     context = CudaContext.of(ordinal);
     open = new OpenResources(context.toString());
     final Kernels kernels = context.kernels();
     copier = plain ? kernels.plain() : kernels.best();
     context.enter();
     this.multiprocessors = multiprocessors;
+    rdma = context.attribute(RDMA_WITH_VMM) != 0;
+    fabric =
+        wantsFabric
+            ? FabricTrial.of(
+                FabricTrial.driver(ordinal, rdma, granularity(CudaSegment.Handles.DESCRIPTOR)),
+                this::clique)
+            : FabricReach.none("spark.zerohop.fabric.enabled is false");
+    handles =
+        fabric.possible()
+            ? CudaSegment.Handles.DESCRIPTOR_AND_FABRIC
+            : CudaSegment.Handles.DESCRIPTOR;
+    granularity = granularity(handles);
+    host = new HostAccess(context);
+  }
+
+  private long granularity(final CudaSegment.Handles wanted) {
     final long[] result = new long[1];
     CudaStatus.check(
-        DriverMemory.granularity(ordinal, DriverMemory.POSIX_FD, result),
+        DriverMemory.granularity(context.ordinal(), wanted.types(), result),
         "cuMemGetAllocationGranularity",
         context.toString());
-    granularity = result[0];
-    rdma = context.attribute(RDMA_WITH_VMM) != 0;
-    host = new HostAccess(context);
+    return result[0];
+  }
+
+  private String clique() {
+    return TopologyReader.read().gpus().stream()
+        .filter(gpu -> gpu.uuid().equals(uuid()))
+        .map(Topology.Gpu::fabric)
+        .findFirst()
+        .orElse("");
   }
 
   /** Why no GPU can be opened with this jar, wherever it is; null if one may be. */
@@ -103,22 +148,7 @@ public final class CudaDevice implements Device {
     return rdma;
   }
 
-  /**
-   * Whether the driver makes handles that work between the nodes of an NVLink fabric; found out by
-   * making one.
-   */
-  public boolean fabricCapable() {
-    context.enter();
-    final long[] result = new long[1];
-    final int status =
-        DriverMemory.create(context.ordinal(), DriverMemory.FABRIC, false, granularity, result);
-    if (status == CudaStatus.SUCCESS) {
-      DriverMemory.release(result[0]);
-    }
-    return status == CudaStatus.SUCCESS;
-  }
-
-  /** What this GPU is and can do, for a log; asks the driver. */
+  /** What this GPU is and can do, for a log, as found out when it was opened. */
   public String describe() {
     return context
         + ", compute capability "
@@ -126,7 +156,7 @@ public final class CudaDevice implements Device {
         + ", GPUDirect RDMA "
         + (rdma ? "possible" : "not possible")
         + ", fabric handles "
-        + (fabricCapable() ? "possible" : "not possible");
+        + (fabric.possible() ? "in clique " + fabric.clique() : "not used: " + fabric.absence());
   }
 
   @Override
@@ -148,7 +178,7 @@ public final class CudaDevice implements Device {
     final String name = "zerohop-" + nextId.incrementAndGet();
     final CudaSegment segment;
     try {
-      segment = CudaSegment.allocate(context, open::remove, name, rdma, rounded);
+      segment = CudaSegment.allocate(context, open::remove, name, handles, rdma, rounded);
     } catch (final DeviceMemoryException e) {
       throw new DeviceMemoryException(e.getMessage(), bytes, e);
     }
@@ -170,16 +200,6 @@ public final class CudaDevice implements Device {
   public Segment map(final SegmentHandle handle, final String owner, final PeerAccess access) {
     try (handle) {
       open.checkOpen();
-      if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
-        throw new ZerohopException(
-            Category.FALLBACK,
-            context
-                + ": a handle of kind "
-                + handle.kind()
-                + " of "
-                + owner
-                + " cannot be mapped here");
-      }
       if (handle.bytes() <= 0 || handle.bytes() % granularity != 0) {
         throw new ZerohopException(
             Category.FALLBACK,
@@ -191,8 +211,7 @@ public final class CudaDevice implements Device {
                 + " bytes is not one of a segment");
       }
       final String name = "mapped-" + nextId.incrementAndGet();
-      return open.add(
-          CudaSegment.map(context, open::remove, name, owner, handle.fd(), handle.bytes()));
+      return open.add(CudaSegment.map(context, open::remove, name, owner, handle));
     }
   }
 
@@ -237,6 +256,11 @@ public final class CudaDevice implements Device {
   @Override
   public Signal pinnedSignal(final Signal word, final long address) {
     return new PinnedSignal(word, address);
+  }
+
+  @Override
+  public FabricReach fabric() {
+    return fabric;
   }
 
   @Override

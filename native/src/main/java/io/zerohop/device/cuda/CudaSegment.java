@@ -4,19 +4,39 @@ import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.exchange.OpaqueHandle;
 import io.zerohop.device.posix.FdHandle;
 import java.util.function.Consumer;
 
 /**
  * GPU memory made by {@code cuMemCreate}. The owner keeps the allocation's handle to export it; a
- * mapped segment keeps only its mapping, which holds the memory, also when the owner is gone.
+ * mapped segment keeps only its mapping, which holds the memory, also when the owner is gone; one
+ * that was mapped by a fabric handle holds nothing.
  */
 final class CudaSegment implements Segment {
   private static final long NO_HANDLE = 0;
 
+  /** The handles that memory is made for. */
+  enum Handles {
+    DESCRIPTOR(DriverMemory.POSIX_FD),
+    DESCRIPTOR_AND_FABRIC(DriverMemory.POSIX_FD | DriverMemory.FABRIC);
+
+    private final int types;
+
+    Handles(final int types) {
+      this.types = types;
+    }
+
+    /** As the driver writes them. */
+    int types() {
+      return types;
+    }
+  }
+
   private final CudaContext context;
   private final Consumer<Object> onClose;
   private final String name;
+  private final Handles handles;
   private final long handle;
   private final long address;
   private final long bytes;
@@ -26,12 +46,14 @@ final class CudaSegment implements Segment {
       final CudaContext context,
       final Consumer<Object> onClose,
       final String name,
+      final Handles handles,
       final long handle,
       final long address,
       final long bytes) {
     this.context = context;
     this.onClose = onClose;
     this.name = name;
+    this.handles = handles;
     this.handle = handle;
     this.address = address;
     this.bytes = bytes;
@@ -44,12 +66,13 @@ final class CudaSegment implements Segment {
       final CudaContext context,
       final Consumer<Object> onClose,
       final String name,
+      final Handles handles,
       final boolean rdma,
       final long bytes) {
     context.enter();
     final long[] result = new long[1];
     CudaStatus.checkAllocation(
-        DriverMemory.create(context.ordinal(), DriverMemory.POSIX_FD, rdma, bytes, result),
+        DriverMemory.create(context.ordinal(), handles.types, rdma, bytes, result),
         "cuMemCreate",
         context.toString(),
         bytes);
@@ -59,31 +82,45 @@ final class CudaSegment implements Segment {
       DriverMemory.release(handle);
       CudaStatus.checkAllocation(status, "cuMemMap", context.toString(), bytes);
     }
-    return new CudaSegment(context, onClose, name, handle, result[0], bytes);
+    return new CudaSegment(context, onClose, name, handles, handle, result[0], bytes);
   }
 
-  /** Maps a peer's memory; the descriptor stays the caller's. */
+  /** Maps a peer's memory; the handle stays the caller's. */
   static CudaSegment map(
       final CudaContext context,
       final Consumer<Object> onClose,
       final String name,
       final String owner,
-      final int fd,
-      final long bytes) {
+      final SegmentHandle from) {
     context.enter();
     final long[] result = new long[1];
+    final boolean fabric = from.kind() == SegmentHandle.Kind.FABRIC;
     int status =
-        CudaStatus.observe(DriverMemory.importDescriptor(fd, DriverMemory.POSIX_FD, result));
+        CudaStatus.observe(
+            fabric
+                ? DriverMemory.importFabric(from.opaque(), result)
+                : DriverMemory.importDescriptor(from.fd(), DriverMemory.POSIX_FD, result));
     if (status != CudaStatus.SUCCESS) {
-      throw refused(context, owner, "its descriptor is not GPU memory", status);
+      throw refused(
+          context,
+          owner,
+          fabric ? "its fabric handle was not taken" : "its descriptor is not GPU memory",
+          status);
     }
     final long handle = result[0];
-    status = CudaStatus.observe(DriverMemory.map(context.ordinal(), handle, bytes, result));
+    status = CudaStatus.observe(DriverMemory.map(context.ordinal(), handle, from.bytes(), result));
     DriverMemory.release(handle);
     if (status != CudaStatus.SUCCESS) {
-      throw refused(context, owner, "its " + bytes + " bytes cannot be mapped", status);
+      throw refused(context, owner, "its " + from.bytes() + " bytes cannot be mapped", status);
     }
-    return new CudaSegment(context, onClose, name + " of " + owner, NO_HANDLE, result[0], bytes);
+    return new CudaSegment(
+        context,
+        onClose,
+        name + " of " + owner,
+        Handles.DESCRIPTOR,
+        NO_HANDLE,
+        result[0],
+        from.bytes());
   }
 
   private static ZerohopException refused(
@@ -128,6 +165,24 @@ final class CudaSegment implements Segment {
         "cuMemExportToShareableHandle",
         context.toString());
     return new FdHandle((int) result[0], bytes);
+  }
+
+  @Override
+  public synchronized SegmentHandle exportFabric() {
+    checkOpen();
+    if (!owned()) {
+      throw new IllegalStateException(this + " was mapped from a peer and cannot be exported");
+    }
+    if (handles == Handles.DESCRIPTOR) {
+      return null;
+    }
+    context.enter();
+    final byte[] bytes = new byte[FabricTrial.HANDLE_BYTES];
+    CudaStatus.check(
+        DriverMemory.exportFabric(handle, bytes),
+        "cuMemExportToShareableHandle",
+        context.toString());
+    return new OpaqueHandle(SegmentHandle.Kind.FABRIC, this.bytes, bytes);
   }
 
   void checkOpen() {

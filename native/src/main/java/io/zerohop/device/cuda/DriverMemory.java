@@ -34,6 +34,12 @@ final class DriverMemory {
   /** {@code result} is a handle to the descriptor's memory; the descriptor stays the caller's. */
   static native int importDescriptor(int fd, int handleType, long[] result);
 
+  /** Writes the memory's fabric handle, of {@link FabricTrial#HANDLE_BYTES}. */
+  static native int exportFabric(long handle, byte[] to);
+
+  /** {@code result} is a handle to the memory of a fabric handle. */
+  static native int importFabric(byte[] from, long[] result);
+
   /** {@code result} is an address at which the device may read and write all of the memory. */
   static native int map(int device, long handle, long bytes, long[] result);
 
