@@ -5,6 +5,7 @@ import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
@@ -92,7 +93,9 @@ final class NodeParts {
       memory = OwnMemory.behind(root, devices, config.hostPool(), config.devicePool());
       final Tiers tiers = memory.tiers();
       outputs = newOutputs(begun);
-      ucx = UcxNode.start(config.ucxSettings(), incarnation, devices, tiers, outputs::retain);
+      final String clique = config.paths().contains(Path.PEER) ? devices.fabric().clique() : "";
+      ucx =
+          UcxNode.start(config.ucxSettings(), incarnation, clique, devices, tiers, outputs::retain);
       if (ucx != null) {
         begun.push(ucx::close);
       }
@@ -102,6 +105,7 @@ final class NodeParts {
               folder.identity(),
               incarnation,
               ucx == null ? 0 : ucx.port(),
+              ucx == null ? "" : clique,
               name);
       local = new LocalMemory(root, tiers, config.executorId());
       peers = newPeers();

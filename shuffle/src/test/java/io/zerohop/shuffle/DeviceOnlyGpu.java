@@ -2,6 +2,7 @@ package io.zerohop.shuffle;
 
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
+import io.zerohop.device.FabricReach;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
@@ -26,6 +27,10 @@ public final class DeviceOnlyGpu implements Device {
   private static final long FAR = 1L << 56;
 
   private final HostDevice near = new HostDevice();
+
+  /** Null if it is in none. */
+  private final FakeFabric fabric;
+
   private final Map<Long, Long> buffers = new ConcurrentSkipListMap<>();
 
   /** Streams that were given copies and have not been waited for. */
@@ -39,6 +44,26 @@ public final class DeviceOnlyGpu implements Device {
   private volatile boolean interruptNext;
   private volatile boolean closed;
   private volatile Segment brake;
+
+  /** A device that is in no fabric. */
+  public DeviceOnlyGpu() {
+    this(null);
+  }
+
+  /** A device of a clique. */
+  public DeviceOnlyGpu(final FakeFabric fabric) {
+    this.fabric = fabric;
+  }
+
+  @Override
+  public FabricReach fabric() {
+    return fabric == null ? Device.super.fabric() : fabric.reach();
+  }
+
+  /** The fabric that it is in; null if it is in none. */
+  FakeFabric fabricOf() {
+    return fabric;
+  }
 
   /** Has all that its streams are given from now on wait, as on a GPU that is busy. */
   void hold() {
@@ -95,7 +120,12 @@ public final class DeviceOnlyGpu implements Device {
 
   @Override
   public Segment map(final SegmentHandle handle, final String owner, final PeerAccess access) {
-    return new FarSegment(near.map(handle, owner, access), this);
+    if (handle.kind() != SegmentHandle.Kind.FABRIC) {
+      return new FarSegment(near.map(handle, owner, access), this);
+    }
+    final Segment mapped = near.map(fabric.open(handle), owner, access);
+    fabric.mapped(handle, mapped);
+    return new FarSegment(mapped, this);
   }
 
   @Override
@@ -254,7 +284,15 @@ public final class DeviceOnlyGpu implements Device {
     }
 
     @Override
+    public SegmentHandle exportFabric() {
+      return device.fabric == null ? null : device.fabric.export(segment);
+    }
+
+    @Override
     public void close() {
+      if (device.fabric != null) {
+        device.fabric.closed(segment);
+      }
       segment.close();
     }
   }

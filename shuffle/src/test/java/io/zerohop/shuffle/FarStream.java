@@ -115,7 +115,18 @@ final class FarStream implements CopyStream {
 
     @Override
     public void add(final long source, final long destination, final long length) {
-      batch.add(reach(source, length), reach(destination, length), length);
+      final long from = reach(source, length);
+      if (device.fabricOf() != null) {
+        device.fabricOf().readByKernel(from);
+      }
+      batch.add(from, reach(destination, length), length);
+    }
+
+    @Override
+    public void addByEngine(final long source, final long destination, final long length) {
+      final long from = reach(source, length);
+      device.fabricOf().readByEngine(from);
+      batch.add(from, reach(destination, length), length);
     }
 
     @Override

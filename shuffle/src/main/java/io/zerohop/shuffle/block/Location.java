@@ -21,33 +21,55 @@ import java.util.regex.Pattern;
  * @param folderId identity of the socket folder as its owner saw it, 16 hexadecimal digits
  * @param incarnation random; a restarted executor never has its predecessor's
  * @param port TCP port at which executors on other nodes can ask it; 0 if none
+ * @param clique of the NVLink fabric that reaches its GPU's memory from other nodes: the cluster,
+ *     32 hexadecimal digits, a slash and a number; empty if there is none
  * @param socket file name of the socket in the folder, also the owner's name in the handshake
  */
-public record Location(String bootId, String folderId, long incarnation, int port, String socket) {
+public record Location(
+    String bootId, String folderId, long incarnation, int port, String clique, String socket) {
 
   /** Longest encoded form, in bytes; all of it ASCII. */
-  public static final int MAX_ENCODED_BYTES = 100;
+  public static final int MAX_ENCODED_BYTES = 140;
 
   private static final int LARGEST_PORT = 65_535;
   private static final String BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
   private static final Pattern FORMAT =
       Pattern.compile(
-          "zh2:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):(0|[1-9][0-9]{0,4}):([A-Za-z0-9._-]{1,42})");
+          "zh3:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):(0|[1-9][0-9]{0,4})"
+              + ":((?:[0-9a-f]{32}/[0-9]{1,10})?):([A-Za-z0-9._-]{1,42})");
 
   private static final Pattern SOCKET = Pattern.compile("([A-Za-z0-9_-]{1,31})-([0-9a-f]{16})");
 
   /** Checks every part, so that what was encoded can be parsed again. */
   public Location {
     if (port > LARGEST_PORT
-        || !FORMAT.matcher(format(bootId, folderId, incarnation, port, socket)).matches()) {
+        || !FORMAT.matcher(format(bootId, folderId, incarnation, port, clique, socket)).matches()) {
       throw new IllegalArgumentException(
-          "not a location: boot id '" + bootId + "', port " + port + ", socket '" + socket + "'");
+          "not a location: boot id '"
+              + bootId
+              + "', port "
+              + port
+              + ", clique '"
+              + clique
+              + "', socket '"
+              + socket
+              + "'");
     }
+  }
+
+  /** A location without a clique. */
+  public Location(
+      final String bootId,
+      final String folderId,
+      final long incarnation,
+      final int port,
+      final String socket) {
+    this(bootId, folderId, incarnation, port, "", socket);
   }
 
   /** The form that travels in a map status: ASCII, at most {@link #MAX_ENCODED_BYTES} bytes. */
   public String encode() {
-    return format(bootId, folderId, incarnation, port, socket);
+    return format(bootId, folderId, incarnation, port, clique, socket);
   }
 
   /** Name of an executor's socket: what {@link #executorOf} says of it, and its life. */
@@ -86,7 +108,8 @@ public record Location(String bootId, String folderId, long incarnation, int por
             matcher.group(2),
             Long.parseUnsignedLong(matcher.group(3), 16),
             port,
-            matcher.group(5));
+            matcher.group(5),
+            matcher.group(6));
   }
 
   /** Names the node: 8 hexadecimal digits of a hash of its boot id. */
@@ -117,8 +140,10 @@ public record Location(String bootId, String folderId, long incarnation, int por
       final String folderId,
       final long incarnation,
       final int port,
+      final String clique,
       final String socket) {
-    return String.format("zh2:%s:%s:%016x:%d:%s", bootId, folderId, incarnation, port, socket);
+    return String.format(
+        "zh3:%s:%s:%016x:%d:%s:%s", bootId, folderId, incarnation, port, clique, socket);
   }
 
   @Override

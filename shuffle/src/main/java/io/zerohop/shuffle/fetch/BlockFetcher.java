@@ -154,11 +154,10 @@ public final class BlockFetcher implements AutoCloseable {
 
   /** Whether the current block is the last of its window; true of every staged block. */
   public boolean endsWindow() {
-    return switch (block().path()) {
-      case STAGED -> true;
-      case UCX -> received % RECEIVED_WINDOW == 0 || !transfers.hasArrived();
-      default -> !windows.hasNext();
-    };
+    if (block() instanceof ReceivedBlock) {
+      return received % RECEIVED_WINDOW == 0 || !transfers.hasArrived();
+    }
+    return block().path() == Path.STAGED || !windows.hasNext();
   }
 
   /** The current block. */
@@ -230,7 +229,7 @@ public final class BlockFetcher implements AutoCloseable {
   private boolean pollStaged() {
     block = transfers.poll();
     if (block != null) {
-      received += block.path() == Path.UCX ? 1 : 0;
+      received += block instanceof ReceivedBlock ? 1 : 0;
       count(block.path(), List.of(block.block()), block.bytes());
     }
     return block != null;

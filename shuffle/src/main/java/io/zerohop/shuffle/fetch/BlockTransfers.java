@@ -201,7 +201,7 @@ final class BlockTransfers implements AutoCloseable {
         new ReceivedBlock(
             source,
             arrival.block,
-            arrival.request.path,
+            arrival.payload.path(arrival.request.path),
             arrival.payload,
             context.devices().hasGpu());
     return context.settings().checksum() ? received.verified() : received;

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.pool;
 
 import io.zerohop.device.Device;
+import io.zerohop.device.FabricReach;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.StreamPool;
 import io.zerohop.device.ZerohopException;
@@ -42,6 +43,11 @@ public final class Devices implements AutoCloseable {
 
   public boolean hasGpu() {
     return gpu != null;
+  }
+
+  /** Whether segments of GPU memory can be handed to other nodes of an NVLink fabric. */
+  public FabricReach fabric() {
+    return gpu == null ? FabricReach.none("this executor has no GPU") : gpu.fabric();
   }
 
   /**

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport;
 
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.extent.ExtentList;
 import java.io.IOException;
 import java.io.InputStream;
@@ -58,6 +59,15 @@ public interface Transport {
      */
     default ExtentList extents() {
       return null;
+    }
+
+    /**
+     * The path that it is to be counted as.
+     *
+     * @param asked the one that it was asked for by
+     */
+    default Path path(final Path asked) {
+      return asked;
     }
 
     /** Gives the memory back; called exactly once, by any thread. */

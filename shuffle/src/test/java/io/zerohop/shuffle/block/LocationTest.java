@@ -3,6 +3,7 @@ package io.zerohop.shuffle.block;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -11,11 +12,16 @@ class LocationTest {
 
   @Test
   void whatIsEncodedIsParsed() {
-    for (final long incarnation : new long[] {0, 1, -1, Long.MIN_VALUE, 0x123456789abcdefL}) {
-      final Location location =
-          new Location(Location.currentBootId(), "0123456789abcdef", incarnation, 65535, LONGEST);
-      assertThat(location.encode()).hasSizeLessThanOrEqualTo(Location.MAX_ENCODED_BYTES).isASCII();
-      assertThat(Location.parse(location.encode())).isEqualTo(location);
+    final String node = Location.currentBootId();
+    for (final String clique : List.of("", "0123456789abcdef0123456789abcdef/4294967295")) {
+      for (final long incarnation : new long[] {0, 1, -1, Long.MIN_VALUE, 0x123456789abcdefL}) {
+        final Location location =
+            new Location(node, "0123456789abcdef", incarnation, 65535, clique, LONGEST);
+        assertThat(location.encode())
+            .hasSizeLessThanOrEqualTo(Location.MAX_ENCODED_BYTES)
+            .isASCII();
+        assertThat(Location.parse(location.encode())).isEqualTo(location);
+      }
     }
   }
 
@@ -28,8 +34,8 @@ class LocationTest {
     assertThat(Location.parse("")).isNull();
     assertThat(Location.parse("rapids=8080")).isNull();
     assertThat(Location.parse("/default-rack")).isNull();
-    assertThat(Location.parse(good + "x".repeat(100))).isNull();
-    assertThat(Location.parse(good.replace("zh2", "zh1"))).isNull();
+    assertThat(Location.parse(good + "x".repeat(140))).isNull();
+    assertThat(Location.parse(good.replace("zh3", "zh2"))).isNull();
     assertThat(Location.parse(good.replace("7077", "65535"))).isNotNull();
     assertThat(Location.parse(good.replace("7077", "65536"))).as("no port").isNull();
     for (int i = 0; i < 10_000; i++) {
@@ -47,6 +53,8 @@ class LocationTest {
     assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 0, "a/b"))
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 0, LONGEST + "a"))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 0, "0123/1", "1"))
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 65_536, "1"))
         .isInstanceOf(IllegalArgumentException.class);

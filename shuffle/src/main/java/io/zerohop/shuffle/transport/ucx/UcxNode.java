@@ -19,6 +19,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
+import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
+import io.zerohop.shuffle.transport.ucx.fabric.FabricReader;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.owner.BlockHolder;
@@ -46,11 +48,16 @@ public final class UcxNode implements AutoCloseable {
   private final ControlChannel channel;
   private final MessageReceiver arrivals = new MessageReceiver();
   private final RemotePeers peers;
+
+  /** What reads GPU memory within this node's clique; null if it is in none. */
+  private final FabricReader fabric;
+
   private volatile boolean alive = true;
 
   private UcxNode(
       final UcxSettings settings,
       final long incarnation,
+      final String clique,
       final UcxEngine engine,
       final Devices devices,
       final Tiers tiers,
@@ -70,6 +77,11 @@ public final class UcxNode implements AutoCloseable {
             threads.answers(),
             threads.sends());
     engine.receiver(arrivals);
+    fabric =
+        clique.isEmpty()
+            ? null
+            : new FabricReader(
+                devices, clique, tiers.of(Tier.DEVICE), threads.sends(), settings.deviceLimit());
     ControlChannel made = null;
     try {
       made = settings.channels().apply(service);
@@ -89,6 +101,7 @@ public final class UcxNode implements AutoCloseable {
    * Starts the path between nodes, if the configuration has a channel for it.
    *
    * @param incarnation which life of this executor answers
+   * @param clique of the NVLink fabric that the GPU is in and may use; empty if there is none
    * @param tiers own segments
    * @param holder finds own map outputs
    * @return null if there is none, or UCX cannot be used here, which is said once in the log
@@ -96,6 +109,7 @@ public final class UcxNode implements AutoCloseable {
   public static UcxNode start(
       final UcxSettings settings,
       final long incarnation,
+      final String clique,
       final Devices devices,
       final Tiers tiers,
       final BlockHolder holder) {
@@ -111,7 +125,7 @@ public final class UcxNode implements AutoCloseable {
       LoopbackTest.run(engine);
       threads = new UcxThreads();
       final UcxNode node =
-          new UcxNode(settings, incarnation, engine, devices, tiers, holder, threads);
+          new UcxNode(settings, incarnation, clique, engine, devices, tiers, holder, threads);
       done = true;
       LOG.info(
           "executor {} serves other nodes by UCX at port {} ({})",
@@ -164,7 +178,10 @@ public final class UcxNode implements AutoCloseable {
    * @throws UcxException if its memory cannot be read
    */
   public void connect(final Location location, final String host, final String executorId) {
-    peers.connect(location, host, executorId);
+    final RemotePeer peer = peers.connect(location, host, executorId);
+    if (fabric != null && fabric.reaches(location.clique())) {
+      peer.fabric(() -> fabric.owner(executorId));
+    }
   }
 
   /** Whether an owner was connected before. */
@@ -193,13 +210,15 @@ public final class UcxNode implements AutoCloseable {
           "the connection to executor " + source.executorId() + " was lost");
     }
     final GpuSlabs onGpu = side == ReadSide.DEVICE && peer.direct() ? memory.gpuSlabs() : null;
+    final FabricImports mapped = side == ReadSide.DEVICE ? peer.fabric() : null;
     for (int from = 0; from < blocks.size(); ) {
       int end = from + 1;
       while (end < blocks.size() && blocks.get(end).shuffleId() == blocks.get(from).shuffleId()) {
         end++;
       }
       final List<Block> ofOne = blocks.subList(from, end);
-      new RemoteTransfer(peer, ofOne, sink, memory.slabs(), onGpu, arrivals, threads.transfers())
+      new RemoteTransfer(
+              peer, ofOne, sink, memory.slabs(), onGpu, mapped, arrivals, threads.transfers())
           .start();
       from = end;
     }
@@ -210,6 +229,9 @@ public final class UcxNode implements AutoCloseable {
     peers.checkStalled();
     service.expire();
     memory.slabs().trim();
+    if (fabric != null) {
+      fabric.sweep();
+    }
   }
 
   /** Leases that readers on other nodes hold here. */
@@ -244,6 +266,9 @@ public final class UcxNode implements AutoCloseable {
       return;
     }
     service.close();
+    if (fabric != null) {
+      fabric.close();
+    }
     memory.close();
   }
 }

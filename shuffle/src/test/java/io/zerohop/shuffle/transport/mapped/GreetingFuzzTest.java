@@ -43,11 +43,12 @@ class GreetingFuzzTest {
         "location",
         random ->
             String.format(
-                    "zh2:%08x:%016x:%016x:%d:%s-%016x",
+                    "zh3:%08x:%016x:%016x:%d:%s:%s-%016x",
                     random.nextInt(),
                     random.nextLong(),
                     random.nextLong(),
                     random.nextInt(65_536),
+                    random.nextBoolean() ? "" : "0123456789abcdef0123456789abcdef/7",
                     "app-" + random.nextInt(99),
                     random.nextLong())
                 .getBytes(StandardCharsets.UTF_8),

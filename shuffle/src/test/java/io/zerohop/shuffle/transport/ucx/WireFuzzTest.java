@@ -3,9 +3,12 @@ package io.zerohop.shuffle.transport.ucx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Fuzz;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.exchange.OpaqueHandle;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.ucx.owner.RemoteService;
 import io.zerohop.shuffle.transport.ucx.owner.RemoteServiceTest;
+import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
@@ -78,9 +81,27 @@ class WireFuzzTest {
         List.of(BufferUnderflowException.class));
   }
 
+  @Test
+  void fabricTargets() throws IOException {
+    Fuzz.run(
+        "fabric handle",
+        random -> {
+          final byte[] handle = new byte[64];
+          random.nextBytes(handle);
+          final SegmentHandle sent =
+              new OpaqueHandle(SegmentHandle.Kind.FABRIC, 1L << random.nextInt(40), handle);
+          final FabricTarget target = FabricTarget.of(random.nextInt(9) == 0 ? null : sent);
+          final ByteBuffer to = ByteBuffer.allocate(target.encodedBytes());
+          target.write(to);
+          return encoded(to);
+        },
+        bytes -> FabricTarget.read(ByteBuffer.wrap(bytes)) != null,
+        List.of(BufferUnderflowException.class));
+  }
+
   private static byte[] question(final Random random) {
     final ByteBuffer to = ByteBuffer.allocate(256);
-    switch (random.nextInt(4)) {
+    switch (random.nextInt(5)) {
       case 0 -> to.put(Wire.PING);
       case 1 -> {
         final int blocks = random.nextInt(MOST);
@@ -90,6 +111,7 @@ class WireFuzzTest {
         }
       }
       case 2 -> to.put(Wire.CLOSE).putLong(random.nextInt(9));
+      case 3 -> to.put(Wire.HANDLES).putInt(0);
       default -> to.put(Wire.KEYS).putInt(0);
     }
     return encoded(to);

@@ -7,8 +7,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 
 /**
  * GPU memory that bytes of other nodes are received in: regions of the executor's own pool, whose
- * segments UCX registers once, so that nothing is registered for a block. Thread safe; the pool
- * owns the memory.
+ * segments UCX registers once, so that nothing is registered for a block; or that copies of this
+ * GPU fill, of which UCX knows nothing. Thread safe; the pool owns the memory.
  */
 public final class GpuSlabs {
   private final Pool pool;
@@ -19,6 +19,11 @@ public final class GpuSlabs {
     this.segments = segments;
   }
 
+  /** For copies of this GPU: nothing of it is registered. */
+  public static GpuSlabs notRegistered(final Pool pool) {
+    return new GpuSlabs(pool, null);
+  }
+
   /** Memory of at least so many bytes; null if the pool or UCX has none for it now. */
   public Slab tryTake(final long bytes) {
     final Region region;
@@ -26,6 +31,9 @@ public final class GpuSlabs {
       region = pool.allocate(bytes);
     } catch (final PoolFullException e) {
       return null; // Map outputs go first: the blocks come over pinned host memory.
+    }
+    if (segments == null) {
+      return new Slab(region.address(), null, region::release);
     }
     boolean done = false;
     try {

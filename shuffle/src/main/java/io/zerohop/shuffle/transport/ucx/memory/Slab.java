@@ -15,7 +15,7 @@ public final class Slab {
   private final AtomicInteger references = new AtomicInteger(1);
 
   /**
-   * @param gpu what UCX knows GPU memory by; null for host memory
+   * @param gpu what UCX knows GPU memory by; null for host memory, and for what it does not know
    * @param giveBack run once, by whoever drops the last reference
    */
   Slab(final long address, final UcxMemory gpu, final Runnable giveBack) {
@@ -28,14 +28,9 @@ public final class Slab {
     return address;
   }
 
-  /** What UCX has to be told of with each request that is received here; null for host memory. */
+  /** What UCX has to be told of with each request that is received here; null as above. */
   public UcxMemory gpu() {
     return gpu;
-  }
-
-  /** Whether it is GPU memory, which the host cannot read. */
-  boolean isOnGpu() {
-    return gpu != null;
   }
 
   public void retain() {

@@ -9,6 +9,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
+import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
 import io.zerohop.shuffle.transport.ucx.wire.ReceiveLayout.Part;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
@@ -107,6 +108,7 @@ public final class RemoteService implements ControlService {
       case Wire.PING -> answer.accept(granted(0).flip());
       case Wire.OPEN -> answer.accept(open(reader, question));
       case Wire.KEYS -> answer.accept(keys(question));
+      case Wire.HANDLES -> answer.accept(handles(question));
       case Wire.SEND -> send(reader, question, answer);
       case Wire.CLOSE ->
           answer.accept(granted(1).put((byte) (reader.drop(question.getLong()) ? 1 : 0)).flip());
@@ -165,10 +167,7 @@ public final class RemoteService implements ControlService {
   }
 
   private ByteBuffer keys(final ByteBuffer question) {
-    final int count = question.getInt();
-    if (count < 0 || count > question.remaining() / Long.BYTES) {
-      throw new IllegalArgumentException("the question is cut off");
-    }
+    final int count = segmentCount(question);
     final byte[][] keys = new byte[count][];
     final long[] addresses = new long[count];
     int bytes = 0;
@@ -185,6 +184,40 @@ public final class RemoteService implements ControlService {
       Wire.put(answer, keys[i]);
     }
     return answer.flip();
+  }
+
+  private static int segmentCount(final ByteBuffer question) {
+    final int count = question.getInt();
+    if (count < 0 || count > question.remaining() / Long.BYTES) {
+      throw new IllegalArgumentException("the question is cut off");
+    }
+    return count;
+  }
+
+  /** The reader holds leases on the segments; one that is gone all the same has no handle. */
+  private ByteBuffer handles(final ByteBuffer question) {
+    final FabricTarget[] targets = new FabricTarget[segmentCount(question)];
+    int bytes = 0;
+    for (int i = 0; i < targets.length; i++) {
+      final SegmentMemory segment = memory.segments().memory(question.getLong());
+      targets[i] = fabricTarget(segment);
+      bytes += targets[i].encodedBytes();
+    }
+    final ByteBuffer answer = granted(bytes);
+    for (final FabricTarget target : targets) {
+      target.write(answer);
+    }
+    return answer.flip();
+  }
+
+  /** A handle that is not to be had is no reason to fail: the reader has other ways. */
+  private static FabricTarget fabricTarget(final SegmentMemory segment) {
+    try {
+      return FabricTarget.of(segment == null ? null : segment.segment().exportFabric());
+    } catch (final ZerohopException e) {
+      LOG.warn("{} cannot be read over the NVLink fabric: {}", segment, e.getMessage());
+      return FabricTarget.of(null);
+    }
   }
 
   private void send(

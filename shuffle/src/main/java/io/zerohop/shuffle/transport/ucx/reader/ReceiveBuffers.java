@@ -77,6 +77,13 @@ final class ReceiveBuffers {
     return gpuSlab;
   }
 
+  /**
+   * Whether GPU memory is copied here by this GPU itself: UCX does not know what it is copied to.
+   */
+  boolean byFabric() {
+    return gpuSlab != null && gpuSlab.gpu() == null;
+  }
+
   /** A block of it, which holds the memory from now on, too. */
   ReceivedPayload payload(final int block) {
     return new ReceivedPayload(this, extents, block);

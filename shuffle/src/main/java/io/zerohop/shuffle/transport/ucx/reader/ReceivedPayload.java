@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.reader;
 
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.transport.Transport.Payload;
@@ -10,6 +11,7 @@ import java.io.InputStream;
 final class ReceivedPayload implements Payload {
   private final ReceiveBuffers buffers;
   private final ExtentList extents = new ExtentList();
+  private boolean byFabric;
   private long bytes;
   private volatile boolean released;
 
@@ -26,12 +28,18 @@ final class ReceivedPayload implements Payload {
           remote.isChecked(i),
           remote.checksum(i));
       bytes += remote.length(i);
+      byFabric |= buffers.isOnGpu(i) && buffers.byFabric();
     }
   }
 
   @Override
   public long bytes() {
     return bytes;
+  }
+
+  @Override
+  public Path path(final Path asked) {
+    return byFabric ? Path.PEER : asked;
   }
 
   @Override

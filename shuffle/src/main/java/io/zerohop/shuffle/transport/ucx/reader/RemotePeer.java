@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.reader;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.wire.Questions;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
@@ -11,6 +12,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,6 +35,9 @@ public final class RemotePeer implements AutoCloseable {
   private boolean direct;
   private volatile long lastProgress = System.nanoTime();
   private volatile String broken;
+
+  /** What is mapped of its GPU memory; null if it is not in this node's clique. */
+  private FabricImports fabric;
 
   /**
    * What it takes to get from a segment.
@@ -72,6 +77,18 @@ public final class RemotePeer implements AutoCloseable {
 
   public void direct(final boolean gpuToGpu) {
     direct = gpuToGpu;
+  }
+
+  /** Its GPU memory as an NVLink fabric shows it; null if it does not. */
+  public synchronized FabricImports fabric() {
+    return fabric;
+  }
+
+  /** It is in this node's clique; the first call counts. The mappings are closed with the peer. */
+  public synchronized void fabric(final Supplier<FabricImports> clique) {
+    if (fabric == null && broken == null) {
+      fabric = clique.get();
+    }
   }
 
   public String name() {
@@ -158,6 +175,9 @@ public final class RemotePeer implements AutoCloseable {
         return;
       }
       broken = why;
+      if (fabric != null) {
+        fabric.close();
+      }
     }
     LOG.info("executor {} is no longer read by UCX: {}", name, why);
     // In this order: with the link the owner's leases end, and what is still asked for needs them.

@@ -5,9 +5,12 @@ import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.transport.Transport.Sink;
+import io.zerohop.shuffle.transport.ucx.fabric.FabricCopy;
+import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
+import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
 import io.zerohop.shuffle.transport.ucx.wire.Questions;
 import io.zerohop.shuffle.transport.ucx.wire.ReceiveLayout;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
@@ -38,6 +41,7 @@ public final class RemoteTransfer {
   private final Sink sink;
   private final Slabs slabs;
   private final GpuSlabs gpuSlabs;
+  private final FabricImports fabric;
   private final MessageReceiver arrivals;
   private final Executor executor;
   private final AtomicBoolean ended = new AtomicBoolean();
@@ -64,7 +68,8 @@ public final class RemoteTransfer {
   private MessageReceiver.Waiting messages;
 
   /**
-   * @param gpuSlabs what receives GPU memory as it is; null if it is to come to the host
+   * @param gpuSlabs what UCX receives GPU memory in as it is; null if it is to come to the host
+   * @param fabric how GPU memory is copied as it is, which is tried first; null if it cannot be
    */
   public RemoteTransfer(
       final RemotePeer peer,
@@ -72,6 +77,7 @@ public final class RemoteTransfer {
       final Sink sink,
       final Slabs slabs,
       final GpuSlabs gpuSlabs,
+      final FabricImports fabric,
       final MessageReceiver arrivals,
       final Executor executor) {
     this.peer = peer;
@@ -79,6 +85,7 @@ public final class RemoteTransfer {
     this.sink = sink;
     this.slabs = slabs;
     this.gpuSlabs = gpuSlabs;
+    this.fabric = fabric;
     this.arrivals = arrivals;
     this.executor = executor;
     for (int i = 0; i < blocks.size(); i++) {
@@ -88,7 +95,7 @@ public final class RemoteTransfer {
 
   public void start() {
     peer.begin(this);
-    ask(Questions.open(blocks, gpuSlabs != null))
+    ask(Questions.open(blocks, gpuSlabs != null || fabric != null))
         .thenAcceptAsync(this::opened, executor)
         .exceptionally(this::failed);
   }
@@ -107,10 +114,44 @@ public final class RemoteTransfer {
       end(null);
       return;
     }
+    if (fabric != null && !onlyByMessage) {
+      fetchHandles();
+    } else {
+      receive(onlyByMessage);
+    }
+  }
+
+  /** Maps the owner's segments that have not been, unless that is refused. */
+  private void fetchHandles() {
+    final Set<Long> missing = fabric.missing(gpuSegments());
+    if (missing.isEmpty() || fabric.refused()) {
+      receive(false);
+      return;
+    }
+    ask(Questions.handles(missing))
+        .thenAcceptAsync(
+            answer -> {
+              missing.forEach(segment -> fabric.take(segment, FabricTarget.read(answer)));
+              receive(false);
+            },
+            executor)
+        .exceptionally(this::failed);
+  }
+
+  private Set<Long> gpuSegments() {
+    final Set<Long> segments = new LinkedHashSet<>();
+    IntStream.range(0, extents.size())
+        .filter(extents::isOnGpu)
+        .forEach(extent -> segments.add(extents.segment(extent)));
+    return segments;
+  }
+
+  private void receive(final boolean onlyByMessage) {
     final boolean far = IntStream.range(0, extents.size()).anyMatch(extents::isOnGpu);
+    final GpuSlabs there = fabric == null || fabric.refused() ? gpuSlabs : fabric.slabs();
     final ReceiveBuffers inKind =
-        far && !onlyByMessage && gpuSlabs != null
-            ? ReceiveBuffers.inKind(extents, slabs, gpuSlabs)
+        far && !onlyByMessage && there != null
+            ? ReceiveBuffers.inKind(extents, slabs, there)
             : null;
     if (inKind != null) {
       fetchKeys(inKind);
@@ -138,7 +179,7 @@ public final class RemoteTransfer {
   private void fetchKeys(final ReceiveBuffers to) {
     final Set<Long> unknown = new LinkedHashSet<>();
     for (int i = 0; i < extents.size(); i++) {
-      if (peer.key(extents.segment(i)) == null) {
+      if (!(to.byFabric() && extents.isOnGpu(i)) && peer.key(extents.segment(i)) == null) {
         unknown.add(extents.segment(i));
       }
     }
@@ -176,7 +217,10 @@ public final class RemoteTransfer {
     return accepted;
   }
 
-  /** By gets, but for what comes to the host from a peer whose gets are slow. */
+  /**
+   * By gets, but for what comes to the host from a peer whose gets are slow, and for GPU memory
+   * that this GPU can copy.
+   */
   private void move() {
     final ReceiveBuffers to = current();
     if (to == null) {
@@ -185,32 +229,40 @@ public final class RemoteTransfer {
     }
     try {
       final boolean hostByMessage = to.gpu() != null && peer.byMessage();
-      if (!hasKeys(hostByMessage)) {
-        moveByMessages(); // A segment that its owner could not register.
+      final FabricImports.Hold mapped = to.byFabric() ? fabric.hold(gpuSegments()) : null;
+      if (!hasKeys(hostByMessage, to.byFabric()) || to.byFabric() && mapped == null) {
+        if (mapped != null) {
+          mapped.close();
+        }
+        moveByMessages(); // A segment that its owner could not register, or is not mapped any more.
         return;
       }
       final List<Gets.Get> pieces = new ArrayList<>();
       if (!hostByMessage) {
         addPieces(pieces, to.host(), to.hostSlab());
       }
-      if (to.gpu() != null) {
+      if (to.gpu() != null && mapped == null) {
         addPieces(pieces, to.gpu(), to.gpuSlab());
       }
       final boolean messages = hostByMessage && to.host().runs() > 0;
       waysLeft.set(messages ? 2 : 1);
-      getsLeft.set(pieces.size());
+      getsLeft.set(pieces.size() + (mapped == null ? 0 : 1));
       if (messages) {
         askForMessages(to, true);
       }
       pieces.forEach(peer.gets()::submit);
+      if (mapped != null) {
+        copy(mapped, to);
+      }
     } finally {
       to.release();
     }
   }
 
-  private boolean hasKeys(final boolean ofGpuOnly) {
+  private boolean hasKeys(final boolean hostByMessage, final boolean gpuByFabric) {
     for (int i = 0; i < extents.size(); i++) {
-      if ((extents.isOnGpu(i) || !ofGpuOnly) && peer.key(extents.segment(i)).key().length == 0) {
+      final boolean otherwise = extents.isOnGpu(i) ? gpuByFabric : hostByMessage;
+      if (!otherwise && peer.key(extents.segment(i)).key().length == 0) {
         return false;
       }
     }
@@ -234,6 +286,41 @@ public final class RemoteTransfer {
                 this::got));
       }
     }
+  }
+
+  /** GPU memory by copies of this GPU, which count as one get. */
+  private void copy(final FabricImports.Hold from, final ReceiveBuffers to) {
+    final List<FabricCopy.Piece> runs = new ArrayList<>();
+    for (int run = 0; run < to.gpu().runs(); run++) {
+      final int first = to.gpu().first(run);
+      runs.add(
+          new FabricCopy.Piece(
+              extents.segment(first),
+              extents.offset(first),
+              to.address(first),
+              to.gpu().runBytes(run)));
+    }
+    to.retain();
+    fabric.copy(
+        new FabricCopy(
+            from,
+            runs,
+            () -> !ended.get() && peer.alive(),
+            this::progress,
+            failure -> copied(to, failure)));
+  }
+
+  private void copied(final ReceiveBuffers to, final Throwable failure) {
+    if (!FabricCopy.isStuck(failure)) {
+      to.release();
+    }
+    if (failure != null) {
+      if (!ended.get() && peer.alive()) {
+        fabric.refuse("a copy failed: " + failure.getMessage());
+      }
+      fail(failure);
+    }
+    got(null);
   }
 
   /** Everything to the host; the owner copies what lies in GPU memory. */

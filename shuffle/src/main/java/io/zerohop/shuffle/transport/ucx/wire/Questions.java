@@ -47,7 +47,16 @@ public final class Questions {
 
   /** Asks for the keys of segments. */
   public static ByteBuffer keys(final Collection<Long> segments) {
-    final ByteBuffer question = begin(Wire.KEYS, Integer.BYTES + Long.BYTES * segments.size());
+    return ofSegments(Wire.KEYS, segments);
+  }
+
+  /** Asks for the fabric handles of segments. */
+  public static ByteBuffer handles(final Collection<Long> segments) {
+    return ofSegments(Wire.HANDLES, segments);
+  }
+
+  private static ByteBuffer ofSegments(final byte kind, final Collection<Long> segments) {
+    final ByteBuffer question = begin(kind, Integer.BYTES + Long.BYTES * segments.size());
     question.putInt(segments.size());
     segments.forEach(question::putLong);
     return question.flip();

@@ -21,11 +21,13 @@ import java.nio.ByteBuffer;
  *                                                        the lease ends when they were
  *  CLOSE  lease                                       -> whether it was still held
  *  TEST   transfer, most bytes                        -> bytes of the test range, which are sent
+ *  HANDLES n, n x segment id                          -> n x (bytes, fabric handle; 0 and nothing
+ *                                                        if it has none)
  *  EVENTS                                             -> what its UCX has had to do since its start
  * </pre>
  */
 public final class Wire {
-  public static final int VERSION = 2;
+  public static final int VERSION = 3;
   public static final byte HELLO = 1;
   public static final byte OPEN = 2;
   public static final byte KEYS = 3;
@@ -34,6 +36,7 @@ public final class Wire {
   public static final byte TEST = 6;
   public static final byte PING = 7;
   public static final byte EVENTS = 8;
+  public static final byte HANDLES = 9;
 
   /** What an answer begins with. */
   public static final byte GRANTED = 0;

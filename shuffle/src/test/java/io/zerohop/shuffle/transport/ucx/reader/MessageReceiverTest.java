@@ -80,7 +80,8 @@ final class MessageReceiverTest {
           }
         };
     final Block block = new Block(1, 2, 3, 4, BYTES);
-    new RemoteTransfer(peer, List.of(block), sink, slabs, null, arrivals, Runnable::run).start();
+    new RemoteTransfer(peer, List.of(block), sink, slabs, null, null, arrivals, Runnable::run)
+        .start();
 
     final RemoteExtents extents = new RemoteExtents();
     extents.add(1 << 12, 0, BYTES, false, 0);

@@ -1,0 +1,200 @@
+package io.zerohop.shuffle.transport.ucx.fabric;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.OpaqueHandle;
+import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
+import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What is mapped here of one owner's GPU memory on another node, by fabric handles, for as long as
+ * one connection to it stands. A segment is mapped when it is first read; since its id is never
+ * used again, a mapping that outlives its segment is never asked for. Once a handle was refused, or
+ * a copy failed, the owner is not read this way any more. Thread safe; owns the mappings.
+ */
+public final class FabricImports implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(FabricImports.class);
+
+  private final FabricReader reader;
+  private final Device gpu;
+  private final String owner;
+
+  /** Guarded by this, as all of each. */
+  private final Map<Long, Import> imports = new HashMap<>();
+
+  private boolean closed;
+  private volatile boolean refused;
+
+  FabricImports(final FabricReader reader, final Device gpu, final String owner) {
+    this.reader = reader;
+    this.gpu = gpu;
+    this.owner = owner;
+  }
+
+  /** A mapping, and who reads it. */
+  private static final class Import {
+    private final Segment segment;
+    private int holds;
+    private long unusedSince = System.nanoTime();
+
+    Import(final Segment segment) {
+      this.segment = segment;
+    }
+  }
+
+  /** Whether the owner's memory has to come another way. */
+  public boolean refused() {
+    return refused;
+  }
+
+  /** Memory that its bytes are copied into. */
+  public GpuSlabs slabs() {
+    return reader.slabs();
+  }
+
+  /** Those of an owner's segments that are not mapped yet. */
+  public synchronized Set<Long> missing(final Collection<Long> segments) {
+    final Set<Long> missing = new LinkedHashSet<>(segments);
+    missing.removeAll(imports.keySet());
+    return missing;
+  }
+
+  /** Maps a segment, unless that is refused. Takes a millisecond; waits for the driver. */
+  public void take(final long segmentId, final FabricTarget target) {
+    if (refused) {
+      return;
+    }
+    if (target.bytes() == 0) {
+      refuse("it gives no fabric handle of segment " + segmentId);
+      return;
+    }
+    synchronized (this) {
+      if (closed || imports.containsKey(segmentId)) {
+        return;
+      }
+      try {
+        imports.put(
+            segmentId,
+            new Import(
+                gpu.map(
+                    new OpaqueHandle(SegmentHandle.Kind.FABRIC, target.bytes(), target.handle()),
+                    "executor " + owner)));
+      } catch (final ZerohopException e) {
+        if (e.category() == ZerohopException.Category.FATAL) {
+          throw e;
+        }
+        refuse(e.getMessage());
+      }
+    }
+  }
+
+  /** The owner's memory cannot be read this way; said once. */
+  public void refuse(final String why) {
+    synchronized (this) {
+      if (refused || closed) {
+        return;
+      }
+      refused = true;
+    }
+    LOG.warn(
+        "GPU memory of executor {} is not read over the NVLink fabric, but by UCX or staged: {}."
+            + " Both nodes need the service nvidia-imex of one IMEX domain, and both executors the"
+            + " same IMEX channel (/dev/nvidia-caps-imex-channels/channel0, or another number);"
+            + " spark.zerohop.fabric.enabled=false ends the attempts",
+        owner,
+        why);
+  }
+
+  /**
+   * Keeps segments mapped until the hold is closed; null if one of them is not mapped.
+   *
+   * @param segments each once
+   */
+  public synchronized Hold hold(final Set<Long> segments) {
+    if (closed || refused || !imports.keySet().containsAll(segments)) {
+      return null;
+    }
+    final Map<Long, Import> held = new HashMap<>();
+    for (final long segment : segments) {
+      final Import used = imports.get(segment);
+      used.holds++;
+      held.put(segment, used);
+    }
+    return new Hold(held);
+  }
+
+  /** Segments that stay mapped. The memory behind them stays only under a lease of the owner's. */
+  public final class Hold implements AutoCloseable {
+    private final Map<Long, Import> held;
+
+    private Hold(final Map<Long, Import> held) {
+      this.held = held;
+    }
+
+    /**
+     * Where bytes of a segment are.
+     *
+     * @throws ZerohopException (RETRY) if they are not within it
+     */
+    long address(final long segmentId, final long offset, final long bytes) {
+      final Segment segment = held.get(segmentId).segment;
+      if (offset < 0 || bytes < 0 || offset > segment.bytes() - bytes) {
+        throw new ZerohopException(
+            ZerohopException.Category.RETRY,
+            "executor " + owner + " names bytes that are not within its segment " + segmentId);
+      }
+      return segment.address() + offset;
+    }
+
+    /** Called once. */
+    @Override
+    public void close() {
+      synchronized (FabricImports.this) {
+        for (final Import used : held.values()) {
+          used.holds--;
+          used.unusedSince = System.nanoTime();
+        }
+      }
+    }
+  }
+
+  /** Makes copies out of what is held; returns without waiting for them. */
+  public void copy(final FabricCopy copy) {
+    reader.copy(copy);
+  }
+
+  /**
+   * Unmaps what nobody has used for so long; all that nobody uses once the connection is lost.
+   *
+   * @return whether that was the last of it, and no more will come
+   */
+  synchronized boolean sweep(final long idleNanos) {
+    final long now = System.nanoTime();
+    for (final Iterator<Import> all = imports.values().iterator(); all.hasNext(); ) {
+      final Import one = all.next();
+      if (one.holds == 0 && (closed || refused || now - one.unusedSince > idleNanos)) {
+        all.remove();
+        one.segment.close();
+      }
+    }
+    return closed && imports.isEmpty();
+  }
+
+  /** The connection is lost: nothing is mapped any more, nor held anew. Does not wait. */
+  @Override
+  public void close() {
+    synchronized (this) {
+      closed = true;
+    }
+  }
+}

@@ -1,0 +1,315 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.shuffle.DeviceOnlyGpu;
+import io.zerohop.shuffle.FakeFabric;
+import io.zerohop.shuffle.GpuBlocks;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.transport.FakeStaging;
+import io.zerohop.shuffle.transport.OwnerGoneException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
+import io.zerohop.shuffle.transport.ucx.wire.Wire;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.EnumMap;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Two nodes whose GPUs are in one NVLink fabric, or seem to be; a stand-in is their driver. */
+@Timeout(120)
+class UcxFabricTest {
+  private static final int MAPS = 8;
+  private static final int BATCHES = 2;
+  private static final long POOL = 4 << 20;
+  private static final long SEGMENT = 128 << 10;
+  private static final String CLIQUE = "0123456789abcdef0123456789abcdef/7";
+  private static final String OTHER = "0123456789abcdef0123456789abcdef/8";
+
+  @TempDir private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final LocalChannels channels = new LocalChannels();
+  private final FakeFabric fabric = new FakeFabric(CLIQUE);
+  private final DeviceOnlyGpu ownersDevice = new DeviceOnlyGpu(fabric);
+  private DeviceOnlyGpu readersDevice = new DeviceOnlyGpu(fabric);
+  private final AtomicInteger handles = new AtomicInteger();
+  private ShuffleNode owner;
+  private ShuffleNode reader;
+  private GpuBlocks made;
+  private GpuBlocks readersBlocks;
+
+  private void start(final Set<Path> readersPaths) {
+    TestUcx.start().close(); // Skips where there is no libucx.
+    owner = ShuffleNode.start(config("1", EnumSet.allOf(Path.class)), ownersDevice);
+    reader = ShuffleNode.start(config("2", readersPaths), readersDevice);
+    made = new GpuBlocks(ownersDevice);
+    readersBlocks = new GpuBlocks(readersDevice);
+    channels.onQuestion = question -> handles.addAndGet(question.get() == Wire.HANDLES ? 1 : 0);
+  }
+
+  private void start() {
+    start(EnumSet.allOf(Path.class));
+  }
+
+  private NodeConfig config(final String executor, final Set<Path> paths) {
+    return TestNodes.config(base.resolve("s"), executor)
+        .nodeId("node-" + executor)
+        .ucx((oneSided, begin) -> UcxLoader.start(TestUcx.jucx(), null, oneSided, begin))
+        .ucxMode(UcxMode.GET)
+        .paths(paths)
+        .poolBytes(POOL)
+        .devicePoolBytes(POOL)
+        .deviceSegmentBytes(SEGMENT)
+        .controlChannels(channels::open)
+        .build();
+  }
+
+  @AfterEach
+  void noLeaks() {
+    if (readersBlocks == null) {
+      return;
+    }
+    made.close();
+    readersBlocks.close();
+    for (final ShuffleNode node : List.of(reader, owner)) {
+      node.unregisterShuffle(1);
+      TestNodes.assertNothingHeld(node);
+      node.close();
+    }
+    assertThat(fabric.mappings()).isZero();
+    leaks.check();
+  }
+
+  /** Reads everything, as the GPU does, and checks it; blocks by path. */
+  private Map<Path, Integer> read(final BlockSource source) {
+    final Map<Path, Integer> paths = new EnumMap<>(Path.class);
+    readersBlocks.readAll(
+        reader, source, BATCHES, block -> paths.merge(block.path(), 1, Integer::sum));
+    return paths;
+  }
+
+  private BlockSource write() {
+    return made.write(owner, "1", MAPS, BATCHES);
+  }
+
+  /** Does something before one copy, once. */
+  private void beforeOneCopy(final Runnable action) {
+    final AtomicBoolean done = new AtomicBoolean();
+    fabric.beforeCopy =
+        () -> {
+          if (done.compareAndSet(false, true)) {
+            action.run();
+          }
+        };
+  }
+
+  @Test
+  void nodesOfOneCliqueReadByPeer() {
+    start();
+    final BlockSource source = write();
+    assertThat(source.location().clique()).isEqualTo(CLIQUE);
+    assertThat(read(source)).containsEntry(Path.PEER, source.blocks().size());
+    assertThat(fabric.copies).hasPositiveValue();
+    final int asked = handles.get();
+    assertThat(asked).isPositive();
+    read(source);
+    assertThat(handles).as("each segment is mapped once").hasValue(asked);
+  }
+
+  @Test
+  void anImportThatIsRefusedIsSaidOnceAndBlocksComeByUcx() {
+    start();
+    fabric.refusesImports = true;
+    final BlockSource source = write();
+    final String log = loggedWhile(() -> fallsBack(source));
+    assertThat(log.lines().filter(line -> line.contains("executor 1 is not read over the NVLink")))
+        .singleElement()
+        .asString()
+        .contains("/dev/nvidia-caps-imex-channels/channel0", "nvidia-imex", "(800)")
+        .contains("spark.zerohop.fabric.enabled");
+  }
+
+  private void fallsBack(final BlockSource source) {
+    for (int round = 0; round < 2; round++) {
+      assertThat(read(source)).containsEntry(Path.UCX, source.blocks().size());
+    }
+    assertThat(fabric.copies).hasValue(0);
+    assertThat(handles).as("it is not tried again").hasValueLessThanOrEqualTo(2);
+  }
+
+  private static String loggedWhile(final Runnable action) {
+    final PrintStream before = System.err;
+    final ByteArrayOutputStream log = new ByteArrayOutputStream();
+    System.setErr(new PrintStream(log, true, StandardCharsets.UTF_8));
+    try {
+      action.run();
+    } finally {
+      System.setErr(before);
+    }
+    return log.toString(StandardCharsets.UTF_8);
+  }
+
+  @Test
+  void anExportThatFailsIsNoReasonToStageBlocks() {
+    start();
+    fabric.refusesExports = true;
+    final BlockSource source = write();
+    assertThat(read(source)).containsEntry(Path.UCX, source.blocks().size());
+  }
+
+  @Test
+  void anotherCliqueIsNotTried() {
+    readersDevice.close();
+    readersDevice = new DeviceOnlyGpu(new FakeFabric(OTHER));
+    start();
+    final BlockSource source = write();
+    assertThat(read(source)).containsEntry(Path.UCX, source.blocks().size());
+    assertThat(handles).hasValue(0);
+  }
+
+  @Test
+  void whereThePathIsNotAllowedItIsNotTried() {
+    start(EnumSet.of(Path.LOCAL, Path.UCX));
+    assertThat(reader.location().clique()).isEmpty();
+    final BlockSource source = write();
+    assertThat(read(source)).containsEntry(Path.UCX, source.blocks().size());
+    assertThat(handles).hasValue(0);
+  }
+
+  @Test
+  void readersOnTheHostGoOnByUcx() throws Exception {
+    start();
+    final BlockSource source = write();
+    try (BlockFetcher fetcher =
+        reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+      while (fetcher.next()) {
+        assertThat(fetcher.block().path()).isEqualTo(Path.UCX);
+        assertThat(TestNodes.read(fetcher.block()))
+            .isEqualTo(GpuBlocks.expected(fetcher.block().block(), BATCHES));
+      }
+    }
+    assertThat(handles).hasValue(0);
+  }
+
+  @Test
+  void anOwnerThatDiesDuringACopyFailsTheFetch() {
+    start();
+    final BlockSource source = write();
+    final FakeStaging deserted = new FakeStaging(BATCHES, 1);
+    deserted.desert();
+    beforeOneCopy(
+        () -> {
+          channels.resets = true;
+          channels.breakLinks();
+          fabric.lose();
+        });
+    assertThatThrownBy(() -> fetch(source, deserted))
+        .isInstanceOf(BlockFetchException.class)
+        .hasCauseInstanceOf(OwnerGoneException.class);
+    TestNodes.eventually("nothing of it is mapped", () -> fabric.mappings() == 0);
+    channels.resets = false;
+  }
+
+  @Test
+  void anOwnerThatDiedBeforeIsNotAskedForHandles() {
+    start();
+    final BlockSource source = write();
+    assertThat(read(source)).containsOnlyKeys(Path.PEER);
+    final int copies = fabric.copies.get();
+    final FakeStaging deserted = new FakeStaging(BATCHES, 1);
+    deserted.desert();
+    channels.resets = true;
+    channels.breakLinks();
+    fabric.lose();
+    assertThatThrownBy(() -> fetch(source, deserted))
+        .isInstanceOf(BlockFetchException.class)
+        .hasCauseInstanceOf(OwnerGoneException.class);
+    assertThat(fabric.copies).as("what is mapped is not read").hasValue(copies);
+    channels.resets = false;
+  }
+
+  private void fetch(final BlockSource source, final FakeStaging staging) {
+    try (BlockFetcher fetcher =
+        reader.fetch(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
+      while (fetcher.next()) {
+        assertThat(fetcher.block().path()).isEqualTo(Path.PEER);
+      }
+    }
+  }
+
+  @Test
+  void whatWasCopiedIsThrownAwayIfTheLeaseWasLostMeanwhile() {
+    start();
+    final BlockSource source = write();
+    final AtomicInteger closes = new AtomicInteger();
+    channels.onQuestion =
+        question -> {
+          if (question.get() == Wire.CLOSE && closes.incrementAndGet() == 1) {
+            channels.breakLinks();
+          }
+        };
+    assertThat(read(source)).containsEntry(Path.PEER, source.blocks().size());
+    assertThat(closes).hasValueGreaterThan(1);
+  }
+
+  @Test
+  void anOwnerThatFreesBlocksKeepsThemUntilTheyAreCopied() {
+    start();
+    final BlockSource source = made.write(owner, "1", 1, BATCHES);
+    beforeOneCopy(() -> owner.unregisterShuffle(1));
+    assertThat(read(source)).containsEntry(Path.PEER, source.blocks().size());
+    TestNodes.assertNothingHeld(owner);
+  }
+
+  @Test
+  void aReaderThatIsGoneHoldsNothing() {
+    start();
+    write();
+    final DeviceOnlyGpu device = new DeviceOnlyGpu(fabric);
+    try (ShuffleNode other = ShuffleNode.start(config("3", EnumSet.allOf(Path.class)), device);
+        GpuBlocks others = new GpuBlocks(device)) {
+      others.readAll(other, write2(), BATCHES, block -> {});
+    }
+    TestNodes.eventually("its leases have ended", () -> owner.stats().leases().open() == 0);
+  }
+
+  /** Another map output of the same shuffle. */
+  private BlockSource write2() {
+    owner.unregisterShuffle(1);
+    return write();
+  }
+
+  @Test
+  void aCopyThatFailsSendsTheRestByUcx() {
+    start();
+    final BlockSource source = write();
+    beforeOneCopy(
+        () -> {
+          throw new ZerohopException(Category.RETRY, "a test wants it");
+        });
+    final Map<Path, Integer> paths = read(source);
+    assertThat(paths).containsKey(Path.UCX).doesNotContainKey(Path.STAGED);
+    TestNodes.eventually("it is not mapped any more", () -> fabric.mappings() == 0);
+  }
+}
