@@ -260,6 +260,15 @@ public final class ZerohopConf {
           "Maximum number of a GPU's multiprocessors (SMs) that the copies of one stream "
               + "occupy.");
 
+  public static final ConfEntry<Boolean> FABRIC =
+      ConfEntry.ofBoolean(
+          PREFIX + "fabric.enabled",
+          true,
+          "Whether blocks in GPU memory are read over NVLink between nodes, where GPUs of several "
+              + "nodes are one clique of an NVLink fabric and a trial at the start shows that "
+              + "fabric handles work. Unproven: no machine with IMEX was at hand. Such reads count "
+              + "as path `peer`, and need `ucx` beside it in `spark.zerohop.paths`.");
+
   public static final ConfEntry<String> NODE_ID =
       ConfEntry.ofText(
           PREFIX + "node.id",
@@ -328,6 +337,7 @@ public final class ZerohopConf {
           RAPIDS_KUDO,
           RAPIDS_PACK_SIZE,
           CUDA_MULTIPROCESSORS,
+          FABRIC,
           TEST_DEVICE);
 
   private ZerohopConf() {}

@@ -88,7 +88,11 @@ final class NodeStart {
 
   private ShuffleNode startOnGpu() {
     final NodeConfig.Builder config = config();
-    final CudaDevice device = new CudaDevice(gpu(), ZerohopConf.CUDA_MULTIPROCESSORS.get(conf));
+    final int multiprocessors = ZerohopConf.CUDA_MULTIPROCESSORS.get(conf);
+    final CudaDevice device =
+        ZerohopConf.FABRIC.get(conf)
+            ? CudaDevice.inFabric(gpu(), multiprocessors)
+            : new CudaDevice(gpu(), multiprocessors);
     boolean handedOver = false;
     try {
       LOG.info(
