@@ -49,7 +49,9 @@ pack() {
     cp -r "$root/$module/target/test-classes/." "$into/test-classes/"
   done
   cp "$root"/shuffle/target/jucx/*.jar "$into/jucx/"
-  (cd "$root" && mvn -B -q -pl native,shuffle dependency:copy-dependencies -DincludeScope=test \
+  # With package, since a module's jar of tests is in no repository but in the build's own hands.
+  (cd "$root" && mvn -B -q -pl native,shuffle -DskipTests package dependency:copy-dependencies \
+    -DincludeScope=test \
     -DexcludeGroupIds=io.zerohop,org.junit.jupiter,org.junit.platform,org.opentest4j,org.apiguardian \
     -DoutputDirectory="$into/lib")
   mvn -B -q dependency:copy -DoutputDirectory="$into/lib" \
