@@ -70,15 +70,18 @@ class UcxExposureTest {
         UcxMemory memory = register(owner)) {
       assumeTrue(owner.rdma(), "no RDMA adapter here");
       final byte[] right = memory.key();
-      for (int i = 1; i <= Integer.BYTES; i++) {
+      // UCX's key of an adapter ends with 8 bytes: the adapter's own key, and one for atomics.
+      int row = 0;
+      int longest = 0;
+      for (int i = 1; i <= Long.BYTES; i++) {
         final byte[] wrong = right.clone();
         wrong[wrong.length - i] ^= 1;
-        final String failure = get(owner, wrong);
-        assertThat(failure.isEmpty() && to.getByte(0) == SECRET)
-            .as("byte %d from the end of the key does not matter", i)
-            .isFalse();
+        final boolean got = get(owner, wrong).isEmpty() && to.getByte(0) == SECRET;
+        row = got ? 0 : row + 1;
+        longest = Math.max(longest, row);
         to.setMemory(0, BYTES, (byte) 0);
       }
+      assertThat(longest).as("bytes of the key that matter").isGreaterThanOrEqualTo(Integer.BYTES);
       LoopbackTest.run(owner);
     }
   }
