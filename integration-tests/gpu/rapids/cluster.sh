@@ -4,7 +4,11 @@
 # What all commands but pack need.
 prepare() { # dir, kit, out
   dir="$(cd "$1" && pwd)"; kit="$(cd "$2" && pwd)"; mkdir -p "$3"; out="$(cd "$3" && pwd)"
-  export JAVA_HOME="$kit/jre17" SPARK_HOME="$kit/spark" SPARK_SCALA_VERSION=2.13 SPARK_LOCAL_IP=127.0.0.1 SPARK_NO_DAEMONIZE=1
+  export JAVA_HOME="$kit/jre17" SPARK_HOME="$kit/spark" SPARK_LOCAL_IP=127.0.0.1 SPARK_NO_DAEMONIZE=1
+  local core
+  core="$(basename "$SPARK_HOME"/jars/spark-core_*.jar .jar)" # spark-core_2.13-4.1.3
+  spark_version="${core##*-}"
+  export SPARK_SCALA_VERSION="${core:11:4}"
   export PATH="$JAVA_HOME/bin:$PATH"
   port="${PORT:-7077}"
   export SPARK_LOCAL_DIRS="/dev/shm/zerohop-spark-local-$port"
@@ -70,11 +74,11 @@ settings() { # contender, which may be followed by "+" and a variation, or sever
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.shuffle.compress=false" ;;
     multithreaded)
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.shuffle.compress=false
-        --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark413.RapidsShuffleManager
+        --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark${spark_version//./}.RapidsShuffleManager
         --conf spark.rapids.shuffle.mode=MULTITHREADED" ;;
     ucx)
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.rapids.shuffle.mode=UCX
-        --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark413.RapidsShuffleManager
+        --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark${spark_version//./}.RapidsShuffleManager
         --conf spark.executorEnv.LD_LIBRARY_PATH=$UCX/lib:${LD_LIBRARY_PATH:-}
         --conf spark.executorEnv.UCX_MODULE_DIR=$UCX/lib/ucx --conf spark.executorEnv.UCX_ERROR_SIGNALS=
         --conf spark.executorEnv.UCX_MEMTYPE_CACHE=n --conf spark.executorEnv.UCX_RNDV_SCHEME=put_zcopy

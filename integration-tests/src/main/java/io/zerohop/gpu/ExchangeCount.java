@@ -1,9 +1,9 @@
 package io.zerohop.gpu;
 
+import io.zerohop.workload.ScalaLists;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * How many shuffles a plan has on either side, by which it shows whether the GPU did the work. One
@@ -27,10 +27,10 @@ record ExchangeCount(int gpu, int cpu) {
     }
     final String name = plan.getClass().getSimpleName();
     ExchangeCount sum = new ExchangeCount(name.equals(GPU) ? 1 : 0, name.equals(CPU) ? 1 : 0);
-    for (final SparkPlan child : CollectionConverters.asJava(plan.children())) {
+    for (final SparkPlan child : ScalaLists.get(SparkPlan.class, plan, "children")) {
       sum = sum.plus(of(child));
     }
-    for (final SparkPlan subquery : CollectionConverters.asJava(plan.subqueries())) {
+    for (final SparkPlan subquery : ScalaLists.get(SparkPlan.class, plan, "subqueries")) {
       sum = sum.plus(of(subquery));
     }
     return sum;

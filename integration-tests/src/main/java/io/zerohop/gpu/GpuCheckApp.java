@@ -3,6 +3,7 @@ package io.zerohop.gpu;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import io.zerohop.workload.Outcome;
+import io.zerohop.workload.ScalaLists;
 import io.zerohop.workload.ShuffleMeter;
 import java.math.BigDecimal;
 import java.nio.file.Path;
@@ -13,7 +14,6 @@ import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
@@ -161,9 +161,8 @@ public final class GpuCheckApp {
     }
     if (value instanceof Seq<?> seq) {
       final List<String> items = new ArrayList<>();
-      final Iterator<?> iterator = seq.iterator();
-      while (iterator.hasNext()) {
-        items.add(text(iterator.next()));
+      for (final Object item : ScalaLists.of(seq)) {
+        items.add(text(item));
       }
       return items.toString();
     }

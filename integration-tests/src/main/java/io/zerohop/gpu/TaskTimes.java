@@ -1,5 +1,6 @@
 package io.zerohop.gpu;
 
+import io.zerohop.workload.ScalaLists;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -7,7 +8,6 @@ import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
-import scala.collection.Iterator;
 
 /**
  * What the tasks of a query have spent their time with, by Spark's metrics and those of the query's
@@ -33,9 +33,8 @@ final class TaskTimes extends SparkListener {
     add("deserialize task", metrics.executorDeserializeTime());
     add("shuffle write", metrics.shuffleWriteMetrics().writeTime() / NANOS_PER_MS);
     add("fetch wait", metrics.shuffleReadMetrics().fetchWaitTime());
-    final Iterator<AccumulableInfo> all = end.taskInfo().accumulables().iterator();
-    while (all.hasNext()) {
-      final AccumulableInfo next = all.next();
+    for (final AccumulableInfo next :
+        ScalaLists.get(AccumulableInfo.class, end.taskInfo(), "accumulables")) {
       if (next.name().isDefined()
           && next.update().isDefined()
           && next.update().get() instanceof Long nanos

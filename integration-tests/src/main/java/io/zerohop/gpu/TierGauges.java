@@ -1,5 +1,6 @@
 package io.zerohop.gpu;
 
+import io.zerohop.workload.ScalaLists;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -7,7 +8,6 @@ import java.util.Map;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.metrics.source.Source;
-import scala.collection.Iterator;
 
 /** What Zerohop's executors say of their tiers, summed over those that answer. */
 record TierGauges(Map<String, Long> sums) {
@@ -45,10 +45,9 @@ record TierGauges(Map<String, Long> sums) {
   private static Answer answer() throws InterruptedException {
     Thread.sleep(HOLD_MS);
     final Map<String, Long> values = new HashMap<>();
-    final Iterator<Source> sources =
-        SparkEnv.get().metricsSystem().getSourcesByName("zerohop").iterator();
-    while (sources.hasNext()) {
-      final Source source = sources.next();
+    for (final Source source :
+        ScalaLists.get(
+            Source.class, SparkEnv.get().metricsSystem(), "getSourcesByName", "zerohop")) {
       for (final String name : NAMES) {
         if (source.metricRegistry().getGauges().get(name) != null) {
           values.put(name, (Long) source.metricRegistry().getGauges().get(name).getValue());

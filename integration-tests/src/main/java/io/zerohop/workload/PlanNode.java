@@ -1,6 +1,5 @@
 package io.zerohop.workload;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
@@ -13,7 +12,6 @@ import org.apache.spark.sql.execution.PartialReducerPartitionSpec;
 import org.apache.spark.sql.execution.ShufflePartitionSpec;
 import org.apache.spark.sql.execution.SparkPlan;
 import scala.collection.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * What one node of a physical plan says of itself: known by the name of its class, with {@code Gpu}
@@ -32,7 +30,7 @@ final class PlanNode {
   PlanNode(final SparkPlan plan) {
     this.plan = plan;
     this.name = plan.getClass().getSimpleName();
-    this.made = new ArrayList<>(CollectionConverters.asJava(plan.productIterator().toSeq()));
+    this.made = ScalaLists.of(plan.productIterator());
   }
 
   boolean isShuffle() {
@@ -69,7 +67,7 @@ final class PlanNode {
     final List<ShufflePartitionSpec> specs =
         made.stream()
             .filter(Seq.class::isInstance)
-            .flatMap(many -> CollectionConverters.asJava((Seq<?>) many).stream())
+            .flatMap(many -> ScalaLists.of(many).stream())
             .filter(ShufflePartitionSpec.class::isInstance)
             .map(ShufflePartitionSpec.class::cast)
             .toList();

@@ -12,7 +12,6 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * What decides how fast a plan can be and must not depend on the shuffle: which joins it has, from
@@ -148,8 +147,8 @@ public final class PlanShape {
       look(reused.child());
     } else if (!isShared(plan) || seen.add(plan)) {
       note(new PlanNode(plan));
-      CollectionConverters.asJava(plan.children()).forEach(this::look);
-      CollectionConverters.asJava(plan.subqueries()).forEach(this::look);
+      ScalaLists.get(SparkPlan.class, plan, "children").forEach(this::look);
+      ScalaLists.get(SparkPlan.class, plan, "subqueries").forEach(this::look);
     }
   }
 

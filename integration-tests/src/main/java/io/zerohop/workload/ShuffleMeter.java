@@ -8,7 +8,6 @@ import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageCompleted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
-import scala.collection.Iterator;
 
 /**
  * Adds up what shuffles cost and which way their bytes went, between one {@link #reset} and the
@@ -31,9 +30,8 @@ public final class ShuffleMeter extends SparkListener {
   public synchronized void onTaskEnd(final SparkListenerTaskEnd end) {
     // An update is what this task added. A stage shows an accumulator's running total instead,
     // which for one that lives as long as the application says nothing about the stage.
-    final Iterator<AccumulableInfo> infos = end.taskInfo().accumulables().iterator();
-    while (infos.hasNext()) {
-      final AccumulableInfo info = infos.next();
+    for (final AccumulableInfo info :
+        ScalaLists.get(AccumulableInfo.class, end.taskInfo(), "accumulables")) {
       if (info.name().isDefined()
           && isBytesOfPath(info.name().get())
           && info.update().isDefined()

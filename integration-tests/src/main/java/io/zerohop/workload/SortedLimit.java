@@ -21,7 +21,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.WithCTE;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * A query's {@code ORDER BY} and {@code LIMIT}. Where rows tie at the limit, which of them come is
@@ -74,7 +73,7 @@ public record SortedLimit(int limit, List<Integer> keys) {
 
   private static List<Integer> keys(final LogicalPlan top, final LogicalPlan below) {
     final Map<Expression, Integer> ordinals = new HashMap<>();
-    final List<Attribute> output = CollectionConverters.asJava(top.output());
+    final List<Attribute> output = ScalaLists.get(Attribute.class, top, "output");
     for (int i = 0; i < output.size(); i++) {
       ordinals.putIfAbsent(output.get(i).canonicalized(), i);
     }
@@ -94,7 +93,8 @@ public record SortedLimit(int limit, List<Integer> keys) {
 
   /** What a column of the result is computed from stands for it below. */
   private static void follow(final Project project, final Map<Expression, Integer> ordinals) {
-    for (final NamedExpression column : CollectionConverters.asJava(project.projectList())) {
+    for (final NamedExpression column :
+        ScalaLists.get(NamedExpression.class, project, "projectList")) {
       if (column instanceof Alias alias && alias.child().deterministic()) {
         final Integer ordinal = ordinals.get(alias.toAttribute().canonicalized());
         if (ordinal != null) {
@@ -106,7 +106,7 @@ public record SortedLimit(int limit, List<Integer> keys) {
 
   private static List<Integer> keys(final Sort sort, final Map<Expression, Integer> ordinals) {
     final Set<Integer> keys = new LinkedHashSet<>();
-    for (final SortOrder order : CollectionConverters.asJava(sort.order())) {
+    for (final SortOrder order : ScalaLists.get(SortOrder.class, sort, "order")) {
       final List<Integer> columns = columns(order.child(), ordinals);
       if (columns.stream().anyMatch(Objects::isNull)) {
         break;
@@ -122,8 +122,8 @@ public record SortedLimit(int limit, List<Integer> keys) {
     final Integer column = ordinals.get(key.canonicalized());
     return column != null
         ? List.of(column)
-        : CollectionConverters.asJava(key.references().toSeq()).stream()
-            .map(part -> ordinals.get(part.canonicalized()))
+        : ScalaLists.of(key.references()).stream()
+            .map(part -> ordinals.get(((Expression) part).canonicalized()))
             .toList();
   }
 }
