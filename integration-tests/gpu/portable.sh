@@ -8,7 +8,7 @@
 #                                     RAPIDS, which is 600 MB to 1 GB
 #   portable.sh setup DIR KIT CELL    there: the kit of one cell
 #
-# DIR gets jre/0/part, rapids-VERSION-CUDA_SCALA/N/part and spark-VERSION_SCALA/N/part, of PART_MIB (60)
+# DIR gets jre/0/part, rapids-VERSION-CUDA_SCALA/N/part and spark-VERSION_SCALA/N/part, of PART_MIB (56)
 # at most, and work, which need not travel. A layer that is there is not made again. libcudf and libnvcomp keep
 # the code of one GPU architecture, ARCH (90), and jars what Linux on x86-64 needs.
 set -euo pipefail
@@ -18,7 +18,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
 parts() { # layer, folder with its files
   rm -rf "${dir:?}/$1.part" && mkdir -p "$dir/$1.part"
-  tar -C "$2" -cf - . | xz -T0 "-${XZ_LEVEL:-3}" | split -b "${PART_MIB:-60}M" -d -a 1 - "$dir/$1.part/"
+  tar -C "$2" -cf - . | xz -T0 "-${XZ_LEVEL:-3}" | split -b "${PART_MIB:-56}M" -d -a 1 - "$dir/$1.part/"
   local part
   for part in "$dir/$1.part"/?; do
     mv "$part" "$part.tmp" && mkdir "$part" && mv "$part.tmp" "$part/part"
