@@ -2,6 +2,7 @@ package io.zerohop.device.cuda;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
+import io.zerohop.device.DeviceCode;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
@@ -368,7 +369,8 @@ final class CudaCopyStream implements CopyStream {
     } catch (final ZerohopException e) {
       // Memory that a kernel may still use must not be freed; it goes with the process.
       context.markStuck();
-      LOG.error("{} was not idle when it was closed; its memory is kept", this, e);
+      DeviceCode.COPY_STREAM_STUCK.error(
+          LOG, "{} was not idle when it was closed; its memory is kept", this, e);
       throw new ZerohopException(
           ZerohopException.Category.FATAL,
           context

@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.DeviceCode;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Deadline;
@@ -355,7 +356,8 @@ public final class PeerLink implements AutoCloseable {
       try {
         callback.run();
       } catch (final RuntimeException e) {
-        LOG.warn("a callback for the end of the link to peer {} failed", peerName, e);
+        DeviceCode.LINK_CALLBACK_FAILED.warn(
+            LOG, "a callback for the end of the link to peer {} failed", peerName, e);
       }
     }
   }

@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.DeviceCode;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.PosixException;
@@ -89,7 +90,7 @@ final class PeerWatch {
     try {
       Sockets.poll(fds, events, count, LONGEST_POLL_MILLIS);
     } catch (final PosixException e) {
-      LOG.error("links to peers cannot be watched; all are closed", e);
+      DeviceCode.LINKS_UNWATCHED.error(LOG, "links to peers cannot be watched; all are closed", e);
       Arrays.fill(events, 0, count, Sockets.GONE);
     }
   }
@@ -98,7 +99,7 @@ final class PeerWatch {
     try {
       link.close();
     } catch (final RuntimeException e) {
-      LOG.warn("the end of {} was not taken well", link, e);
+      DeviceCode.LINK_END_FAILED.warn(LOG, "the end of {} was not taken well", link, e);
     }
     link.socket().release();
   }

@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.DeviceCode;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -188,7 +189,8 @@ public final class SegmentServer implements AutoCloseable {
 
   /** Whether the connections may end now. */
   private boolean fail(final Throwable cause) {
-    LOG.error(
+    DeviceCode.SERVER_FAILED.error(
+        LOG,
         "FATAL: segment server {} failed and ends, though its process lives on; peers cannot reach"
             + " its memory any more. Restart the process, and report this",
         name,
@@ -197,7 +199,8 @@ public final class SegmentServer implements AutoCloseable {
       directory.failed(cause);
       return true;
     } catch (final RuntimeException | Error e) {
-      LOG.error("FATAL: segment server {} leaves its connections open; see above", name, e);
+      DeviceCode.CONNECTIONS_LEFT_OPEN.error(
+          LOG, "FATAL: segment server {} leaves its connections open; see above", name, e);
       return false;
     }
   }
@@ -237,7 +240,8 @@ public final class SegmentServer implements AutoCloseable {
     } catch (final PosixException e) {
       // Out of descriptors, most likely: the listener would report that again at once.
       if (refusals.isNew("accept")) {
-        LOG.warn("segment server {} cannot accept connections now (logged once)", name, e);
+        DeviceCode.ACCEPT_FAILED.warn(
+            LOG, "segment server {} cannot accept connections now (logged once)", name, e);
       }
       acceptPause = Deadline.in(Duration.ofMillis(ACCEPT_PAUSE_MILLIS));
     }
@@ -303,7 +307,8 @@ public final class SegmentServer implements AutoCloseable {
       close(connection);
     } catch (final RuntimeException e) {
       if (refusals.isNew("failure " + connection.session())) {
-        LOG.warn("segment server {} failed {} (logged once)", name, connection.session(), e);
+        DeviceCode.CONNECTION_FAILED.warn(
+            LOG, "segment server {} failed {} (logged once)", name, connection.session(), e);
       }
       close(connection);
     }
@@ -312,7 +317,8 @@ public final class SegmentServer implements AutoCloseable {
   private void refuse(final ServerConnection connection, final ExchangeException refusal) {
     refused = refused + 1;
     if (refusals.isNew(refusal.reason() + " " + connection.session())) {
-      LOG.warn(
+      DeviceCode.CONNECTION_REFUSED.warn(
+          LOG,
           "segment server {} refused {}: {} (logged once)",
           name,
           connection.session(),
@@ -326,7 +332,8 @@ public final class SegmentServer implements AutoCloseable {
     try {
       connection.close();
     } catch (final RuntimeException e) {
-      LOG.warn("segment server {}: the end of {} was not taken", name, connection.session(), e);
+      DeviceCode.CONNECTION_END_FAILED.warn(
+          LOG, "segment server {}: the end of {} was not taken", name, connection.session(), e);
     }
   }
 

@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.DeviceCode;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -173,7 +174,8 @@ final class ServerSession {
       }
       if (!hasWithheld) {
         hasWithheld = true;
-        LOG.warn("{} withholds segments from {} (logged once for each)", serverName, this, e);
+        DeviceCode.SEGMENT_WITHHELD.warn(
+            LOG, "{} withholds segments from {} (logged once for each)", serverName, this, e);
       }
       return new Reply(Frame.ofId(Frame.Type.WITHHELD, segmentId).encode(), null);
     }

@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.DeviceCode;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.posix.Deadline;
@@ -127,7 +128,8 @@ public final class SocketFolder implements AutoCloseable {
         if (!anyway) {
           return null;
         }
-        LOG.warn(
+        DeviceCode.FOLDER_LOCKED.warn(
+            LOG,
             "somebody keeps {} locked, which is used all the same. Should that process remove it,"
                 + " blocks are staged for executors that are not connected yet; set"
                 + " spark.zerohop.socket.dir to a folder that this application does not share",
@@ -303,7 +305,7 @@ public final class SocketFolder implements AutoCloseable {
         }
       }
     } catch (final IOException | DirectoryIteratorException e) {
-      LOG.warn("cannot sweep stale sockets in {}", base, e);
+      DeviceCode.FOLDERS_NOT_SWEPT.warn(LOG, "cannot sweep stale sockets in {}", base, e);
     }
   }
 

@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.DeviceCode;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
@@ -39,7 +40,7 @@ final class StaleSockets {
     } catch (final NoSuchFileException e) {
       LOG.debug("folder {} has gone by itself", application);
     } catch (final IOException | DirectoryIteratorException e) {
-      LOG.warn("cannot sweep stale sockets in {}", application, e);
+      DeviceCode.SOCKETS_NOT_SWEPT.warn(LOG, "cannot sweep stale sockets in {}", application, e);
     }
   }
 
@@ -70,7 +71,7 @@ final class StaleSockets {
     try {
       Files.deleteIfExists(file);
     } catch (final IOException e) {
-      LOG.warn("cannot remove {}", file, e);
+      DeviceCode.SOCKET_NOT_REMOVED.warn(LOG, "cannot remove {}", file, e);
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.device.posix;
 
+import io.zerohop.device.DeviceCode;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,7 +34,7 @@ public final class ChoreThread implements AutoCloseable {
       try {
         chore.run();
       } catch (final Exception e) {
-        LOG.warn("a chore failed and will be tried again", e);
+        DeviceCode.CHORE_FAILED.warn(LOG, "a chore failed and will be tried again", e);
       }
     }
   }
