@@ -14,6 +14,7 @@ import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.ReceiveBudget;
 import io.zerohop.shuffle.fetch.route.PathChooser;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
@@ -180,7 +181,8 @@ final class NodeParts {
     try {
       step.run();
     } catch (final RuntimeException e) {
-      LOG.warn("what had begun of a node that cannot start does not end", e);
+      ShuffleCode.START_NOT_UNDONE.warn(
+          LOG, "what had begun of a node that cannot start does not end", e);
     }
   }
 
@@ -276,7 +278,8 @@ final class NodeParts {
   void serverFailed(final Throwable cause) {
     notServing = true;
     memory.freezeForFiles();
-    LOG.error(
+    ShuffleCode.NODE_NOT_SERVING.error(
+        LOG,
         "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
             + " holds stays as it is, peers get it staged, and map outputs go to files from now"
             + " on. Restart the executor",

@@ -9,6 +9,7 @@ import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.ReceiveBudget;
 import io.zerohop.shuffle.fetch.route.PathChooser;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import java.util.List;
 import java.util.Map;
@@ -27,7 +28,10 @@ public final class StagedReads {
         new FetchContext(
             config.fetchSettings(),
             null, // Nothing is mapped, nor asked for by UCX.
-            PathChooser.stagedOnly(config.paths(), "this executor shares no memory (see its log)"),
+            PathChooser.stagedOnly(
+                config.paths(),
+                ShuffleCode.SHARES_NO_MEMORY.marked(
+                    "this executor shares no memory (see its log)")),
             new ReceiveBudget(config.receiveBufferBytes()),
             new FetchCounters(),
             new AccessTimes(),

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.LogCode;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
@@ -20,20 +21,23 @@ public final class BlockFetchException extends ZerohopException {
   }
 
   /**
-   * One whose message names the block, its owner and the way it took.
+   * One whose message names the block, its owner and the way it took, and has a code.
    *
+   * @param code of this failure
    * @param what went wrong
    */
   static BlockFetchException of(
       final Block block,
       final BlockSource source,
       final Path path,
+      final LogCode code,
       final String what,
       final Throwable cause) {
     return new BlockFetchException(
         block,
         source,
-        block + " of executor " + source.executorId() + " (" + path.label() + "): " + what,
+        code.marked(
+            block + " of executor " + source.executorId() + " (" + path.label() + "): " + what),
         cause);
   }
 

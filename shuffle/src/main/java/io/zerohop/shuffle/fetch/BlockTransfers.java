@@ -1,10 +1,12 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.LogCode;
 import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.Transport;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -192,7 +194,12 @@ final class BlockTransfers implements AutoCloseable {
     if (arrival.payload.bytes() == 0) {
       // Nobody asks for a block without bytes, so its rows are lost, as Spark's own reader says,
       // too.
-      throw failed(arrival.request, arrival.block, "it arrived without any bytes", null);
+      throw failed(
+          ShuffleCode.ARRIVED_EMPTY,
+          arrival.request,
+          arrival.block,
+          "it arrived without any bytes",
+          null);
     }
     if (arrival.payload.extents() == null) {
       return new StagedBlock(source, arrival.block, arrival.payload);
@@ -214,7 +221,8 @@ final class BlockTransfers implements AutoCloseable {
   private void askAgain(final Arrival failed) {
     final Request request = failed.request;
     if (request.path == Path.STAGED) {
-      throw failed(request, failed.block, "it could not be fetched", failed.cause);
+      throw failed(
+          ShuffleCode.FETCH_FAILED, request, failed.block, "it could not be fetched", failed.cause);
     }
     final Path path = rerouter.again(request.source, failed.block, failed.cause, request.attempts);
     add(request.source, List.of(failed.block), path, request.attempts + 1);
@@ -243,6 +251,7 @@ final class BlockTransfers implements AutoCloseable {
         if (left <= 0) {
           final Map.Entry<Block, Request> first = outstanding.entrySet().iterator().next();
           throw failed(
+              ShuffleCode.NOT_ARRIVED,
               first.getValue(),
               first.getKey(),
               "it did not arrive, and no other staged block did for " + limit.toSeconds() + " s",
@@ -344,18 +353,23 @@ final class BlockTransfers implements AutoCloseable {
   }
 
   private static BlockFetchException failed(
-      final Request request, final Block block, final String what, final Throwable cause) {
+      final LogCode code,
+      final Request request,
+      final Block block,
+      final String what,
+      final Throwable cause) {
     return new BlockFetchException(
         block,
         request.source,
-        block
-            + " of executor "
-            + request.source.executorId()
-            + " ("
-            + request.path.label()
-            + "): "
-            + what
-            + (cause == null ? "" : ": " + cause),
+        code.marked(
+            block
+                + " of executor "
+                + request.source.executorId()
+                + " ("
+                + request.path.label()
+                + "): "
+                + what
+                + (cause == null ? "" : ": " + cause)),
         cause);
   }
 

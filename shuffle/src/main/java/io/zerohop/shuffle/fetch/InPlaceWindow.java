@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.LogCode;
 import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
@@ -13,6 +14,7 @@ import io.zerohop.shuffle.catalog.ShuffleView;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.HostCopies;
 import io.zerohop.shuffle.lease.LanePool;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
@@ -120,7 +122,7 @@ final class InPlaceWindow implements AutoCloseable {
         throw e;
       } catch (final ZerohopException e) {
         if (!isUnavailable(e)) {
-          throw failed(block, e.getMessage(), e);
+          throw failed(ShuffleCode.BLOCK_NOT_LOOKED_UP, block, e.getMessage(), e);
         }
         unavailable = block.shuffleId(); // Its catalog cannot be mapped now: others can read it.
         notHeld.add(block);
@@ -162,7 +164,8 @@ final class InPlaceWindow implements AutoCloseable {
       if (e.category() == ZerohopException.Category.FATAL) {
         throw e;
       }
-      throw failed(blocks.get(0), "it could not be copied from the device", e);
+      throw failed(
+          ShuffleCode.BLOCK_NOT_COPIED, blocks.get(0), "it could not be copied from the device", e);
     }
   }
 
@@ -181,6 +184,7 @@ final class InPlaceWindow implements AutoCloseable {
     }
     if (extents.size() == from) {
       throw failed(
+          ShuffleCode.BLOCK_EMPTY,
           block,
           "its map status says that it has about " + block.bytes() + " bytes, its owner has none",
           null);
@@ -204,7 +208,11 @@ final class InPlaceWindow implements AutoCloseable {
       throw e;
     }
     if (segment == null) {
-      throw failed(block, "its segment " + cursor.segmentId() + " is not there", null);
+      throw failed(
+          ShuffleCode.BLOCK_SEGMENT_MISSING,
+          block,
+          "its segment " + cursor.segmentId() + " is not there",
+          null);
     }
     cursor.addTo(extents, segment, context.devices());
     return true;
@@ -280,6 +288,7 @@ final class InPlaceWindow implements AutoCloseable {
     final String damage = extents.damage(extent);
     if (damage != null) {
       throw failed(
+          ShuffleCode.BLOCK_DAMAGED_IN_PLACE,
           block,
           "its bytes are damaged: " + where(block, extents.address(extent)) + ", " + damage,
           null);
@@ -324,14 +333,16 @@ final class InPlaceWindow implements AutoCloseable {
   void checkIntact() {
     if (next > 0 && !memory.intact()) {
       throw failed(
+          ShuffleCode.OWNER_LOST_WHILE_READ,
           blocks.get(next - 1),
           "the connection to its owner was lost while it was being read",
           null);
     }
   }
 
-  private BlockFetchException failed(final Block block, final String what, final Throwable cause) {
-    return BlockFetchException.of(block, source, path(), what, cause);
+  private BlockFetchException failed(
+      final LogCode code, final Block block, final String what, final Throwable cause) {
+    return BlockFetchException.of(block, source, path(), code, what, cause);
   }
 
   /** Ends the lease and frees what was copied. Idempotent. */

@@ -1,9 +1,11 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.LogCode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.extent.ExtentList;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.Transport.Payload;
 import java.io.IOException;
 import java.io.InputStream;
@@ -47,14 +49,17 @@ final class ReceivedBlock implements FetchedBlock {
     for (int i = 0; i < extents.size(); i++) {
       final String damage = extents.damage(i);
       if (damage != null) {
-        throw failed("its bytes are damaged: in extent " + i + ", " + damage, null);
+        throw failed(
+            ShuffleCode.BLOCK_DAMAGED_ON_ARRIVAL,
+            "its bytes are damaged: in extent " + i + ", " + damage,
+            null);
       }
     }
     return this;
   }
 
-  private BlockFetchException failed(final String what, final Exception cause) {
-    return BlockFetchException.of(block, source, path, what, cause);
+  private BlockFetchException failed(final LogCode code, final String what, final Exception cause) {
+    return BlockFetchException.of(block, source, path, code, what, cause);
   }
 
   @Override
@@ -107,7 +112,7 @@ final class ReceivedBlock implements FetchedBlock {
     try {
       return payload.open();
     } catch (final IOException e) {
-      throw failed("it cannot be opened", e);
+      throw failed(ShuffleCode.RECEIVED_NOT_OPENED, "it cannot be opened", e);
     }
   }
 

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.Transport;
 import java.io.IOException;
 import java.io.InputStream;
@@ -67,7 +68,8 @@ final class StagedBlock implements FetchedBlock {
       throw new BlockFetchException(
           block,
           source,
-          block + " of executor " + source.executorId() + " (staged): cannot be opened",
+          ShuffleCode.STAGED_NOT_OPENED.marked(
+              block + " of executor " + source.executorId() + " (staged): cannot be opened"),
           e);
     }
   }

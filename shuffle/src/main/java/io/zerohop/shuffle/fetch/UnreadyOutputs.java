@@ -7,6 +7,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.ShuffleView;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.HashMap;
@@ -89,7 +90,12 @@ final class UnreadyOutputs {
         throw e;
       }
       throw BlockFetchException.of(
-          block, source, memory.path(), "its map output did not become ready", e);
+          block,
+          source,
+          memory.path(),
+          ShuffleCode.OUTPUT_NOT_READY,
+          "its map output did not become ready",
+          e);
     }
   }
 }

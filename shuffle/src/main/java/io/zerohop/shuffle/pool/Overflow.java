@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.pool;
 
+import io.zerohop.shuffle.log.ShuffleCode;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
@@ -31,7 +32,8 @@ public final class Overflow {
   public boolean say(final int shuffleId, final Tier from, final PoolFullException reason) {
     final boolean first = isFirst(said, shuffleId, from);
     if (first) {
-      LOG.warn(
+      ShuffleCode.POOL_OUTGROWN.warn(
+          LOG,
           "shuffle {} has outgrown its {} here and goes on in {}: {}",
           shuffleId,
           place(from),

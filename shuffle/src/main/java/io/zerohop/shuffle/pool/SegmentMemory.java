@@ -7,6 +7,7 @@ import io.zerohop.device.Signal;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.shuffle.log.ShuffleCode;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -108,7 +109,8 @@ public final class SegmentMemory implements AutoCloseable {
           throw e;
         }
         become(State.UNREACHABLE);
-        LOG.warn(
+        ShuffleCode.SEGMENT_NOT_PINNED.warn(
+            LOG,
             "{} cannot reach a segment of {} bytes in host memory, which makes blocks there slower"
                 + " to read: {}",
             gpu.name(),
@@ -174,7 +176,8 @@ public final class SegmentMemory implements AutoCloseable {
     try {
       attachment.close();
     } catch (final Exception e) {
-      LOG.warn("segment {} is unmapped although something still holds it", id, e);
+      ShuffleCode.SEGMENT_STILL_HELD.warn(
+          LOG, "segment {} is unmapped although something still holds it", id, e);
     }
   }
 

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
@@ -279,9 +280,10 @@ final class Spiller implements AutoCloseable {
     immovable.add(output);
     if (cause.category() == ZerohopException.Category.FATAL) {
       stopped = true;
-      LOG.error("FATAL: {} stays where it is, and so does all else", name(output), cause);
+      ShuffleCode.SPILLER_STOPPED.error(
+          LOG, "FATAL: {} stays where it is, and so does all else", name(output), cause);
     } else {
-      LOG.warn("{} stays where it is", name(output), cause);
+      ShuffleCode.OUTPUT_IMMOVABLE.warn(LOG, "{} stays where it is", name(output), cause);
     }
   }
 
@@ -315,7 +317,7 @@ final class Spiller implements AutoCloseable {
       storageFailed = false;
     } catch (final DamagedOutputException e) {
       immovable.add(output);
-      LOG.error("It is not moved to a file: {}", e.getMessage());
+      ShuffleCode.OUTPUT_DAMAGED.error(LOG, "It is not moved to a file: {}", e.getMessage());
       return false;
     } catch (final ZerohopException e) {
       throw e; // Of this output's memory, not of the storage.
@@ -343,7 +345,8 @@ final class Spiller implements AutoCloseable {
     fileCounters.addFailure();
     storageFailed = true;
     storageFailedAt = System.nanoTime();
-    LOG.warn(
+    ShuffleCode.STORAGE_FAILED.warn(
+        LOG,
         "{} stays in memory since it could not be written to a file; nothing is moved to files for"
             + " {} s. Make room in Spark's local directories (spark.local.dir): {}",
         name(output),

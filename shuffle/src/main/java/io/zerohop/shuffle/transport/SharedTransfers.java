@@ -5,6 +5,7 @@ import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.log.ShuffleCode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -208,7 +209,8 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       news.accept(sink);
       return true;
     } catch (final Throwable e) {
-      LOG.warn("a reader did not take what became of {}", transfer.key.block(), e);
+      ShuffleCode.NEWS_NOT_TAKEN.warn(
+          LOG, "a reader did not take what became of {}", transfer.key.block(), e);
       return false;
     }
   }

@@ -1,10 +1,12 @@
 package io.zerohop.shuffle.fetch.route;
 
+import io.zerohop.device.LogCode;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
@@ -93,11 +95,12 @@ public final class PathChooser {
     if (!allowed.contains(Path.STAGED)) {
       throw new ZerohopException(
           ZerohopException.Category.RETRY,
-          "blocks of executor "
-              + executorId
-              + " can only be staged ("
-              + reason
-              + "), and spark.zerohop.paths does not allow that; add 'staged' to it");
+          ShuffleCode.STAGED_NOT_ALLOWED.marked(
+              "blocks of executor "
+                  + executorId
+                  + " can only be staged ("
+                  + reason
+                  + "), and spark.zerohop.paths does not allow that; add 'staged' to it"));
     }
     return Route.staged(reason);
   }
@@ -109,12 +112,13 @@ public final class PathChooser {
       return Route.staged(stagedOnly);
     }
     if (owner == null) {
-      return Route.staged("its map status has no location");
+      return Route.staged(ShuffleCode.NO_LOCATION.marked("its map status has no location"));
     }
     if (owner.incarnation() == self.incarnation()) {
       return allowed.contains(Path.LOCAL)
           ? Route.inPlace(local)
-          : Route.staged("spark.zerohop.paths does not allow 'local'");
+          : Route.staged(
+              ShuffleCode.LOCAL_NOT_ALLOWED.marked("spark.zerohop.paths does not allow 'local'"));
     }
     if (!owner.bootId().equals(self.bootId())) {
       return elsewhere(source, staging, "it is on another node");
@@ -126,12 +130,13 @@ public final class PathChooser {
       if (ucx != null && owner.port() > 0 && allowed.contains(Path.UCX)) {
         return elsewhere(source, staging, "it has another spark.zerohop.socket.dir");
       }
-      report(
+      return staged(
+          ShuffleCode.OTHER_SOCKET_FOLDER,
           executorId,
           "executor {} is on this node but has another socket folder; its blocks are staged. Let"
               + " both see the same spark.zerohop.socket.dir",
-          null);
-      return Route.staged("it has another spark.zerohop.socket.dir");
+          null,
+          "it has another spark.zerohop.socket.dir");
     }
     return peer(source, staging);
   }
@@ -140,13 +145,19 @@ public final class PathChooser {
   private Route elsewhere(
       final BlockSource source, final FallbackTransport staging, final String why) {
     if (!allowed.contains(Path.UCX)) {
-      return Route.staged(why + ", and spark.zerohop.paths does not allow 'ucx'");
+      return Route.staged(
+          ShuffleCode.UCX_NOT_ALLOWED.marked(
+              why + ", and spark.zerohop.paths does not allow 'ucx'"));
     }
     if (ucx == null) {
-      return Route.staged(why + ", and UCX is not used here (this executor's log says why)");
+      return Route.staged(
+          ShuffleCode.UCX_NOT_HERE.marked(
+              why + ", and UCX is not used here (this executor's log says why)"));
     }
     if (source.location().port() == 0) {
-      return Route.staged(why + ", and UCX is not used there (that executor's log says why)");
+      return Route.staged(
+          ShuffleCode.UCX_NOT_THERE.marked(
+              why + ", and UCX is not used there (that executor's log says why)"));
     }
     try {
       ucx.connect(source.location(), source.host(), source.executorId());
@@ -154,8 +165,12 @@ public final class PathChooser {
     } catch (final ExchangeException e) {
       return unanswered(source, staging, e);
     } catch (final UcxException e) {
-      report(source.executorId(), "UCX cannot read executor {}; its blocks are staged", e);
-      return Route.staged("UCX cannot read it: " + e.getMessage());
+      return staged(
+          ShuffleCode.UCX_CANNOT_READ,
+          source.executorId(),
+          "UCX cannot read executor {}; its blocks are staged",
+          e,
+          "UCX cannot read it: " + e.getMessage());
     }
   }
 
@@ -168,15 +183,16 @@ public final class PathChooser {
       final BlockSource source, final FallbackTransport staging, final ExchangeException e) {
     final String executorId = source.executorId();
     if (e.reason() == ExchangeException.Reason.AUTHENTICATION) {
-      report(
+      return staged(
+          ShuffleCode.OWNER_UNAUTHENTICATED,
           executorId,
           "executor {} could not prove to belong to this application; its blocks are staged."
               + " Check spark.authenticate.secret",
-          e);
-      return Route.staged("it failed authentication, see spark.authenticate.secret");
+          e,
+          "it failed authentication, see spark.authenticate.secret");
     }
     if (e.reason() == ExchangeException.Reason.BUSY) {
-      return Route.staged(e.getMessage());
+      return Route.staged(ShuffleCode.OWNER_BUSY.marked(e.getMessage()));
     }
     final boolean refused = e.reason() == ExchangeException.Reason.REFUSED;
     // One that is just dying may still accept a connection, and then reset it.
@@ -187,15 +203,18 @@ public final class PathChooser {
     if ((refused && ucx.hasMet(source.location()))
         || (doubtful && !liveness.answers(source, staging))) {
       throw new OwnerGoneException(
-          "executor " + executorId + " does not answer: " + e.getMessage(), e);
+          ShuffleCode.OWNER_DEAD.marked(
+              "executor " + executorId + " does not answer: " + e.getMessage()),
+          e);
     }
-    report(
+    return staged(
+        ShuffleCode.OWNER_NOT_ASKED,
         executorId,
         "executor {} cannot be asked at its control port; its blocks are staged. If a firewall is"
             + " between, set spark.zerohop.port to a port that it lets through; it may also have"
             + " paused, as for a full garbage collection",
-        e);
-    return Route.staged("it cannot be asked at its control port: " + e.getMessage());
+        e,
+        "it cannot be asked at its control port: " + e.getMessage());
   }
 
   private Route peer(final BlockSource source, final FallbackTransport staging) {
@@ -209,21 +228,35 @@ public final class PathChooser {
           return absent(source, staging, e);
         case REFUSED:
           throw new OwnerGoneException(
-              "executor " + executorId + " is dead: nobody serves its socket " + owner.socket(), e);
+              ShuffleCode.PEER_DEAD.marked(
+                  "executor "
+                      + executorId
+                      + " is dead: nobody serves its socket "
+                      + owner.socket()),
+              e);
         case AUTHENTICATION:
-          report(
+          return staged(
+              ShuffleCode.PEER_UNAUTHENTICATED,
               executorId,
               "executor {} could not prove to belong to this application; its blocks are staged."
                   + " Check spark.authenticate.secret and that both run as the same user",
-              e);
-          return Route.staged("it failed authentication, see spark.authenticate.secret");
+              e,
+              "it failed authentication, see spark.authenticate.secret");
         default:
-          report(executorId, "executor {} could not be reached; its blocks are staged", e);
-          return Route.staged("it could not be reached: " + e.getMessage());
+          return staged(
+              ShuffleCode.PEER_NOT_REACHED,
+              executorId,
+              "executor {} could not be reached; its blocks are staged",
+              e,
+              "it could not be reached: " + e.getMessage());
       }
     } catch (final ZerohopException e) {
-      report(executorId, "the memory of executor {} cannot be mapped; its blocks are staged", e);
-      return Route.staged("its memory cannot be mapped: " + e.getMessage());
+      return staged(
+          ShuffleCode.PEER_NOT_MAPPED,
+          executorId,
+          "the memory of executor {} cannot be mapped; its blocks are staged",
+          e,
+          "its memory cannot be mapped: " + e.getMessage());
     }
   }
 
@@ -234,25 +267,33 @@ public final class PathChooser {
     final String socket = source.location().socket();
     if (!allowed.contains(Path.STAGED) || !liveness.answers(source, staging)) {
       throw new OwnerGoneException(
-          "executor "
-              + executorId
-              + " has ended: its socket "
-              + socket
-              + " is gone (if it runs, see spark.zerohop.socket.dir)",
+          ShuffleCode.PEER_ENDED.marked(
+              "executor "
+                  + executorId
+                  + " has ended: its socket "
+                  + socket
+                  + " is gone (if it runs, see spark.zerohop.socket.dir)"),
           cause);
     }
-    report(
+    return staged(
+        ShuffleCode.PEER_SOCKET_GONE,
         executorId,
         "the socket of executor {} is gone; its blocks are staged. If the executor still runs,"
             + " something cleans its socket folder: set spark.zerohop.socket.dir to one that stays",
-        null);
-    return Route.staged("its socket " + socket + " is gone");
+        null,
+        "its socket " + socket + " is gone");
   }
 
-  /** Logs each kind of trouble once for each owner. */
-  private void report(final String executorId, final String message, final Exception cause) {
-    if (reported.add(executorId + ' ' + message)) {
-      LOG.warn(message, executorId, cause);
+  /** Stages the blocks, and logs each kind of trouble once for each owner. */
+  private Route staged(
+      final LogCode trouble,
+      final String executorId,
+      final String message,
+      final Exception cause,
+      final String reason) {
+    if (reported.add(executorId + ' ' + trouble.label())) {
+      trouble.warn(LOG, message, executorId, cause);
     }
+    return Route.staged(trouble.marked(reason));
   }
 }

@@ -14,6 +14,7 @@ import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.RootLayout;
 import io.zerohop.shuffle.catalog.RootView;
 import io.zerohop.shuffle.lease.LanePool;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.LeaseBarrier;
 import io.zerohop.shuffle.pool.SegmentIds;
@@ -235,7 +236,8 @@ final class Peer implements BlockMemory {
     } catch (final ExchangeException e) {
       if (e.reason() == ExchangeException.Reason.UNAVAILABLE
           && unavailable.put(segmentId, new Unavailable(System.nanoTime(), e)) == null) {
-        LOG.warn(
+        ShuffleCode.SEGMENT_UNAVAILABLE.warn(
+            LOG,
             "segment {} of executor {} cannot be had; its blocks are staged: {}",
             segmentId,
             name,
@@ -252,7 +254,8 @@ final class Peer implements BlockMemory {
       if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
         refusedUntil = System.nanoTime() + REFUSED_NANOS; // The GPU may have been full.
         gpuRefusal = e;
-        LOG.warn(
+        ShuffleCode.GPU_NOT_MAPPED.warn(
+            LOG,
             "GPU memory of executor {} cannot be read in place; such blocks of it are staged: {}",
             name,
             e.getMessage());

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.mapped;
 
+import io.zerohop.shuffle.log.ShuffleCode;
 import java.nio.file.Files;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,7 +34,8 @@ public final class SocketWatch {
       return false;
     }
     reported = true;
-    LOG.warn(
+    ShuffleCode.SOCKET_REMOVED.warn(
+        LOG,
         "the socket {} of this executor was removed. Executors that are not connected yet cannot"
             + " read its memory in place; its blocks are staged for them. Something cleans that"
             + " folder: set spark.zerohop.socket.dir to one that stays",

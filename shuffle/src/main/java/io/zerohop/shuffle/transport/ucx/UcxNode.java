@@ -6,6 +6,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
@@ -136,9 +137,10 @@ public final class UcxNode implements AutoCloseable {
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
       LOG.info(
-          "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'): {}."
-              + " For more speed between nodes install libucx; if it is there, the jucx of its kind"
-              + " has to be named by spark.zerohop.ucx.jucx",
+          ShuffleCode.UCX_UNAVAILABLE.marked(
+              "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'):"
+                  + " {}. For more speed between nodes install libucx; if it is there, the jucx of"
+                  + " its kind has to be named by spark.zerohop.ucx.jucx"),
           settings.executorId(),
           e.getMessage());
       LOG.debug("why there is no UCX", e);
@@ -262,7 +264,8 @@ public final class UcxNode implements AutoCloseable {
     threads.close();
     alive = !engine.end();
     if (alive) {
-      LOG.warn("the thread of UCX does not end; what it may touch stays mapped");
+      ShuffleCode.UCX_NOT_ENDED.warn(
+          LOG, "the thread of UCX does not end; what it may touch stays mapped");
       return;
     }
     service.close();

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.shuffle.log.ShuffleCode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -86,7 +87,8 @@ final class UcxThreads implements AutoCloseable {
         .await(
             executor::isTerminated,
             millis -> executor.awaitTermination(millis, TimeUnit.MILLISECONDS))) {
-      LOG.warn("threads that serve other nodes do not end: {}", executor);
+      ShuffleCode.SERVING_NOT_ENDED.warn(
+          LOG, "threads that serve other nodes do not end: {}", executor);
     }
   }
 }

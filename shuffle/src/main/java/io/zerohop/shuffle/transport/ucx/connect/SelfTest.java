@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.connect.NodeRates.Way;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
@@ -124,8 +125,11 @@ record SelfTest(
     try {
       return GetKind.of(trial.reads(), target, trial.gpuSlab());
     } catch (final ExecutionException | TimeoutException e) {
-      LOG.warn(
-          "GPU memory of executor {} cannot be got: {}", trial.reads().peer(), String.valueOf(e));
+      ShuffleCode.GPU_GET_FAILED.warn(
+          LOG,
+          "GPU memory of executor {} cannot be got: {}",
+          trial.reads().peer(),
+          String.valueOf(e));
       return GetKind.FAILED;
     }
   }

@@ -5,6 +5,7 @@ import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.OpaqueHandle;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
 import java.util.Collection;
@@ -106,7 +107,8 @@ public final class FabricImports implements AutoCloseable {
       }
       refused = true;
     }
-    LOG.warn(
+    ShuffleCode.FABRIC_REFUSED.warn(
+        LOG,
         "GPU memory of executor {} is not read over the NVLink fabric, but by UCX or staged: {}."
             + " Both nodes need the service nvidia-imex of one IMEX domain, and both executors the"
             + " same IMEX channel (/dev/nvidia-caps-imex-channels/channel0, or another number);"

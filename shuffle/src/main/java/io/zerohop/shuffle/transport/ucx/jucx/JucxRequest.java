@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
 import org.openucx.jucx.UcxCallback;
 import org.openucx.jucx.ucp.UcpRequest;
@@ -40,7 +41,8 @@ final class JucxRequest extends UcxCallback {
       try {
         completion.done(failure);
       } catch (final RuntimeException e) {
-        LOG.error("the end of a request could not be handled", e); // It must not go into UCX.
+        ShuffleCode.REQUEST_END_FAILED.error(
+            LOG, "the end of a request could not be handled", e); // It must not go into UCX.
       }
     }
   }

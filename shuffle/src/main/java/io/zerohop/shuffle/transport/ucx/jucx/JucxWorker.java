@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -143,7 +144,8 @@ final class JucxWorker implements Executor, AutoCloseable {
         }
       }
     } catch (final RuntimeException | LinkageError e) {
-      LOG.error("the thread of UCX has ended; blocks of other nodes are staged from now on", e);
+      ShuffleCode.UCX_DIED.error(
+          LOG, "the thread of UCX has ended; blocks of other nodes are staged from now on", e);
       dead = true;
       runTasks(); // Requests among them fail, since it is dead.
     }
@@ -160,7 +162,8 @@ final class JucxWorker implements Executor, AutoCloseable {
       try {
         task.run();
       } catch (final RuntimeException e) {
-        LOG.warn("a request to UCX failed in a way that nobody waits for", e);
+        ShuffleCode.REQUEST_FAILED.warn(
+            LOG, "a request to UCX failed in a way that nobody waits for", e);
       }
     }
     return any;
@@ -202,7 +205,8 @@ final class JucxWorker implements Executor, AutoCloseable {
     last.run();
     drain(closable);
     if (!closable.getAsBoolean()) {
-      LOG.warn("UCX is still connecting to peers, which this version of it cannot break off");
+      ShuffleCode.UCX_STILL_CONNECTING.warn(
+          LOG, "UCX is still connecting to peers, which this version of it cannot break off");
       return false;
     }
     worker.close();

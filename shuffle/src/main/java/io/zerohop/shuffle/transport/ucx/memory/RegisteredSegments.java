@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.memory;
 
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
@@ -63,7 +64,8 @@ public final class RegisteredSegments {
           UcxMemory.class, () -> engine.register(kind, memory.address(), memory.bytes()));
     } catch (final UcxException e) {
       if (refused.put(memory.id(), System.nanoTime()) == null) {
-        LOG.warn("segment {} moves by messages only, for now: {}", memory.id(), e.getMessage());
+        ShuffleCode.SEGMENT_NOT_REGISTERED.warn(
+            LOG, "segment {} moves by messages only, for now: {}", memory.id(), e.getMessage());
       }
       return null;
     }

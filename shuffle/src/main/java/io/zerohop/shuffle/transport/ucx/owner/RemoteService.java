@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.owner;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.transport.ControlService;
@@ -150,7 +151,8 @@ public final class RemoteService implements ControlService {
     try {
       return memory.gpuTest() == null ? TestTarget.NONE : TestTarget.of(memory.gpuTest());
     } catch (final ZerohopException e) {
-      LOG.warn("readers on other nodes cannot get GPU memory from here: {}", e.getMessage());
+      ShuffleCode.GPU_NOT_OFFERED.warn(
+          LOG, "readers on other nodes cannot get GPU memory from here: {}", e.getMessage());
       return TestTarget.NONE;
     }
   }
@@ -215,7 +217,8 @@ public final class RemoteService implements ControlService {
     try {
       return FabricTarget.of(segment == null ? null : segment.segment().exportFabric());
     } catch (final ZerohopException e) {
-      LOG.warn("{} cannot be read over the NVLink fabric: {}", segment, e.getMessage());
+      ShuffleCode.FABRIC_NOT_OFFERED.warn(
+          LOG, "{} cannot be read over the NVLink fabric: {}", segment, e.getMessage());
       return FabricTarget.of(null);
     }
   }
@@ -297,7 +300,7 @@ public final class RemoteService implements ControlService {
     try {
       end.run();
     } catch (final RuntimeException e) {
-      LOG.warn("what was sent to a reader cannot be let go", e);
+      ShuffleCode.SENT_NOT_FREED.warn(LOG, "what was sent to a reader cannot be let go", e);
     }
     sends.ended();
   }

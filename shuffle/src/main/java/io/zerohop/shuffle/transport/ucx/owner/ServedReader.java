@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.owner;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import java.util.Map;
@@ -130,7 +131,8 @@ final class ServedReader {
     final long now = System.nanoTime();
     if (sending.values().stream().anyMatch(since -> now - since > nanos)) {
       sending.replaceAll((transfer, since) -> now); // It ends in the background.
-      LOG.warn(
+      ShuffleCode.SEND_NOT_TAKEN.warn(
+          LOG,
           "a reader on another node has not taken what was sent to it for {} s; it will ask again",
           nanos / 1_000_000_000);
       lost("it takes nothing");
@@ -138,7 +140,8 @@ final class ServedReader {
     leases.forEach(
         (id, lease) -> {
           if (lease.ageNanos() > nanos && leave(id)) {
-            LOG.warn(
+            ShuffleCode.LEASE_EXPIRED.warn(
+                LOG,
                 "a reader on another node has not read {} blocks in {} s; it will ask again",
                 lease.extents().blocks(),
                 nanos / 1_000_000_000);

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.reader;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
@@ -179,7 +180,8 @@ public final class RemotePeer implements AutoCloseable {
         fabric.close();
       }
     }
-    LOG.info("executor {} is no longer read by UCX: {}", name, why);
+    LOG.info(
+        ShuffleCode.UCX_BROKEN_OFF.marked("executor {} is no longer read by UCX: {}"), name, why);
     // In this order: with the link the owner's leases end, and what is still asked for needs them.
     if (endpoint != null) {
       endpoint.close();
