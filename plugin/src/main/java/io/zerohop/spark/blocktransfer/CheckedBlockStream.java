@@ -3,6 +3,7 @@ package io.zerohop.spark.blocktransfer;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.spark.log.SparkCode;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -53,7 +54,8 @@ final class CheckedBlockStream extends FilterInputStream {
     return new BlockFetchException(
         block,
         source,
-        block + " of executor " + source.executorId() + " (staged) is damaged: " + cause,
+        SparkCode.STAGED_DAMAGED.marked(
+            block + " of executor " + source.executorId() + " (staged) is damaged: " + cause),
         cause);
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.spark.blocktransfer;
 
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.spillfiles.CountingFile;
 import io.zerohop.spark.spillfiles.LateBuffer;
 import io.zerohop.spark.spillfiles.LocalDirs;
@@ -189,7 +190,8 @@ final class MemoryBlockBuffer extends LateBuffer {
     try {
       Files.deleteIfExists(temporary.toPath());
     } catch (final IOException e) {
-      LOG.warn("{} stays on disk until the executor ends: {}", temporary, e.toString());
+      SparkCode.TEMPORARY_NOT_DELETED.warn(
+          LOG, "{} stays on disk until the executor ends: {}", temporary, e.toString());
     }
     temporary = null;
   }

@@ -4,6 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.spillfiles.VerifiedFileBuffer;
 import java.io.IOException;
@@ -171,7 +172,8 @@ public final class ZerohopBlockResolver
     try {
       ensureFile(info.shuffleId(), info.mapId());
     } catch (final UncheckedIOException | ZerohopException e) {
-      LOG.warn(
+      SparkCode.OUTPUT_NOT_MIGRATED.warn(
+          LOG,
           "Map output {} of shuffle {} is not handed to another executor, although Spark says that"
               + " it was deleted; its map task runs again when this executor is gone",
           info.mapId(),

@@ -1,5 +1,6 @@
 package io.zerohop.spark.conf;
 
+import io.zerohop.spark.log.SparkCode;
 import java.io.File;
 import java.util.Arrays;
 import java.util.List;
@@ -36,10 +37,12 @@ public final class Activation {
     final String obstacle = obstacle(conf);
     if (isDriver) {
       if (!unknown.isEmpty()) {
-        LOG.warn("Zerohop does not know the keys {}; see docs/configuration.md", unknown);
+        SparkCode.UNKNOWN_KEYS.warn(
+            LOG, "Zerohop does not know the keys {}; see docs/configuration.md", unknown);
       }
       if (obstacle != null) {
-        LOG.warn("Zerohop steps aside and leaves shuffles to Spark's sort shuffle: {}", obstacle);
+        SparkCode.STEPS_ASIDE.warn(
+            LOG, "Zerohop steps aside and leaves shuffles to Spark's sort shuffle: {}", obstacle);
       } else {
         refuseLateJar(conf);
         keepToTheBlockTransferService(conf);
@@ -53,15 +56,17 @@ public final class Activation {
   /** What Zerohop cannot work with, and the way out of it; null if there is nothing. */
   public static String obstacle(final SparkConf conf) {
     if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
-      return "blocks in executors' memory cannot be served by the external shuffle service; set"
-          + " spark.shuffle.service.enabled=false to use Zerohop";
+      return SparkCode.EXTERNAL_SHUFFLE_SERVICE.marked(
+          "blocks in executors' memory cannot be served by the external shuffle service; set"
+              + " spark.shuffle.service.enabled=false to use Zerohop");
     }
     final String files = conf.get(IO_PLUGIN, LOCAL_FILES);
     if (!files.equals(LOCAL_FILES)) {
-      return IO_PLUGIN
-          + " wants map outputs to be stored by "
-          + files
-          + ", and Zerohop keeps them in executors' memory; unset it to use Zerohop";
+      return SparkCode.OTHER_SHUFFLE_IO.marked(
+          IO_PLUGIN
+              + " wants map outputs to be stored by "
+              + files
+              + ", and Zerohop keeps them in executors' memory; unset it to use Zerohop");
     }
     return null;
   }
@@ -107,7 +112,8 @@ public final class Activation {
    */
   private static void doWithoutFallbackStorage(final SparkConf conf) {
     if (conf.contains(FALLBACK)) {
-      LOG.warn(
+      SparkCode.FALLBACK_STORAGE_OFF.warn(
+          LOG,
           "Zerohop turns {} off, since Spark saves nothing of Zerohop's there. Executors that are"
               + " decommissioned hand map outputs to others"
               + " (spark.storage.decommission.shuffleBlocks.enabled), and what none of them takes"

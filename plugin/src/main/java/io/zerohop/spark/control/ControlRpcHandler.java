@@ -2,6 +2,7 @@ package io.zerohop.spark.control;
 
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.spark.log.SparkCode;
 import java.nio.ByteBuffer;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -60,7 +61,8 @@ final class ControlRpcHandler extends RpcHandler {
       if (answered.compareAndSet(false, true)) {
         callback.onFailure(new Refusal(e));
       } else {
-        LOG.warn("A question of {} has its answer, and then failed", client, e);
+        SparkCode.ANSWERED_TWICE.warn(
+            LOG, "A question of {} has its answer, and then failed", client, e);
       }
     }
   }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.control;
 
+import io.zerohop.spark.log.SparkCode;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.HashSet;
@@ -92,7 +93,8 @@ final class OpenChannels {
   void ended(final TransportClient client) {
     final String stranger = leave(client);
     if (stranger != null) {
-      LOG.warn(
+      SparkCode.STRANGER.warn(
+          LOG,
           "a connection from {} to this executor's control port ended before it had proved to"
               + " belong to the application (logged once for each address; the metric"
               + " zerohop.strangers counts all)",

@@ -10,6 +10,7 @@ import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.driver.LiveShuffles;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.metrics.ExecutorMetrics;
 import io.zerohop.spark.rapids.DeviceTableStore;
 import io.zerohop.spark.rapids.HostTableStore;
@@ -244,7 +245,8 @@ public final class ExecutorShuffle implements AutoCloseable {
         memory.run();
       }
     } catch (final RuntimeException e) {
-      LOG.warn("Zerohop could not close cleanly in executor {}", env.executorId(), e);
+      SparkCode.CLOSE_FAILED.warn(
+          LOG, "Zerohop could not close cleanly in executor {}", env.executorId(), e);
     } finally {
       pages.close();
     }

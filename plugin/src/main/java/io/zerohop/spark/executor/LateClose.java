@@ -2,6 +2,7 @@ package io.zerohop.spark.executor;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.log.SparkCode;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,7 +56,8 @@ final class LateClose {
     try {
       thread.start();
     } catch (final ZerohopException e) {
-      LOG.warn("Zerohop: {} stays until this process ends", what, e);
+      SparkCode.LATE_CLOSE_NOT_STARTED.warn(
+          LOG, "Zerohop: {} stays until this process ends", what, e);
     }
   }
 
@@ -67,7 +69,8 @@ final class LateClose {
     } catch (final IllegalStateException inUse) {
       return inUse;
     } catch (final Exception e) {
-      LOG.warn("Zerohop could not free {}; it stays until this process ends", what, e);
+      SparkCode.NOT_FREED.warn(
+          LOG, "Zerohop could not free {}; it stays until this process ends", what, e);
       return null;
     }
   }
@@ -84,7 +87,8 @@ final class LateClose {
       use = tryOnce();
     }
     if (use != null) {
-      LOG.warn(
+      SparkCode.STILL_IN_USE.warn(
+          LOG,
           "Zerohop: {} is still in use {} s after its SparkContext stopped, and stays until this"
               + " process ends. Restart it to get the memory back",
           what,

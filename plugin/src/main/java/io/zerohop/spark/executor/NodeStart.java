@@ -9,6 +9,7 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.setup.RapidsMode;
@@ -51,7 +52,8 @@ final class NodeStart {
       try {
         return attempts.run("the start on the GPU", this::startOnGpu);
       } catch (final ZerohopException e) {
-        LOG.warn(
+        SparkCode.NO_GPU_MEMORY.warn(
+            LOG,
             "Zerohop: executor {} holds no shuffle blocks in GPU memory, and shuffles RAPIDS'"
                 + " tables through the host: {}",
             env.executorId(),
@@ -62,7 +64,8 @@ final class NodeStart {
     try {
       return attempts.run("the start", this::startOnHost);
     } catch (final ZerohopException e) {
-      LOG.warn(
+      SparkCode.NO_SHARED_MEMORY.warn(
+          LOG,
           "Zerohop: executor {} keeps shuffle blocks in files, not in memory: {}",
           env.executorId(),
           e.getMessage(),

@@ -3,6 +3,7 @@ package io.zerohop.spark.executor;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.log.SparkCode;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
@@ -57,7 +58,8 @@ final class OrphanedShuffles implements AutoCloseable {
     try {
       asking.scheduleWithFixedDelay(this::round, millis, millis, TimeUnit.MILLISECONDS);
     } catch (final ZerohopException e) {
-      LOG.warn("Zerohop never asks which shuffles live, and drops those that the driver names", e);
+      SparkCode.ORPHANS_NOT_ASKED.warn(
+          LOG, "Zerohop never asks which shuffles live, and drops those that the driver names", e);
     }
   }
 

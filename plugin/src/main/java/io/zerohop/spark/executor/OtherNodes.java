@@ -10,6 +10,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.control.ControlSecurity;
 import io.zerohop.spark.control.SparkControlChannel;
+import io.zerohop.spark.log.SparkCode;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
@@ -63,7 +64,8 @@ final class OtherNodes {
   private static void describe(
       final NetworkDevices devices, final String executorId, final String host) {
     if (devices == null && !NetworkDevices.areChosen()) {
-      LOG.warn(
+      SparkCode.UCX_ON_ALL_INTERFACES.warn(
+          LOG,
           "Zerohop: UCX listens on all interfaces of this host, since {} is the address of none;"
               + " spark.executorEnv.UCX_NET_DEVICES names those that it shall use",
           host);
@@ -78,14 +80,16 @@ final class OtherNodes {
   /** Why no port is opened for other nodes; null if one may be. */
   static String obstacle(final SparkConf conf) {
     if (!ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)) {
-      return "where only trusted programs reach the network, "
-          + ZerohopConf.UCX_TRUSTED_NETWORK.key()
-          + "=true lets executors read each other's memory by UCX instead, over RDMA where there"
-          + " are adapters";
+      return SparkCode.NETWORK_NOT_TRUSTED.marked(
+          "where only trusted programs reach the network, "
+              + ZerohopConf.UCX_TRUSTED_NETWORK.key()
+              + "=true lets executors read each other's memory by UCX instead, over RDMA where"
+              + " there are adapters");
     }
     final Optional<String> demandedBy = ControlSecurity.encryptionDemandedBy(conf);
     return demandedBy
         .map(key -> key + " demands encryption, and what goes by UCX is not encrypted")
+        .map(SparkCode.ENCRYPTION_DEMANDED::marked)
         .orElse(null);
   }
 

@@ -2,6 +2,7 @@ package io.zerohop.spark.memory;
 
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.log.SparkCode;
 import org.apache.spark.SparkConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -59,7 +60,7 @@ public final class PoolSizing {
     final PoolSizing sizing = new PoolSizing(conf, HostMemory.here());
     final String advice = sizing.advice();
     if (advice != null) {
-      LOG.warn("{}", advice);
+      SparkCode.POOL_SMALL.warn(LOG, "{}", advice);
     }
     return sizing.bytes();
   }
@@ -136,7 +137,8 @@ public final class PoolSizing {
       case YARN ->
           "set spark.executor.memoryOverhead="
               + roundUp(overhead + missing * placement.executors())
-              + "m (executors of a node read each other's pools, which YARN counts for each of up to "
+              + "m (executors of a node read each other's pools, which YARN counts for each of up"
+              + " to "
               + placement.executors()
               + ")";
       case KUBERNETES -> "set spark.executor.memoryOverhead=" + roundUp(overhead + missing) + "m";

@@ -5,6 +5,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.task.FailureOutcome;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -100,7 +101,8 @@ final class BlockRecordIterator extends AbstractIterator<Product2<?, ?>> {
       final Block block = fetcher.block().block();
       for (final BlockSource source : sources) {
         if (source.blocks().contains(block)) {
-          return new BlockFetchException(block, source, failure.getMessage(), failure);
+          return new BlockFetchException(
+              block, source, SparkCode.ROWS_DAMAGED.marked(failure.getMessage()), failure);
         }
       }
     }

@@ -1,6 +1,7 @@
 package io.zerohop.spark.spillfiles;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.spark.log.SparkCode;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -75,7 +76,8 @@ public final class LocalDirs {
     if (SAID.getAndSet(true)) {
       LOG.debug(text, what, dir, failure.getCause().toString());
     } else {
-      LOG.warn(
+      SparkCode.OTHER_LOCAL_DIR.warn(
+          LOG,
           text + "; others will be, and it is not said again",
           what,
           dir,

@@ -2,6 +2,7 @@ package io.zerohop.spark.spillfiles;
 
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.spill.ColdStorage;
+import io.zerohop.spark.log.SparkCode;
 import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -316,7 +317,8 @@ public final class MapOutputFiles implements ColdStorage {
     try {
       file.delete(shuffleId, mapId);
     } catch (final IOException e) {
-      LOG.warn("map output {} of shuffle {} stays on disk: {}", mapId, shuffleId, e.toString());
+      SparkCode.FILE_NOT_DELETED.warn(
+          LOG, "map output {} of shuffle {} stays on disk: {}", mapId, shuffleId, e.toString());
     }
   }
 }

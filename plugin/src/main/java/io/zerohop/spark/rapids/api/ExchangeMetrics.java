@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.api;
 
+import io.zerohop.spark.log.SparkCode;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.ShuffleDependency;
@@ -65,7 +66,8 @@ public final class ExchangeMetrics {
   /** Says once in an application what is missing; for the driver, which makes the plans. */
   public void warnOfMissing() {
     if (!missing().isEmpty() && !SAID.getAndSet(true)) {
-      LOG.warn(
+      SparkCode.EXCHANGE_METRICS_MISSING.warn(
+          LOG,
           "RAPIDS' exchanges have no metric {} here, so adaptive execution takes every shuffle for"
               + " empty and may broadcast large tables; set"
               + " spark.sql.adaptive.autoBroadcastJoinThreshold=-1, or use a version of"

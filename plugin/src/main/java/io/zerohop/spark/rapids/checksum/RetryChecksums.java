@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.checksum;
 
+import io.zerohop.spark.log.SparkCode;
 import java.lang.reflect.Field;
 import java.util.NoSuchElementException;
 import java.util.Set;
@@ -28,7 +29,7 @@ public final class RetryChecksums {
       "spark.sql.shuffle.orderIndependentChecksum.enableQueryLevelRollbackOnMismatch";
 
   private static final Logger LOG = LoggerFactory.getLogger(RetryChecksums.class);
-  private static final Set<String> SAID = ConcurrentHashMap.newKeySet();
+  private static final Set<SparkCode> SAID = ConcurrentHashMap.newKeySet();
 
   private RetryChecksums() {}
 
@@ -73,6 +74,7 @@ public final class RetryChecksums {
     }
     if (Fields.FULL_RETRY == null) {
       say(
+          SparkCode.CHECKSUMS_NOT_IN_SPARK,
           "this version of Spark does not let Zerohop report row checksums of RAPIDS' shuffles, so"
               + " {} does nothing for them; Spark 4.1 and 4.2 do",
           retry ? FULL_RETRY : ENABLED);
@@ -89,7 +91,10 @@ public final class RetryChecksums {
       Fields.FULL_RETRY.setBoolean(dependency, true);
       return true;
     } catch (final IllegalAccessException e) {
-      say("this Java does not let Zerohop tell Spark of row checksums ({}), so there are none", e);
+      say(
+          SparkCode.CHECKSUMS_NOT_SETTABLE,
+          "this Java does not let Zerohop tell Spark of row checksums ({}), so there are none",
+          e);
       return false;
     }
   }
@@ -104,9 +109,9 @@ public final class RetryChecksums {
   }
 
   /** Once; every shuffle would say the same. */
-  private static void say(final String message, final Object about) {
-    if (SAID.add(message)) {
-      LOG.warn(message, about);
+  private static void say(final SparkCode code, final String message, final Object about) {
+    if (SAID.add(code)) {
+      code.warn(LOG, message, about);
     }
   }
 }

@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids.checksum;
 import io.zerohop.device.HashMix;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.RowHashBatch;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.TaskStream;
 import io.zerohop.spark.rapids.format.PackedColumns;
 import java.time.Duration;
@@ -98,10 +99,11 @@ public final class RowHash implements AutoCloseable {
 
   private static void sayUnknown(final int bytes) {
     if (!SAID_UNKNOWN.getAndSet(true)) {
-      LOG.warn(
-          "cudf describes a packed table in a way that Zerohop does not know (metadata of {} bytes),"
-              + " so its rows have no checksum: if a map output of this kind is lost and made"
-              + " again, Spark takes it for a different one and runs its consumers again; see"
+      SparkCode.ROWS_NOT_HASHED.warn(
+          LOG,
+          "cudf describes a packed table in a way that Zerohop does not know (metadata of {}"
+              + " bytes), so its rows have no checksum: if a map output of this kind is lost and"
+              + " made again, Spark takes it for a different one and runs its consumers again; see"
               + " docs/rapids.md",
           bytes);
     }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.format;
 
+import io.zerohop.spark.log.SparkCode;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
@@ -63,7 +64,8 @@ public final class PackedColumns {
     final PackedColumns columns = read(metadata);
     if (columns == null && metadata.length > 0 && !SAID_UNKNOWN.getAndSet(true)) {
       // Rows are right either way, but someone who wonders about the speed should find this.
-      LOG.warn(
+      SparkCode.TABLES_NOT_PARSED.warn(
+          LOG,
           "this version of cudf describes packed tables in a way that Zerohop does not know, so"
               + " small tables are concatenated, which is slower; see docs/rapids.md (metadata of"
               + " {} bytes: {})",

@@ -6,6 +6,7 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.spill.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.SpillStore;
 import io.zerohop.spark.rapids.setup.PoolAdvice;
 import io.zerohop.spark.rapids.setup.RapidsMode;
@@ -102,7 +103,8 @@ public final class DevicePressure implements AutoCloseable {
       handles.add(store.add(Long.MAX_VALUE, place(EvictionScope.ALL)));
       LOG.debug("RAPIDS asks Zerohop's pool in GPU memory when it runs out of memory");
     } catch (final Throwable e) {
-      LOG.warn(
+      SparkCode.SPILL_STORE_UNKNOWN.warn(
+          LOG,
           "Zerohop: RAPIDS cannot ask the pool in GPU memory for memory, since it is not a version"
               + " that is known ({}); leave enough free for the pool by {}",
           e.toString(),
@@ -150,7 +152,8 @@ public final class DevicePressure implements AutoCloseable {
         final long spare = pool.shrinkableDeviceBytes(reach);
         return spare == 0 ? 0 : Math.min(spare, wanted());
       } catch (final RuntimeException e) {
-        LOG.warn("cannot tell how much GPU memory the pool could give back", e);
+        SparkCode.SPARE_UNKNOWN.warn(
+            LOG, "cannot tell how much GPU memory the pool could give back", e);
         return 0;
       }
     }
@@ -165,13 +168,14 @@ public final class DevicePressure implements AutoCloseable {
       try {
         given = pool.shrinkDevicePool(wanted(), reach, LIMIT);
       } catch (final RuntimeException e) {
-        LOG.warn("the pool could not give GPU memory back to RAPIDS", e);
+        SparkCode.SHRINK_FAILED.warn(LOG, "the pool could not give GPU memory back to RAPIDS", e);
       }
       // Without this RAPIDS would not get to what it could spill itself.
       quietUntil = System.nanoTime() + Evictor.SHRINK_PAUSE.toNanos();
       quiet = given == 0;
       if (given > 0 && said.compareAndSet(false, true)) {
-        LOG.warn(
+        SparkCode.POOL_SHRUNK.warn(
+            LOG,
             "RAPIDS ran out of GPU memory, and Zerohop's pool gave {} MiB of it back; blocks that"
                 + " were there lie in host memory now. Lower {}, or leave as much free by {}",
             given >> 20,

@@ -6,6 +6,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.task.FailureOutcome;
@@ -206,7 +207,8 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
     return new BlockFetchException(
         block,
         owner,
-        block + " of executor " + owner.executorId() + ": " + cause.getMessage(),
+        SparkCode.TABLES_DAMAGED.marked(
+            block + " of executor " + owner.executorId() + ": " + cause.getMessage()),
         cause);
   }
 

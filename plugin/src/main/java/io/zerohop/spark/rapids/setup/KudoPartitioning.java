@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.setup;
 
 import com.nvidia.spark.rapids.ShimLoader;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.write.KudoSplit;
 import java.io.IOException;
@@ -113,7 +114,8 @@ public final class KudoPartitioning {
       try {
         return new KudoPartitioning();
       } catch (final ReflectiveOperationException | IOException | LinkageError e) {
-        LOG.warn(
+        SparkCode.PARTITIONINGS_UNKNOWN.warn(
+            LOG,
             "Zerohop: this RAPIDS Accelerator's partitionings are other ones than are known, so"
                 + " RAPIDS splits each batch by itself, one allocation a partition; use a version"
                 + " of docs/rapids.md",

@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.setup;
 
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.checksum.RetryChecksums;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -84,13 +85,17 @@ final class KudoRule extends Rule<SparkPlan> {
       return false;
     }
     if (RetryChecksums.areWanted()) {
-      say("row checksums are asked for, which need RAPIDS' split");
+      say(
+          SparkCode.SPLIT_FOR_CHECKSUMS.marked(
+              "row checksums are asked for, which need RAPIDS' split"));
       return false;
     }
     final StructField[] columns = exchange.schema().fields();
     for (final StructField column : columns) {
       if (!isKnown(column.dataType())) {
-        say("a column is of type " + column.dataType().simpleString());
+        say(
+            SparkCode.SPLIT_FOR_TYPE.marked(
+                "a column is of type " + column.dataType().simpleString()));
         return false;
       }
     }
@@ -119,7 +124,8 @@ final class KudoRule extends Rule<SparkPlan> {
   /** Once; every exchange of the kind would say the same. */
   private static void say(final String why) {
     if (SAID.add(why)) {
-      LOG.warn(
+      SparkCode.RAPIDS_SPLITS.warn(
+          LOG,
           "Zerohop: RAPIDS splits batches of some exchanges by itself, one allocation a partition:"
               + " {}",
           why);

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.setup;
 
+import io.zerohop.spark.log.SparkCode;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkConf;
@@ -29,9 +30,11 @@ public final class PoolAdvice {
   /** Says it once in an application. */
   static void give(final SparkConf conf, final int partitions) {
     if (applies(conf, partitions) && !SAID.getAndSet(true)) {
-      LOG.warn(
-          "a shuffle of RAPIDS has {} partitions, and RAPIDS splits its batches itself: with {}=ARENA"
-              + " its map tasks would spend far less time on allocations; see docs/rapids.md",
+      SparkCode.ARENA_ADVISED.warn(
+          LOG,
+          "a shuffle of RAPIDS has {} partitions, and RAPIDS splits its batches itself: with"
+              + " {}=ARENA its map tasks would spend far less time on allocations; see"
+              + " docs/rapids.md",
           partitions,
           POOL);
     }

@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.setup;
 
 import com.nvidia.spark.rapids.ShimLoader;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -28,7 +29,7 @@ public final class RapidsLatch {
       close(env);
     } catch (final RuntimeException e) {
       failure = e;
-      LOG.error("Zerohop: GPU shuffles will fail in this executor", e);
+      SparkCode.LATCH_FAILED.error(LOG, "Zerohop: GPU shuffles will fail in this executor", e);
     }
   }
 

@@ -4,6 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.memory.PoolSizing;
 import java.util.Arrays;
 import java.util.List;
@@ -85,7 +86,8 @@ public final class RapidsMode {
           "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} of it per executor",
           PoolSizing.isDevicePoolSet(conf) ? pool / MIB + " MiB" : "a fifth");
       if (seen.library() != null) {
-        LOG.warn(
+        SparkCode.LIBRARY_MISSING.warn(
+            LOG,
             "Zerohop: executors on a machine like the driver's will shuffle RAPIDS' tables through"
                 + " files: {}",
             seen.library());
@@ -94,7 +96,8 @@ public final class RapidsMode {
       throw new IllegalStateException(
           MODE + "=" + mode + " cannot work with Zerohop: " + obstacle + ". Or remove " + MODE);
     } else {
-      LOG.warn(
+      SparkCode.NOT_FROM_GPU_TO_GPU.warn(
+          LOG,
           "Zerohop carries RAPIDS' shuffles through host memory, not from GPU to GPU: {}",
           obstacle);
     }
@@ -130,7 +133,8 @@ public final class RapidsMode {
     try {
       return CudaDriver.leastMemory();
     } catch (final ZerohopException e) {
-      LOG.warn("Zerohop: the size of this executor's GPU is not known: {}", e.getMessage(), e);
+      SparkCode.GPU_SIZE_UNKNOWN.warn(
+          LOG, "Zerohop: the size of this executor's GPU is not known: {}", e.getMessage(), e);
       return 0;
     }
   }
@@ -161,7 +165,8 @@ public final class RapidsMode {
   /** What stands in the way and what mends it; null if nothing does. */
   static String obstacle(final SparkConf conf, final String mode, final Preflight seen) {
     if (!ZerohopConf.RAPIDS_ENABLED.get(conf)) {
-      return "set " + ZerohopConf.RAPIDS_ENABLED.key() + "=true to allow it";
+      return SparkCode.GPU_SHUFFLES_OFF.marked(
+          "set " + ZerohopConf.RAPIDS_ENABLED.key() + "=true to allow it");
     }
     // The manager steps aside for the same, and sort shuffle cannot take batches on the GPU.
     final String inactive = Activation.obstacle(conf);
@@ -170,24 +175,29 @@ public final class RapidsMode {
     }
     if (conf.getBoolean("spark.authenticate", false)) {
       // No remedy is named: without it Spark's own ports are open, and our secret travels by them.
-      return "RAPIDS hands out no GPU batches while spark.authenticate is on";
+      return SparkCode.AUTHENTICATION_ON.marked(
+          "RAPIDS hands out no GPU batches while spark.authenticate is on");
     }
     if (!conf.get(CODEC, "none").equalsIgnoreCase("none")) {
-      return "compressed GPU batches are not supported; set " + CODEC + "=none";
+      return SparkCode.COMPRESSED_BATCHES.marked(
+          "compressed GPU batches are not supported; set " + CODEC + "=none");
     }
     if (!mode.isEmpty() && !mode.equals(CACHE_ONLY)) {
-      return MODE + "=" + mode + " asks for another shuffle manager; remove that setting";
+      return SparkCode.OTHER_RAPIDS_MODE.marked(
+          MODE + "=" + mode + " asks for another shuffle manager; remove that setting");
     }
     if (seen.kernels() != null) {
-      return seen.kernels();
+      return SparkCode.NO_KERNELS.marked(seen.kernels());
     }
     final String version = seen.rapids();
     if (version == null) {
-      return "the RAPIDS Accelerator's version could not be found; put its jar on the driver's class"
-          + " path";
+      return SparkCode.RAPIDS_NOT_FOUND.marked(
+          "the RAPIDS Accelerator's version could not be found; put its jar on the driver's class"
+              + " path");
     }
     if (VERSIONS.stream().noneMatch(known -> version.startsWith(known + "."))) {
-      return "RAPIDS Accelerator " + version + " is not one of " + VERSIONS + "; use one of these";
+      return SparkCode.RAPIDS_UNKNOWN.marked(
+          "RAPIDS Accelerator " + version + " is not one of " + VERSIONS + "; use one of these");
     }
     return null;
   }
