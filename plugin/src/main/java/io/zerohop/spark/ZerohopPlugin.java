@@ -1,76 +1,35 @@
 package io.zerohop.spark;
 
-import io.zerohop.spark.rapids.setup.RapidsLatch;
-import io.zerohop.spark.rapids.setup.RapidsMode;
-import java.util.Map;
 import org.apache.spark.SparkConf;
-import org.apache.spark.SparkContext;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
-import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * Lets the RAPIDS Accelerator's shuffles stay in GPU memory: {@code
- * spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin}, in either order, beside
- * the shuffle manager. Does nothing where RAPIDS or our manager is not used.
- *
- * <p>Spark makes all plugins before it starts any of them, and each of them before any task. So
- * what RAPIDS must find is set by the constructor, and what must come after its start is done when
- * all plugins have started: in the driver when metrics are registered, in an executor at its first
- * task.
+ * What users name beside the shuffle manager to let the RAPIDS Accelerator's shuffles stay in GPU
+ * memory: {@code spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin}, in
+ * either order. An {@link EntryClass}; everything is done by {@code RapidsShufflePlugin}.
  */
 public final class ZerohopPlugin implements SparkPlugin {
-  private static final String DRIVER = "driver";
+  private final SparkPlugin plugin;
 
   /** Called by Spark, in the driver and in every executor, with the live configuration. */
   public ZerohopPlugin(final SparkConf conf) {
-    if (conf.get("spark.executor.id", DRIVER).equals(DRIVER)) {
-      RapidsMode.prepare(conf);
-    } else {
-      RapidsMode.prepareExecutor(conf);
-    }
+    this.plugin =
+        EntryClass.make(
+            SparkPlugin.class,
+            "RapidsShufflePlugin",
+            new Class<?>[] {SparkConf.class},
+            EntryClass.onNewJava("spark.plugins", conf));
   }
 
   @Override
   public DriverPlugin driverPlugin() {
-    return new DriverPlugin() {
-      private SparkContext context;
-
-      @Override
-      public Map<String, String> init(final SparkContext sc, final PluginContext plugin) {
-        context = sc;
-        return Map.of();
-      }
-
-      @Override
-      public void registerMetrics(final String appId, final PluginContext plugin) {
-        if (RapidsMode.isActive(context.conf())) {
-          RapidsLatch.close(SparkEnv.get());
-        }
-      }
-    };
+    return plugin.driverPlugin();
   }
 
   @Override
   public ExecutorPlugin executorPlugin() {
-    return new ExecutorPlugin() {
-      private volatile boolean closed;
-
-      @Override
-      public void onTaskStart() {
-        if (!closed) {
-          closeOnce();
-        }
-      }
-
-      private synchronized void closeOnce() {
-        if (!closed && RapidsMode.isActive(SparkEnv.get().conf())) {
-          RapidsLatch.closeInExecutor(SparkEnv.get());
-        }
-        closed = true;
-      }
-    };
+    return plugin.executorPlugin();
   }
 }

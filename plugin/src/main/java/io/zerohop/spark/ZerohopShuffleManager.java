@@ -1,142 +1,57 @@
 package io.zerohop.spark;
 
-import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
-import io.zerohop.spark.conf.Activation;
-import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.driver.AppSecret;
-import io.zerohop.spark.driver.LiveShuffles;
-import io.zerohop.spark.executor.ExecutorShuffle;
-import io.zerohop.spark.executor.Startup;
-import io.zerohop.spark.metrics.PathAccumulators;
-import io.zerohop.spark.metrics.ReadMetrics;
-import io.zerohop.spark.rapids.RapidsReader;
-import io.zerohop.spark.rapids.RapidsShuffle;
-import io.zerohop.spark.rapids.RapidsWriter;
-import io.zerohop.spark.rows.RowsReader;
-import io.zerohop.spark.rows.RowsWriter;
-import io.zerohop.spark.spillfiles.MapOutputFiles;
-import io.zerohop.spark.task.MapTask;
-import io.zerohop.spark.task.ReduceTask;
-import java.time.Duration;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
-import org.apache.spark.shuffle.BaseShuffleHandle;
-import org.apache.spark.shuffle.BlockStoreShuffleReader;
-import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
+import org.apache.spark.shuffle.ShuffleManager;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
-import org.apache.spark.storage.BlockId;
-import org.apache.spark.storage.BlockManagerId;
-import scala.Tuple2;
-import scala.Tuple3;
-import scala.collection.Iterator;
-import scala.collection.Seq;
 
 /**
- * The shuffle manager: {@code spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager} is all
- * that it takes.
+ * What users name: {@code spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager} is all that
+ * it takes. An {@link EntryClass}; everything is done by {@code MemoryShuffleManager}.
  *
- * <p>The driver decides for every shuffle whether it goes through Zerohop, and says so by the kind
- * of its handle; executors follow the handle. What does not go through Zerohop is left to Spark's
- * sort shuffle, which this class extends. It extends it for a second reason: Spark SQL copies every
- * row before it hands it to any manager that is not a sort shuffle manager, since others might keep
- * rows; our writer is done with a row before it asks for the next one.
+ * <p>It is a sort shuffle manager since Spark SQL copies every row before it hands it to any other
+ * kind, which might keep rows; our writer is done with a row before it asks for the next one.
  *
  * <p>Thread safe.
  */
 public final class ZerohopShuffleManager extends SortShuffleManager {
-  /** Long enough for a GPU's first use and a folder that others hold. */
-  private static final Duration START_LIMIT = Duration.ofMinutes(2);
-
-  private final SparkConf conf;
-  private final boolean active;
-  private final byte[] secret;
-  private final MapOutputFiles files;
-  private final ZerohopBlockResolver resolver;
-  private final int streamsLimit;
-  private final AtomicBoolean answers = new AtomicBoolean();
-  private final Startup<ExecutorShuffle> executor =
-      new Startup<>("zerohop-start", START_LIMIT, ExecutorShuffle::close);
+  private final ShuffleManager manager;
 
   /** Called by Spark, in the driver and in every executor. */
   public ZerohopShuffleManager(final SparkConf conf, final boolean isDriver) {
-    super(conf);
-    this.conf = conf;
-    this.active = Activation.check(conf, isDriver);
-    this.secret =
-        isDriver ? AppSecret.forHandles(conf.getBoolean("spark.authenticate", false)) : null;
-    final IndexShuffleBlockResolver index =
-        (IndexShuffleBlockResolver) super.shuffleBlockResolver();
-    this.files = new MapOutputFiles(index);
-    this.resolver = new ZerohopBlockResolver(index, files, this::node);
-    this.streamsLimit = conf.getInt("spark.shuffle.sort.bypassMergeThreshold", 200);
+    super(EntryClass.onNewJava("spark.shuffle.manager", conf));
+    this.manager =
+        EntryClass.make(
+            ShuffleManager.class,
+            "MemoryShuffleManager",
+            new Class<?>[] {SparkConf.class, boolean.class},
+            conf,
+            isDriver);
   }
 
   @Override
   public <K, V, C> ShuffleHandle registerShuffle(
       final int shuffleId, final ShuffleDependency<K, V, C> dependency) {
-    if (!active) {
-      return super.registerShuffle(shuffleId, dependency);
-    }
-    if (!answers.getAndSet(true)) {
-      LiveShuffles.serve(
-          SparkEnv.get()); // Not earlier: Spark makes this class before its SparkEnv.
-    }
-    final boolean gpu = RapidsShuffle.isGpuShuffle(dependency);
-    if (gpu) {
-      RapidsShuffle.advise(dependency);
-    }
-    return new ZerohopShuffleHandle<>(
-        shuffleId,
-        dependency,
-        secret,
-        PathAccumulators.register(dependency.rdd().context()),
-        gpu,
-        gpu && RapidsShuffle.reportsRowChecksums(dependency));
+    return manager.registerShuffle(shuffleId, dependency);
   }
 
   @Override
-  @SuppressWarnings("unchecked")
   public <K, V> ShuffleWriter<K, V> getWriter(
       final ShuffleHandle handle,
       final long mapId,
       final TaskContext context,
       final ShuffleWriteMetricsReporter metrics) {
-    if (!(handle instanceof ZerohopShuffleHandle)) {
-      return super.getWriter(handle, mapId, context, metrics);
-    }
-    final ZerohopShuffleHandle<K, V, Object> ours = (ZerohopShuffleHandle<K, V, Object>) handle;
-    final ExecutorShuffle here = executor(ours);
-    final MapTask task = new MapTask(mapId, context, metrics, here.location());
-    if (ours.gpu()) {
-      return new RapidsWriter<>(
-          ours.dependency(),
-          task,
-          here.tables(),
-          ours.rowChecksums(),
-          ZerohopConf.RAPIDS_PACK_SIZE.get(conf));
-    }
-    return new RowsWriter<>(
-        ours.dependency(),
-        task,
-        () -> here.newRowsOutput(ours.dependency(), mapId),
-        files,
-        here.pages(),
-        here.writeBufferBytes(),
-        streamsLimit);
+    return manager.getWriter(handle, mapId, context, metrics);
   }
 
   @Override
-  @SuppressWarnings("unchecked")
   public <K, C> ShuffleReader<K, C> getReader(
       final ShuffleHandle handle,
       final int startMapIndex,
@@ -145,82 +60,22 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
       final int endPartition,
       final TaskContext context,
       final ShuffleReadMetricsReporter metrics) {
-    if (!(handle instanceof ZerohopShuffleHandle)) {
-      return super.getReader(
-          handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
-    }
-    final ZerohopShuffleHandle<K, Object, C> ours = (ZerohopShuffleHandle<K, Object, C>) handle;
-    final ExecutorShuffle here = executor(ours);
-    final SparkEnv env = SparkEnv.get();
-    final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks =
-        env.mapOutputTracker()
-            .getMapSizesByExecutorId(
-                handle.shuffleId(), startMapIndex, endMapIndex, startPartition, endPartition);
-    final boolean batches =
-        canUseBatchFetch(startPartition, endPartition, context)
-            && ours.dependency().serializer().supportsRelocationOfSerializedObjects();
-    final ReadMetrics pathMetrics =
-        new ReadMetrics(context, ours.accumulators(), here.metrics(), batches);
-    final ReduceTask task = new ReduceTask(blocks, context, metrics, pathMetrics);
-    if (ours.gpu()) {
-      return new RapidsReader<>(
-          ours.dependency(),
-          task,
-          here.tables(),
-          here.transport(),
-          ZerohopConf.RAPIDS_BATCH_SIZE.get(conf));
-    }
-    if (here.node() == null) {
-      return new BlockStoreShuffleReader<>(
-          (BaseShuffleHandle<K, Object, C>) ours,
-          blocks,
-          context,
-          metrics,
-          env.serializerManager(),
-          env.blockManager(),
-          env.mapOutputTracker(),
-          false);
-    }
-    return new RowsReader<>(ours.dependency(), task, here.node(), here.transport());
-  }
-
-  private ExecutorShuffle executor(final ZerohopShuffleHandle<?, ?, ?> handle) {
-    final SparkEnv env = SparkEnv.get();
-    JarVersion.check(handle.driverVersion(), JarVersion.own(), env.executorId());
-    return executor.get(
-        () ->
-            ExecutorShuffle.start(
-                env,
-                conf,
-                AppSecret.resolve(handle.secret(), env),
-                resolver,
-                files,
-                this::unregisterShuffle));
-  }
-
-  private ShuffleNode node() {
-    final ExecutorShuffle running = executor.made();
-    return running == null ? null : running.node();
+    return manager.getReader(
+        handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
   }
 
   @Override
   public boolean unregisterShuffle(final int shuffleId) {
-    final ShuffleNode node = node();
-    if (node != null) {
-      node.unregisterShuffle(shuffleId);
-    }
-    files.unregisterShuffle(shuffleId);
-    return super.unregisterShuffle(shuffleId);
+    return manager.unregisterShuffle(shuffleId);
   }
 
   @Override
   public ShuffleBlockResolver shuffleBlockResolver() {
-    return active ? resolver : super.shuffleBlockResolver();
+    return manager.shuffleBlockResolver();
   }
 
   @Override
   public void stop() {
-    executor.stop();
-    super.stop();
+    manager.stop();
   }
 }

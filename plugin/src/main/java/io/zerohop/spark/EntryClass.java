@@ -1,0 +1,84 @@
+package io.zerohop.spark;
+
+import java.lang.reflect.InvocationTargetException;
+
+/**
+ * What the classes that users name in their configuration have in common. They are compiled for
+ * Java 8, on which Spark 3.5 still runs, so that every Java can load them and say what is wanted;
+ * all others are compiled for Java 17. An entry class refers to those by their names alone: the
+ * verifier may load what a class refers to.
+ */
+final class EntryClass {
+  /** The oldest Java that can load the other classes. */
+  private static final int OLDEST_JAVA = 17;
+
+  private EntryClass() {}
+
+  /**
+   * Returns its argument where this Java is new enough; so it can stand before a constructor's call
+   * of its superclass.
+   *
+   * @param key the key that named the entry class
+   * @throws IllegalStateException if Java is too old, with a message for the user
+   */
+  static <T> T onNewJava(final String key, final T value) {
+    final String version = System.getProperty("java.specification.version", "");
+    if (major(version) < OLDEST_JAVA) {
+      throw new IllegalStateException(
+          "zerohop: this process runs on Java "
+              + version
+              + " ("
+              + System.getProperty("java.home", "?")
+              + "), and Zerohop needs Java "
+              + OLDEST_JAVA
+              + " or later, which Spark 3.5 supports too; point JAVA_HOME of the driver and"
+              + " spark.executorEnv.JAVA_HOME at one, or take Zerohop's class out of "
+              + key);
+    }
+    return value;
+  }
+
+  /**
+   * Makes an object of the class behind an entry class.
+   *
+   * @param type what it is known as here
+   * @param name its class, beside this one
+   * @param parameters those of its public constructor
+   */
+  static <T> T make(
+      final Class<T> type,
+      final String name,
+      final Class<?>[] parameters,
+      final Object... arguments) {
+    try {
+      final Class<?> made =
+          Class.forName("io.zerohop.spark." + name, true, EntryClass.class.getClassLoader());
+      return type.cast(made.getConstructor(parameters).newInstance(arguments));
+    } catch (final InvocationTargetException e) {
+      throw unchecked(e.getCause());
+    } catch (final ReflectiveOperationException e) {
+      throw new IllegalStateException(
+          "zerohop: this jar is not whole, " + name + " is missing or another; copy it again", e);
+    }
+  }
+
+  /** A constructor's own failure, as if it had been called directly. */
+  private static RuntimeException unchecked(final Throwable failure) {
+    if (failure instanceof Error) {
+      throw (Error) failure;
+    }
+    return failure instanceof RuntimeException
+        ? (RuntimeException) failure
+        : new IllegalStateException(failure);
+  }
+
+  /** 8 for "1.8", and 0 for what is no version. */
+  private static int major(final String version) {
+    final String number = version.startsWith("1.") ? version.substring(2) : version;
+    try {
+      return Integer.parseInt(number);
+    } catch (final NumberFormatException e) {
+      return 0;
+    }
+  }
+}
