@@ -1,15 +1,67 @@
 #!/bin/sh
-# Compiles libzerohop.so. Usage: build.sh <java home> <output file>
+# Compiles libzerohop.so for the machine that builds, and for the other architecture where there is
+# a cross compiler. Usage: build.sh <java home> <os.arch of that Java> <folder of classes>
+# Without a cross compiler the jar has no library for the other one, and the build says so.
 set -eu
 java_home=$1
-output=$2
+here=$2
+classes=$3
 cd "$(dirname "$0")"
 
-compiler=${CC:-gcc}
-if ! command -v "$compiler" >/dev/null 2>&1; then
-  compiler=cc
-fi
-if ! command -v "$compiler" >/dev/null 2>&1; then
+# The newest C library that may be wanted: the first one for arm64, and that of RHEL 7.
+glibc=2.17
+
+# The compiler of an architecture, or nothing.
+compiler_of() {
+  if [ "$1" = "$here" ]; then
+    set -- "${CC:-gcc}" cc
+  elif [ "$1" = aarch64 ]; then
+    set -- "${CC_AARCH64:-aarch64-linux-gnu-gcc}"
+  else
+    set -- "${CC_AMD64:-x86_64-linux-gnu-gcc}"
+  fi
+  for candidate; do
+    if command -v "$candidate" >/dev/null 2>&1; then
+      echo "$candidate"
+      return
+    fi
+  done
+}
+
+# Fails where a library wants a newer C library than it should.
+check_versions() {
+  if ! versions=$(LC_ALL=C readelf --wide --version-info "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV); then
+    echo "zerohop: readelf does not tell which glibc $1 wants; it comes with binutils" >&2
+    exit 1
+  fi
+  newest=$(echo "$versions" | tail -n 1)
+  if [ "$(printf '%s\n' "$newest" "GLIBC_$glibc" | sort -V | tail -n 1)" != "GLIBC_$glibc" ]; then
+    echo "zerohop: $1 wants $newest, and no more than GLIBC_$glibc should be wanted:" >&2
+    LC_ALL=C readelf --wide --dyn-syms "$1" | grep "@$newest" >&2
+    echo "zerohop: pin these functions in $PWD/glibc.h" >&2
+    exit 1
+  fi
+}
+
+# compile COMPILER OUTPUT SOURCE...
+compile() {
+  compiler=$1
+  output=$2
+  shift 2
+  if [ -f "$output" ] && [ -z "$(find . -newer "$output" -type f)" ]; then
+    return
+  fi
+  mkdir -p "$(dirname "$output")"
+  # Before glibc 2.34 dlopen is in libdl, which newer ones still have though they link without.
+  libdl=$("$compiler" -print-file-name=libdl.so.2)
+  "$compiler" -std=c11 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
+    -Wl,-z,relro,-z,now,--build-id=none -I"$java_home/include" -I"$java_home/include/linux" \
+    -o "$output.tmp" "$@" -Wl,--no-as-needed "$libdl"
+  check_versions "$output.tmp"
+  mv "$output.tmp" "$output"
+}
+
+if [ -z "$(compiler_of "$here")" ]; then
   echo "zerohop: no C compiler found. Install one (Debian: apt-get install gcc libc6-dev;" \
     "Fedora: dnf install gcc) or set CC." >&2
   exit 1
@@ -18,11 +70,15 @@ if [ ! -f "$java_home/include/jni.h" ]; then
   echo "zerohop: $java_home/include/jni.h is missing. Set JAVA_HOME to a JDK 17." >&2
   exit 1
 fi
-if [ -f "$output" ] && [ -z "$(find . -newer "$output" -type f)" ]; then
-  exit 0
-fi
-mkdir -p "$(dirname "$output")"
-"$compiler" -std=c11 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
-  -Wl,-z,relro,-z,now,--build-id=none -I"$java_home/include" -I"$java_home/include/linux" \
-  -o "$output.tmp" ./*.c -ldl
-mv "$output.tmp" "$output"
+for arch in amd64 aarch64; do
+  library="$classes/io/zerohop/device/lib/linux-$arch/libzerohop.so"
+  found=$(compiler_of "$arch")
+  if [ -n "$found" ]; then
+    compile "$found" "$library" ./*.c
+  else
+    rm -f "$library"
+    echo "NOTICE: no C compiler for $arch found: this jar will have no native library for it" \
+      "(Debian: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross, on arm64" \
+      "gcc-x86-64-linux-gnu libc6-dev-amd64-cross)" >&2
+  fi
+done

@@ -39,7 +39,7 @@ static void fill(JNIEnv *env, jlongArray out, const struct stat *status) {
 ZH_JNI(void, Descriptor, status)(JNIEnv *env, jclass type, jint fd, jlongArray out) {
   (void)type;
   struct stat status;
-  if (fstat(fd, &status) != 0) {
+  if (zh_fstat(fd, &status) != 0) {
     zh_throw(env, "fstat", errno);
     return;
   }
@@ -53,7 +53,7 @@ ZH_JNI(void, Descriptor, statusOf)(JNIEnv *env, jclass type, jstring path, jlong
     return;
   }
   struct stat status;
-  int result = lstat(text, &status);
+  int result = zh_lstat(text, &status);
   int error = errno;
   (*env)->ReleaseStringUTFChars(env, path, text);
   if (result != 0) {

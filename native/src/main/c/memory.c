@@ -26,7 +26,7 @@ ZH_JNI(jint, Memory, create)(JNIEnv *env, jclass type, jstring name) {
   if (text == NULL) {
     return -1;
   }
-  int fd = memfd_create(text, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  int fd = zh_memfd_create(text, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   int error = errno;
   (*env)->ReleaseStringUTFChars(env, name, text);
   if (fd < 0) {

@@ -11,6 +11,8 @@
 #define _GNU_SOURCE
 #endif
 
+#include "glibc.h"
+
 #include <errno.h>
 #include <jni.h>
 #include <stdint.h>

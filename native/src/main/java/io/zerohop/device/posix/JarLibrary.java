@@ -32,23 +32,47 @@ public final class JarLibrary {
       if (library == null) {
         throw new ZerohopException(Category.FALLBACK, "zerohop: this jar has no " + resource);
       }
-      load(library, resource.substring(resource.lastIndexOf('/') + 1));
-    } catch (final IOException | UnsatisfiedLinkError e) {
-      throw new ZerohopException(
-          Category.FALLBACK,
-          "zerohop: cannot load the native library "
-              + resource
-              + " from "
-              + System.getProperty("java.io.tmpdir")
-              + " ("
-              + e
-              + "); if that folder is mounted noexec or not writable, point -Djava.io.tmpdir at"
-              + " another",
-          e);
+      load(library, resource);
+    } catch (final IOException e) {
+      throw notUnpacked(resource, e);
     }
   }
 
-  private static void load(final InputStream library, final String name) throws IOException {
+  /**
+   * As {@link #load(String)}, from a stream.
+   *
+   * @param resource what to call it in messages
+   */
+  static void load(final InputStream library, final String resource) {
+    try {
+      unpack(library, resource.substring(resource.lastIndexOf('/') + 1));
+    } catch (final UnsatisfiedLinkError e) {
+      final String shortage = GlibcVersion.shortage(e.getMessage());
+      if (shortage == null) {
+        throw notUnpacked(resource, e);
+      }
+      throw new ZerohopException(
+          Category.FALLBACK, "zerohop: the native library " + resource + " " + shortage, e);
+    } catch (final IOException e) {
+      throw notUnpacked(resource, e);
+    }
+  }
+
+  private static ZerohopException notUnpacked(final String resource, final Throwable failure) {
+    return new ZerohopException(
+        Category.FALLBACK,
+        "zerohop: cannot load the native library "
+            + resource
+            + " from "
+            + System.getProperty("java.io.tmpdir")
+            + " ("
+            + failure
+            + "); if that folder is mounted noexec or not writable, point -Djava.io.tmpdir at"
+            + " another",
+        failure);
+  }
+
+  private static void unpack(final InputStream library, final String name) throws IOException {
     final Path folder =
         Files.createTempDirectory(
             "zerohop-lib-",

@@ -38,7 +38,8 @@ public final class NativeLibrary {
           Category.FALLBACK,
           "zerohop: this jar has no native library for this system ("
               + RESOURCE
-              + "); build it on one like this, or set spark.zerohop.enabled=false");
+              + "); build it on one like this or with a C compiler for it, or set"
+              + " spark.zerohop.enabled=false");
     }
     JarLibrary.load(RESOURCE);
   }
