@@ -1,11 +1,15 @@
 #!/bin/sh
 # Compiles libzerohop.so for the machine that builds, and for the other architecture where there is
-# a cross compiler. Usage: build.sh <java home> <os.arch of that Java> <folder of classes>
+# a cross compiler; and the binding of the CUDA driver for arm64, which JCuda has no library for.
+# Usage: build.sh <java home> <os.arch of that Java> <folder of classes> <JCuda's version>
+#   <folder for the same binding for x86-64, which tests compare with JCuda's own>
 # Without a cross compiler the jar has no library for the other one, and the build says so.
 set -eu
 java_home=$1
 here=$2
 classes=$3
+jcuda=$4
+compared=$5
 cd "$(dirname "$0")"
 
 # The newest C library that may be wanted: the first one for arm64, and that of RHEL 7.
@@ -72,11 +76,16 @@ if [ ! -f "$java_home/include/jni.h" ]; then
 fi
 for arch in amd64 aarch64; do
   library="$classes/io/zerohop/device/lib/linux-$arch/libzerohop.so"
+  case $arch in
+    aarch64) binding="$classes/lib/libJCudaDriver-$jcuda-linux-aarch64.so" ;;
+    amd64) binding="$compared/lib/libJCudaDriver-$jcuda-linux-x86_64.so" ;;
+  esac
   found=$(compiler_of "$arch")
   if [ -n "$found" ]; then
     compile "$found" "$library" ./*.c
+    compile "$found" "$binding" jcuda/*.c
   else
-    rm -f "$library"
+    rm -f "$library" "$binding"
     echo "NOTICE: no C compiler for $arch found: this jar will have no native library for it" \
       "(Debian: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross, on arm64" \
       "gcc-x86-64-linux-gnu libc6-dev-amd64-cross)" >&2

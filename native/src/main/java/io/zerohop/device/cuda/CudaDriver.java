@@ -19,6 +19,7 @@ public final class CudaDriver {
           "libcuda.so.1",
           "/usr/local/nvidia/lib64/libcuda.so.1",
           "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+          "/usr/lib/aarch64-linux-gnu/libcuda.so.1",
           "/usr/lib64/libcuda.so.1",
           "/usr/lib/wsl/lib/libcuda.so.1");
 

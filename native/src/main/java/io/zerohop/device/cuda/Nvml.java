@@ -19,6 +19,7 @@ final class Nvml {
           "libnvidia-ml.so.1",
           "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
           "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+          "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
           "/usr/lib64/libnvidia-ml.so.1",
           "/usr/lib/wsl/lib/libnvidia-ml.so.1");
 

@@ -35,7 +35,11 @@ final class StubDriver {
         FUNCTIONS.stream()
             .map(name -> "int " + name + "(void) { return 100; }\n")
             .collect(Collectors.joining());
-    final Path file = Files.writeString(folder.resolve("stub.c"), source);
+    compile(folder, Files.writeString(folder.resolve("stub.c"), source));
+  }
+
+  /** Compiles a driver's source into a folder, for LD_LIBRARY_PATH. */
+  static void compile(final Path folder, final Path file) throws IOException, InterruptedException {
     final String library = folder.resolve("libcuda.so.1").toString();
     final Process compiler;
     try {
