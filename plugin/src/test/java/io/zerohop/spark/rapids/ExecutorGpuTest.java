@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.nvidia.spark.SQLPlugin;
+import io.zerohop.spark.rapids.api.RapidsProbe;
 import io.zerohop.spark.rapids.setup.Preflight;
 import io.zerohop.spark.rapids.setup.RapidsMode;
 import java.util.Map;
@@ -57,7 +58,7 @@ class ExecutorGpuTest {
     for (int i = 0; i < settings.length; i += 2) {
       conf.set(settings[i], settings[i + 1]);
     }
-    RapidsMode.prepare(conf, new Preflight("26.08.1", null, null));
+    RapidsMode.prepare(conf, new Preflight("26.08.1", RapidsProbe.complete(), null, null));
     conf.set(HANDED_OVER + RapidsMode.RESERVE, conf.get(RapidsMode.RESERVE));
     return conf.set(HANDED_OVER + "spark.rapids.sql.enabled", "true");
   }

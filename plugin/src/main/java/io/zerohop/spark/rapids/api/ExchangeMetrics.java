@@ -71,7 +71,7 @@ public final class ExchangeMetrics {
           "RAPIDS' exchanges have no metric {} here, so adaptive execution takes every shuffle for"
               + " empty and may broadcast large tables; set"
               + " spark.sql.adaptive.autoBroadcastJoinThreshold=-1, or use a version of"
-              + " docs/rapids.md",
+              + " docs/compatibility.md",
           missing());
     }
   }

@@ -6,7 +6,6 @@ import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.ShimLoader;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.function.Supplier;
 import org.apache.spark.ShuffleDependency;
@@ -23,12 +22,10 @@ import scala.runtime.AbstractFunction0;
 /**
  * What is used of the RAPIDS Accelerator beyond its plain classes. They lie in one folder of its
  * jar for each Spark version and are seen only by its own class loader, so they are bound by method
- * handle, here and in {@link SpillStore}, which can be done without. Loaded only where RAPIDS is
- * there. Thread safe.
+ * handle, by {@link RapidsMember}'s names: here, and in {@link SpillStore}, which can be done
+ * without. Loaded only where RAPIDS is there. Thread safe.
  */
 public final class RapidsClasses {
-  private static final String DEPENDENCY = "org.apache.spark.sql.rapids.GpuShuffleDependency";
-
   private final MethodHandle usesGpuShuffle;
   private final MethodHandle sparkTypes;
   private final MethodHandle exchangeMetrics;
@@ -41,99 +38,30 @@ public final class RapidsClasses {
   private final MethodHandle releaseSemaphore;
   private final MethodHandle withRetry;
   private final MethodHandle deviceId;
-  private final MethodHandle newRapidsConf;
-  private final MethodHandle initShuffleEnv;
-  private final MethodHandle shuffleEnvUsesGpu;
+  private final ShuffleEnv shuffleEnv;
 
   private RapidsClasses() throws ReflectiveOperationException {
     final ClassLoader loader = ShimLoader.getShimClassLoader();
-    final MethodHandles.Lookup lookup = MethodHandles.publicLookup();
-    final Class<?> dependency = loader.loadClass(DEPENDENCY);
-    final Class<?> conf = loader.loadClass("com.nvidia.spark.rapids.RapidsConf");
-    usesGpuShuffle = method(lookup, dependency, "useGPUShuffle", boolean.class);
-    sparkTypes = method(lookup, dependency, "sparkTypes", DataType[].class);
-    exchangeMetrics = method(lookup, dependency, "metrics", Map.class);
-    packedColumn = loader.loadClass("com.nvidia.spark.rapids.GpuPackedTableColumn");
-    contiguousTable = method(lookup, packedColumn, "getContiguousTable", ContiguousTable.class);
-    final Class<?> column = loader.loadClass("com.nvidia.spark.rapids.GpuColumnVector");
-    toBatch =
-        lookup.findStatic(
-            column,
-            "from",
-            MethodType.methodType(ColumnarBatch.class, Table.class, DataType[].class));
-    plainColumn = method(lookup, column, "getBase", ColumnVector.class);
-    schema =
-        lookup.findStatic(column, "from", MethodType.methodType(Schema.class, DataType[].class));
-    acquireSemaphore =
-        ofObject(
-            lookup,
-            loader,
-            "com.nvidia.spark.rapids.GpuSemaphore$",
-            "acquireIfNecessary",
-            MethodType.methodType(void.class, TaskContext.class));
-    releaseSemaphore =
-        ofObject(
-            lookup,
-            loader,
-            "com.nvidia.spark.rapids.GpuSemaphore$",
-            "releaseIfNecessary",
-            MethodType.methodType(void.class, TaskContext.class));
-    withRetry =
-        ofObject(
-            lookup,
-            loader,
-            "com.nvidia.spark.rapids.RmmRapidsRetryIterator$",
-            "withRetryNoSplit",
-            MethodType.methodType(Object.class, Function0.class));
-    deviceId =
-        ofObject(
-            lookup,
-            loader,
-            "com.nvidia.spark.rapids.GpuDeviceManager$",
-            "getDeviceId",
-            MethodType.methodType(Option.class));
-    newRapidsConf =
-        lookup
-            .findConstructor(conf, MethodType.methodType(void.class, SparkConf.class))
-            .asType(MethodType.methodType(Object.class, SparkConf.class));
-    initShuffleEnv = ofShuffleEnv(lookup, loader, "init", conf, void.class);
-    shuffleEnvUsesGpu = ofShuffleEnv(lookup, loader, "useGPUShuffle", conf, boolean.class);
+    usesGpuShuffle = method(loader, RapidsMember.USES_GPU_SHUFFLE, boolean.class);
+    sparkTypes = method(loader, RapidsMember.SPARK_TYPES, DataType[].class);
+    exchangeMetrics = method(loader, RapidsMember.EXCHANGE_METRICS, Map.class);
+    packedColumn = RapidsMember.CONTIGUOUS_TABLE.owner(loader);
+    contiguousTable = method(loader, RapidsMember.CONTIGUOUS_TABLE, ContiguousTable.class);
+    toBatch = RapidsMember.TO_BATCH.bind(loader);
+    plainColumn = method(loader, RapidsMember.PLAIN_COLUMN, ColumnVector.class);
+    schema = RapidsMember.SCHEMA.bind(loader);
+    acquireSemaphore = RapidsMember.ACQUIRE_SEMAPHORE.bind(loader);
+    releaseSemaphore = RapidsMember.RELEASE_SEMAPHORE.bind(loader);
+    withRetry = RapidsMember.WITH_RETRY.bind(loader);
+    deviceId = RapidsMember.DEVICE_ID.bind(loader);
+    shuffleEnv = ShuffleEnv.bind(loader);
   }
 
+  /** A method without parameters, of an object whose class is not known here. */
   private static MethodHandle method(
-      final MethodHandles.Lookup lookup, final Class<?> of, final String name, final Class<?> type)
+      final ClassLoader loader, final RapidsMember member, final Class<?> type)
       throws ReflectiveOperationException {
-    return lookup
-        .findVirtual(of, name, MethodType.methodType(type))
-        .asType(MethodType.methodType(type, Object.class));
-  }
-
-  /** A method of a Scala object. */
-  private static MethodHandle ofObject(
-      final MethodHandles.Lookup lookup,
-      final ClassLoader loader,
-      final String className,
-      final String name,
-      final MethodType type)
-      throws ReflectiveOperationException {
-    final Class<?> object = loader.loadClass(className);
-    return lookup.findVirtual(object, name, type).bindTo(object.getField("MODULE$").get(null));
-  }
-
-  private static MethodHandle ofShuffleEnv(
-      final MethodHandles.Lookup lookup,
-      final ClassLoader loader,
-      final String name,
-      final Class<?> conf,
-      final Class<?> result)
-      throws ReflectiveOperationException {
-    return ofObject(
-            lookup,
-            loader,
-            "org.apache.spark.sql.rapids.GpuShuffleEnv$",
-            name,
-            MethodType.methodType(result, conf))
-        .asType(MethodType.methodType(result, Object.class));
+    return member.bind(loader).asType(MethodType.methodType(type, Object.class));
   }
 
   private static final class Holder {
@@ -147,7 +75,7 @@ public final class RapidsClasses {
             "This RAPIDS Accelerator is not one that Zerohop knows ("
                 + e
                 + "); set spark.zerohop.rapids.enabled=false, or use a version of"
-                + " docs/rapids.md",
+                + " docs/compatibility.md",
             e);
       }
     }
@@ -164,7 +92,7 @@ public final class RapidsClasses {
 
   /** Whether a shuffle carries batches in GPU memory; false where RAPIDS is not there. */
   public static boolean isGpuShuffle(final ShuffleDependency<?, ?, ?> dependency) {
-    if (!dependency.getClass().getName().equals(DEPENDENCY)) {
+    if (!dependency.getClass().getName().equals(RapidsMember.DEPENDENCY)) {
       return false;
     }
     try {
@@ -281,13 +209,7 @@ public final class RapidsClasses {
 
   /** Makes RAPIDS look at the configuration again, and says whether it shuffles on the GPU now. */
   public boolean initShuffleEnv(final SparkConf conf) {
-    try {
-      final Object rapidsConf = newRapidsConf.invoke(conf);
-      initShuffleEnv.invoke(rapidsConf);
-      return (boolean) shuffleEnvUsesGpu.invoke(rapidsConf);
-    } catch (final Throwable e) {
-      throw rethrow(e);
-    }
+    return shuffleEnv.init(conf);
   }
 
   /** Errors and unchecked exceptions of RAPIDS go on as they are. */

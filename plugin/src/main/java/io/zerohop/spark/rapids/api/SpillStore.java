@@ -2,8 +2,6 @@ package io.zerohop.spark.rapids.api;
 
 import com.nvidia.spark.rapids.ShimLoader;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
@@ -16,8 +14,6 @@ import scala.Option;
  * {@link RapidsClasses}: without it shuffles work as well. Thread safe.
  */
 public final class SpillStore {
-  private static final String PACKAGE = "com.nvidia.spark.rapids.spill.";
-
   private final Class<?> handleType;
   private final MethodHandle track;
   private final MethodHandle remove;
@@ -45,22 +41,12 @@ public final class SpillStore {
    */
   public static SpillStore find() throws Throwable {
     final ClassLoader loader = ShimLoader.getShimClassLoader();
-    final MethodHandles.Lookup lookup = MethodHandles.publicLookup();
-    final Class<?> framework = loader.loadClass(PACKAGE + "SpillFramework$");
-    final Class<?> stores = loader.loadClass(PACKAGE + "SpillableStores");
-    final Class<?> deviceStore = loader.loadClass(PACKAGE + "SpillableDeviceStore");
-    final Class<?> handle = loader.loadClass(PACKAGE + "StoreHandle");
-    final MethodType change = MethodType.methodType(void.class, handle);
-    final Object all =
-        lookup
-            .findVirtual(framework, "stores", MethodType.methodType(stores))
-            .invoke(framework.getField("MODULE$").get(null));
-    final Object store =
-        lookup.findVirtual(stores, "deviceStore", MethodType.methodType(deviceStore)).invoke(all);
+    final Object all = RapidsMember.SPILL_STORES.bind(loader).invoke();
+    final Object store = RapidsMember.DEVICE_STORE.bind(loader).invoke(all);
     return new SpillStore(
-        loader.loadClass(PACKAGE + "DeviceSpillableHandle"),
-        lookup.findVirtual(deviceStore, "track", change).bindTo(store),
-        lookup.findVirtual(deviceStore, "remove", change).bindTo(store));
+        RapidsMember.DEVICE_HANDLE.owner(loader),
+        RapidsMember.TRACK.bind(loader).bindTo(store),
+        RapidsMember.REMOVE.bind(loader).bindTo(store));
   }
 
   /**

@@ -11,14 +11,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the columns of a packed table lie, as cudf's metadata says it (pack.cpp of cudf 26.08), in
- * the machine's byte order: a header, then an entry for each column in depth-first order.
+ * Where the columns of a packed table lie, as cudf's metadata says it (pack.cpp of cudf 24.12 to
+ * 26.08), in the machine's byte order: a {@linkplain PackedHeader header}, then an entry for each
+ * column in depth-first order.
  *
  * <pre>
- *  0         4         8        12      16
- *  | version | columns | rows   | pad   |  header; it counts columns at the top only
- *  | type    | scale   | rows   | nulls | offset of data | offset of mask | children | pad |
  *  0         4         8        12      16               24               32         36    40
+ *  | type    | scale   | rows   | nulls | offset of data | offset of mask | children | pad |
  * </pre>
  *
  * <p>An offset of -1 means that there is none. Immutable.
@@ -27,7 +26,6 @@ public final class PackedColumns {
   private static final Logger LOG = LoggerFactory.getLogger(PackedColumns.class);
   private static final AtomicBoolean SAID_UNKNOWN = new AtomicBoolean();
   private static final int SHOWN_BYTES = 64;
-  static final int HEADER_BYTES = 16;
   static final int ENTRY_BYTES = 40;
   private static final int MOST_DEPTH = 200;
   static final int INT32 = 3;
@@ -40,6 +38,10 @@ public final class PackedColumns {
     0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 1, 4, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0, 0, 0, 4, 8, 16, 0
   };
 
+  /** Whether cudf was found to lay tables out in another way than this class knows. */
+  private static volatile boolean distrusted;
+
+  private final PackedHeader header;
   private final int version;
   private final int columns;
   private final ByteBuffer entries;
@@ -47,11 +49,11 @@ public final class PackedColumns {
   private final int[] boundIndexes;
   private final List<Integer> bounded = new ArrayList<>();
 
-  private PackedColumns(
-      final int version, final int columns, final ByteBuffer entries, final int count) {
-    this.version = version;
-    this.columns = columns;
-    this.entries = entries;
+  private PackedColumns(final PackedHeader header, final ByteBuffer all, final int count) {
+    this.header = header;
+    this.version = header.version(all);
+    this.columns = header.columns(all);
+    this.entries = all.slice(header.length(), count * ENTRY_BYTES).order(ByteOrder.nativeOrder());
     this.ends = new int[count];
     this.boundIndexes = new int[count];
   }
@@ -61,6 +63,9 @@ public final class PackedColumns {
    * said once, if it is not what this class knows.
    */
   public static PackedColumns parse(final byte[] metadata) {
+    if (distrusted) {
+      return null;
+    }
     final PackedColumns columns = read(metadata);
     if (columns == null && metadata.length > 0 && !SAID_UNKNOWN.getAndSet(true)) {
       // Rows are right either way, but someone who wonders about the speed should find this.
@@ -76,24 +81,30 @@ public final class PackedColumns {
   }
 
   private static PackedColumns read(final byte[] metadata) {
-    final int count = (metadata.length - HEADER_BYTES) / ENTRY_BYTES;
-    if (count < 1 || metadata.length != bytes(count)) {
+    final PackedHeader header = PackedHeader.of(metadata.length);
+    final ByteBuffer all = ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder());
+    if (header == null || !header.isValid(all)) {
       return null;
     }
-    final ByteBuffer all = ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder());
-    final ByteBuffer entries =
-        all.slice(HEADER_BYTES, count * ENTRY_BYTES).order(ByteOrder.nativeOrder());
-    final PackedColumns columns = new PackedColumns(all.getInt(0), all.getInt(4), entries, count);
+    final int count = (metadata.length - header.length()) / ENTRY_BYTES;
+    final PackedColumns columns = new PackedColumns(header, all, count);
+    final int rows = header.rows(all, columns.rows(0));
     int next = 0;
     for (int column = 0; column < columns.columns && next >= 0; column++) {
+      if (next == count || columns.rows(next) != rows) {
+        return null;
+      }
       next = columns.visit(next, 0);
     }
-    return next == count && columns.rows(0) == all.getInt(8) ? columns : null;
+    return next == count ? columns : null;
   }
 
-  /** Bytes of metadata with so many entries. */
-  public static int bytes(final int entries) {
-    return HEADER_BYTES + entries * ENTRY_BYTES;
+  /**
+   * From now on no metadata is read in this process, as if all of it were unknown: tables are
+   * gathered as they are and concatenated by cudf.
+   */
+  public static void distrust() {
+    distrusted = true;
   }
 
   /** Notes an entry and all below it; the index behind them, or -1 if they do not fit. */
@@ -177,6 +188,11 @@ public final class PackedColumns {
     return ends.length;
   }
 
+  /** What is before its entries. */
+  PackedHeader header() {
+    return header;
+  }
+
   /** cudf's version of this layout. */
   int version() {
     return version;
@@ -219,11 +235,6 @@ public final class PackedColumns {
   /** Bytes of a value of a type; 0 if it has no fixed width or is not known. */
   public static int width(final int type) {
     return type < 0 || type >= WIDTHS.length ? 0 : WIDTHS[type];
-  }
-
-  /** Writes the header at the buffer's position. */
-  static void putHeader(final ByteBuffer to, final int version, final int columns, final int rows) {
-    to.putInt(version).putInt(columns).putInt(rows).putInt(0);
   }
 
   /** Writes an entry at the buffer's position. */

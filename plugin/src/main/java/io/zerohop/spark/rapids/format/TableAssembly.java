@@ -40,8 +40,9 @@ public final class TableAssembly {
     this.metadata = direct(entries);
   }
 
-  private static ByteBuffer direct(final int entries) {
-    return ByteBuffer.allocateDirect(PackedColumns.bytes(entries)).order(ByteOrder.nativeOrder());
+  private ByteBuffer direct(final int entries) {
+    return ByteBuffer.allocateDirect(tables[0].header().bytes(entries))
+        .order(ByteOrder.nativeOrder());
   }
 
   /**
@@ -57,6 +58,7 @@ public final class TableAssembly {
       tables[i] = PackedColumns.parse(parts.get(i).metadata());
       bounds[i] = parts.get(i).bounds();
       if (tables[i] == null
+          || tables[i].header() != tables[0].header()
           || tables[i].version() != tables[0].version()
           || tables[i].columns() != tables[0].columns()
           || bounds[i].length != 2 * tables[i].bounded().size()) {
@@ -77,7 +79,7 @@ public final class TableAssembly {
     if (rows >= Integer.MAX_VALUE) {
       return false;
     }
-    PackedColumns.putHeader(metadata, tables[0].version(), columns, (int) rows);
+    tables[0].header().put(metadata, tables[0].version(), columns, (int) rows);
     final int[] at = new int[tables.length];
     for (int column = 0; column < columns; column++) {
       if (!column(at)) {

@@ -105,8 +105,8 @@ public final class DevicePressure implements AutoCloseable {
     } catch (final Throwable e) {
       SparkCode.SPILL_STORE_UNKNOWN.warn(
           LOG,
-          "Zerohop: RAPIDS cannot ask the pool in GPU memory for memory, since it is not a version"
-              + " that is known ({}); leave enough free for the pool by {}",
+          "Zerohop: RAPIDS cannot ask the pool in GPU memory for memory, since this version of it"
+              + " has no list for that which is known ({}); leave enough free for the pool by {}",
           e.toString(),
           RapidsMode.RESERVE);
     }

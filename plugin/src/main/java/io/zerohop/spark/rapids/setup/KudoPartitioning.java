@@ -3,6 +3,8 @@ package io.zerohop.spark.rapids.setup;
 import com.nvidia.spark.rapids.ShimLoader;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsClasses;
+import io.zerohop.spark.rapids.api.RapidsFeature;
+import io.zerohop.spark.rapids.api.RapidsMember;
 import io.zerohop.spark.rapids.write.KudoSplit;
 import java.io.IOException;
 import java.io.InputStream;
@@ -39,61 +41,66 @@ public final class KudoPartitioning {
   private record Kind(
       Class<?> original, Class<?> ours, MethodHandle toShuffle, MethodHandle convert) {}
 
-  /** A parameter of an original's constructor, which its method of this name gives back. */
-  private record Parameter(String name, Class<?> type) {}
-
   private KudoPartitioning() throws ReflectiveOperationException, IOException {
     final ClassLoader loader = ShimLoader.getShimClassLoader();
-    final Parameter partitions = new Parameter("numPartitions", int.class);
-    final Class<?> seq = loader.loadClass("scala.collection.immutable.Seq");
-    final Class<?> mode = loader.loadClass(PACKAGE + "HashMode");
-    final Class<?> plain = loader.loadClass(PACKAGE + "GpuRoundRobinPartitioning");
+    for (final RapidsMember member : RapidsMember.values()) {
+      if (member.feature() == RapidsFeature.KUDO) {
+        member.bind(loader); // Before a class of ours is defined that would not link.
+      }
+    }
     final MethodHandles.Lookup lookup =
-        MethodHandles.privateLookupIn(plain, MethodHandles.lookup());
+        MethodHandles.privateLookupIn(
+            RapidsMember.NEW_ROUND_ROBIN.owner(loader), MethodHandles.lookup());
     hash =
         kind(
+            loader,
             lookup,
-            loader.loadClass(PACKAGE + "shims.GpuHashPartitioning"),
             "ZerohopHashPartitioning",
-            new Parameter("expressions", seq),
-            partitions,
-            new Parameter("hashMode", mode));
-    roundRobin = kind(lookup, plain, "ZerohopRoundRobinPartitioning", partitions);
+            RapidsMember.NEW_HASH_PARTITIONING,
+            RapidsMember.HASH_TO_GPU,
+            RapidsMember.HASH_EXPRESSIONS,
+            RapidsMember.HASH_PARTITIONS,
+            RapidsMember.HASH_MODE);
+    roundRobin =
+        kind(
+            loader,
+            lookup,
+            "ZerohopRoundRobinPartitioning",
+            RapidsMember.NEW_ROUND_ROBIN,
+            RapidsMember.ROUND_ROBIN_TO_GPU,
+            RapidsMember.ROUND_ROBIN_PARTITIONS);
   }
 
   /**
    * Binds a kind.
    *
-   * @param parameters of the constructors of the original and of ours
+   * @param constructor of the original; that of ours has the same parameters
+   * @param parameters what gives them back, in their order
    */
   private static Kind kind(
+      final ClassLoader loader,
       final MethodHandles.Lookup lookup,
-      final Class<?> original,
       final String name,
-      final Parameter... parameters)
+      final RapidsMember constructor,
+      final RapidsMember toShuffle,
+      final RapidsMember... parameters)
       throws ReflectiveOperationException, IOException {
+    final Class<?> original = constructor.owner(loader);
     final Class<?> ours = define(lookup, name);
-    final Class<?>[] types = new Class<?>[parameters.length];
     final MethodHandle[] getters = new MethodHandle[parameters.length];
     for (int i = 0; i < parameters.length; i++) {
-      types[i] = parameters[i].type;
-      getters[i] = getter(lookup, original, parameters[i].name, types[i]);
+      getters[i] = parameters[i].bind(loader);
     }
-    final MethodHandle constructor =
-        lookup.findConstructor(ours, MethodType.methodType(void.class, types));
-    final MethodHandle fromOriginals = MethodHandles.filterArguments(constructor, 0, getters);
+    final MethodHandle make =
+        lookup.findConstructor(ours, constructor.bind(loader).type().changeReturnType(void.class));
     return new Kind(
         original,
         ours,
-        getter(lookup, original, "usesGPUShuffle", boolean.class),
+        toShuffle.bind(loader),
         MethodHandles.permuteArguments(
-            fromOriginals, MethodType.methodType(ours, original), new int[parameters.length]));
-  }
-
-  private static MethodHandle getter(
-      final MethodHandles.Lookup lookup, final Class<?> of, final String name, final Class<?> type)
-      throws ReflectiveOperationException {
-    return lookup.findVirtual(of, name, MethodType.methodType(type));
+            MethodHandles.filterArguments(make, 0, getters),
+            MethodType.methodType(ours, original),
+            new int[parameters.length]));
   }
 
   private static Class<?> define(final MethodHandles.Lookup beside, final String name)

@@ -36,7 +36,8 @@ final class KudoRule extends Rule<SparkPlan> {
     if (env == null || !RapidsMode.isActive(env.conf())) {
       return plan; // Spark has its own sentence about a context that was stopped.
     }
-    final boolean on = isOn(env.conf());
+    final KudoPartitioning kudo = RapidsMode.hasKudo(env.conf()) ? KudoPartitioning.get() : null;
+    final boolean on = kudo != null && isOn(env.conf());
     return plan.transformUp(
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {
           @Override
@@ -46,7 +47,7 @@ final class KudoRule extends Rule<SparkPlan> {
 
           @Override
           public SparkPlan apply(final SparkPlan node) {
-            return convert(node, on);
+            return convert(node, kudo, on);
           }
         });
   }
@@ -60,8 +61,8 @@ final class KudoRule extends Rule<SparkPlan> {
   }
 
   /** The exchange with a partitioning in the other form; itself if it is left alone. */
-  private static SparkPlan convert(final SparkPlan exchange, final boolean on) {
-    final KudoPartitioning kudo = KudoPartitioning.get();
+  private static SparkPlan convert(
+      final SparkPlan exchange, final KudoPartitioning kudo, final boolean on) {
     final Object[] arguments = new Object[exchange.productArity()];
     for (int i = 0; i < arguments.length; i++) {
       arguments[i] = exchange.productElement(i);
@@ -69,7 +70,7 @@ final class KudoRule extends Rule<SparkPlan> {
         return exchange; // Rules may see a plan again.
       }
     }
-    for (int i = 0; on && kudo != null && i < arguments.length; i++) {
+    for (int i = 0; on && i < arguments.length; i++) {
       if (kudo.applies(arguments[i]) && canCarry(kudo, arguments[i], exchange)) {
         arguments[i] = kudo.convert(arguments[i]);
         return exchange.makeCopy(arguments);

@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids.setup;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.posix.NativeLibrary;
+import io.zerohop.spark.rapids.api.RapidsProbe;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Properties;
@@ -15,16 +16,19 @@ import org.slf4j.LoggerFactory;
  * what only it lacks forbids nothing.
  *
  * @param rapids version of the RAPIDS jar on the class path; null if there is none
+ * @param probe what that lacks; null if there is none
  * @param kernels why our jar cannot use a GPU; null if it can
  * @param library why this machine cannot load our native library; null if it can
  */
-public record Preflight(String rapids, String kernels, String library) {
+public record Preflight(String rapids, RapidsProbe probe, String kernels, String library) {
   private static final Logger LOG = LoggerFactory.getLogger(Preflight.class);
   private static final String VERSION_FILE = "rapids4spark-version-info.properties";
 
   /** Looks. */
   static Preflight look() {
-    return new Preflight(rapidsVersion(), CudaDevice.missingKernels(), libraryFailure());
+    final String rapids = rapidsVersion();
+    final RapidsProbe probe = rapids == null ? null : RapidsProbe.look();
+    return new Preflight(rapids, probe, CudaDevice.missingKernels(), libraryFailure());
   }
 
   private static String libraryFailure() {

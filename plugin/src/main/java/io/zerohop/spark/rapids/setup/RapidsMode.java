@@ -6,6 +6,7 @@ import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.memory.PoolSizing;
+import io.zerohop.spark.rapids.api.RapidsFeature;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -43,8 +44,8 @@ public final class RapidsMode {
    */
   private static final String HANDED_OVER = "spark.plugins.internal.conf." + PLUGIN + ".";
 
-  /** Releases whose classes are known, as the first parts of their version. */
-  private static final List<String> VERSIONS = List.of("26.08");
+  /** Set by the driver where RAPIDS' own split stays, whatever the user wants. */
+  private static final String WITHOUT_KUDO = "spark.zerohop.internal.rapids.withoutKudo";
 
   private static final long MIB = 1L << 20;
 
@@ -53,6 +54,11 @@ public final class RapidsMode {
   /** Whether the driver decided for it. */
   public static boolean isActive(final SparkConf conf) {
     return conf.getBoolean(ACTIVE, false);
+  }
+
+  /** Whether the driver found that this RAPIDS can split whole batches by its serializer. */
+  static boolean hasKudo(final SparkConf conf) {
+    return !conf.getBoolean(WITHOUT_KUDO, false);
   }
 
   /**
@@ -78,6 +84,7 @@ public final class RapidsMode {
       conf.set(MODE, CACHE_ONLY);
       conf.set(ACTIVE, "true");
       addExtension(conf);
+      tellOf(conf, seen);
       if (!conf.contains(RESERVE)) {
         conf.set(RESERVE, reserveFor(pool)); // Of use where tasks run in the driver.
         conf.set(RESERVE_FOLLOWS, "true");
@@ -100,6 +107,39 @@ public final class RapidsMode {
           LOG,
           "Zerohop carries RAPIDS' shuffles through host memory, not from GPU to GPU: {}",
           obstacle);
+    }
+  }
+
+  /** What a user should know of this release, and what of ours it goes without. */
+  private static void tellOf(final SparkConf conf, final Preflight seen) {
+    final RapidsRelease release = RapidsRelease.of(seen.rapids());
+    if (release.basis() == RapidsRelease.Basis.SOURCE) {
+      SparkCode.RAPIDS_NOT_RUN.warn(
+          LOG,
+          "Zerohop: RAPIDS Accelerator {} is known by its source alone; all that Zerohop uses of it"
+              + " is there (docs/compatibility.md)",
+          seen.rapids());
+    } else if (release.basis() == RapidsRelease.Basis.PROBE) {
+      SparkCode.RAPIDS_NEW.warn(
+          LOG,
+          "Zerohop: RAPIDS Accelerator {} is new to Zerohop; all that Zerohop uses of it is there"
+              + " (docs/compatibility.md)",
+          seen.rapids());
+    }
+    for (final RapidsFeature feature : List.of(RapidsFeature.KUDO, RapidsFeature.SPILL_STORE)) {
+      final String lacks = seen.probe().missing(feature);
+      final String why = release.without().getOrDefault(feature, lacks);
+      if (why != null) {
+        SparkCode.RAPIDS_WITHOUT.warn(
+            LOG,
+            "Zerohop: RAPIDS Accelerator {} goes without {}: {}",
+            seen.rapids(),
+            feature.words(),
+            why.equals(lacks) ? "it lacks " + lacks : why);
+        if (feature == RapidsFeature.KUDO) {
+          conf.set(WITHOUT_KUDO, "true");
+        }
+      }
     }
   }
 
@@ -195,9 +235,22 @@ public final class RapidsMode {
           "the RAPIDS Accelerator's version could not be found; put its jar on the driver's class"
               + " path");
     }
-    if (VERSIONS.stream().noneMatch(known -> version.startsWith(known + "."))) {
+    if (RapidsRelease.of(version) == null) {
       return SparkCode.RAPIDS_UNKNOWN.marked(
-          "RAPIDS Accelerator " + version + " is not one of " + VERSIONS + "; use one of these");
+          "RAPIDS Accelerator "
+              + version
+              + " is older than "
+              + RapidsRelease.all().get(0).name()
+              + "; use that or a later one");
+    }
+    final String missing = seen.probe().missing(RapidsFeature.SHUFFLE);
+    if (missing != null) {
+      return SparkCode.RAPIDS_INCOMPLETE.marked(
+          "RAPIDS Accelerator "
+              + version
+              + " lacks "
+              + missing
+              + "; use a version of docs/compatibility.md");
     }
     return null;
   }

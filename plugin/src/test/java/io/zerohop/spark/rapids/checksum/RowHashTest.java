@@ -281,7 +281,7 @@ class RowHashTest {
     long attempt = 1;
     for (int entry = 0; entry < PackedColumns.parse(good).entries(); entry++) {
       final byte[] dictionary = good.clone();
-      dictionary[PackedColumns.bytes(entry)] = 22;
+      dictionary[PackedTableMaker.entryOffset(entry)] = 22;
       if (PackedColumns.parse(dictionary) != null && PackedColumns.parse(good).rows(entry) == 0) {
         continue; // Nobody comes there.
       }

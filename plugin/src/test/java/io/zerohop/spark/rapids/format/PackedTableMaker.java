@@ -62,15 +62,23 @@ public final class PackedTableMaker {
   /** Packs columns of equally many values into the buffer, which begins at a multiple of 64. */
   public static PackedTable pack(
       final List<Kind> kinds, final List<List<Object>> columns, final ByteBuffer to) {
+    return pack(PackedHeader.COUNTS, kinds, columns, to);
+  }
+
+  /** The same with the metadata of another release of cudf. */
+  static PackedTable pack(
+      final PackedHeader header,
+      final List<Kind> kinds,
+      final List<List<Object>> columns,
+      final ByteBuffer to) {
     final PackedTableMaker maker = new PackedTableMaker(to);
     final int rows = columns.get(0).size();
     for (int i = 0; i < kinds.size(); i++) {
       maker.column(kinds.get(i), columns.get(i));
     }
     final ByteBuffer metadata =
-        ByteBuffer.allocate(PackedColumns.bytes(maker.entries.size()))
-            .order(ByteOrder.nativeOrder());
-    PackedColumns.putHeader(metadata, VERSION, columns.size(), rows);
+        ByteBuffer.allocate(header.bytes(maker.entries.size())).order(ByteOrder.nativeOrder());
+    header.put(metadata, VERSION, columns.size(), rows);
     for (int i = 0; i < maker.entries.size(); i++) {
       final int[] e = maker.entries.get(i);
       PackedColumns.put(
@@ -81,6 +89,11 @@ public final class PackedTableMaker {
         metadata.array(),
         to.position(),
         maker.bounds.stream().mapToInt(Integer::intValue).toArray());
+  }
+
+  /** Where an entry begins in the metadata of {@link #pack}. */
+  public static int entryOffset(final int entry) {
+    return PackedHeader.COUNTS.bytes(entry);
   }
 
   private int entry(

@@ -45,6 +45,9 @@ class TableAssemblyTest {
   private final List<byte[]> bytes = new ArrayList<>();
   private final List<List<Object>> expected = new ArrayList<>();
 
+  /** As the cudf of this test packs them. */
+  private PackedHeader header = PackedHeader.COUNTS;
+
   private void make(final Random random, final List<Kind> kinds, final int rows) {
     final List<List<Object>> columns = new ArrayList<>();
     for (int i = 0; i < kinds.size(); i++) {
@@ -59,7 +62,7 @@ class TableAssemblyTest {
       expected.get(i).addAll(column);
     }
     final ByteBuffer packed = ByteBuffer.allocate(TABLE_BYTES);
-    tables.add(PackedTableMaker.pack(kinds, columns, packed));
+    tables.add(PackedTableMaker.pack(header, kinds, columns, packed));
     bytes.add(packed.array());
   }
 
@@ -107,6 +110,7 @@ class TableAssemblyTest {
   void tablesOfAnyLengthBecomeOne() {
     final Random random = new Random(2);
     for (int round = 0; round < 60; round++) {
+      header = round % 2 == 0 ? PackedHeader.COUNTS : PackedHeader.STUB;
       tables.clear();
       bytes.clear();
       expected.clear();
@@ -116,6 +120,40 @@ class TableAssemblyTest {
         make(random, KINDS, i == 0 ? 100 : 1 + random.nextInt(round < 30 ? 4 : 300));
       }
       assertThat(together()).isEqualTo(expected);
+    }
+  }
+
+  @Test
+  void theMetadataOfTheWholeIsThatOfTheSameCudf() {
+    for (final PackedHeader each : PackedHeader.values()) {
+      header = each;
+      tables.clear();
+      make(new Random(7), KINDS, 20);
+      make(new Random(8), KINDS, 20);
+      final ByteBuffer whole = TableAssembly.plan(tables).metadata();
+      assertThat(PackedHeader.of(whole.remaining())).isEqualTo(each);
+      assertThat(PackedColumns.parse(tables.get(0).metadata()).columns()).isEqualTo(KINDS.size());
+    }
+  }
+
+  @Test
+  void tablesOfTwoCudfsAreLeftAlone() {
+    make(new Random(7), KINDS, 20);
+    header = PackedHeader.STUB;
+    make(new Random(8), KINDS, 20);
+    assertThat(TableAssembly.plan(tables)).isNull();
+  }
+
+  @Test
+  void aStubOfAnotherKindIsNotTakenForOne() {
+    header = PackedHeader.STUB;
+    make(new Random(10), KINDS, 20);
+    final byte[] good = tables.get(0).metadata();
+    assertThat(PackedColumns.parse(good).columns()).isEqualTo(KINDS.size());
+    for (final int at : new int[] {0, 8, 16, 24, 32}) {
+      final byte[] other = good.clone();
+      other[at]++;
+      assertThat(PackedColumns.parse(other)).as("byte %s", at).isNull();
     }
   }
 
@@ -150,7 +188,7 @@ class TableAssemblyTest {
     final int columns = PackedColumns.parse(good.metadata()).entries();
     for (int entry = 0; entry < columns; entry++) {
       final byte[] other = good.metadata().clone();
-      other[PackedColumns.bytes(entry)] = 22; // A dictionary.
+      other[PackedTableMaker.entryOffset(entry)] = 22; // A dictionary.
       tables.set(1, new PackedTable(good.rows(), other, good.bytes(), good.bounds()));
       assertThat(together()).isNull();
     }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.cuda.CudaDevice;
+import io.zerohop.spark.rapids.api.RapidsProbe;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
@@ -12,7 +13,7 @@ class RapidsModeTest {
   private static final Preflight KNOWN = seen("26.08.1");
 
   private static Preflight seen(final String rapids) {
-    return new Preflight(rapids, null, null);
+    return new Preflight(rapids, RapidsProbe.complete(), null, null);
   }
 
   private static SparkConf conf() {
@@ -90,18 +91,50 @@ class RapidsModeTest {
   }
 
   @Test
-  void anotherRapidsIsNotTrusted() {
-    for (final String version : new String[] {null, "26.10.0", "26.080.1"}) {
+  void whatIsOlderThanTheMatrixIsRefused() {
+    for (final String version : new String[] {null, "24.10.1", "23.12.0"}) {
       final SparkConf conf = conf();
       RapidsMode.prepare(conf, seen(version));
       assertThat(RapidsMode.isActive(conf)).as("%s", version).isFalse();
     }
+    assertThat(RapidsMode.obstacle(conf(), "", seen("24.10.1")))
+        .contains("24.10.1")
+        .contains("older than 24.12");
+  }
+
+  @Test
+  void allReleasesOfTheMatrixAreTakenAndNewerOnesIfAllIsThere() {
+    final String[] versions = {"24.12.1", "25.04.0", "25.12.0", "26.06.0", "26.08.1", "26.10.0"};
+    for (final String version : versions) {
+      final SparkConf conf = conf();
+      RapidsMode.prepare(conf, seen(version));
+      assertThat(RapidsMode.isActive(conf)).as("%s", version).isTrue();
+      // Before 26.08 RAPIDS' serializer is not there, or has bugs.
+      assertThat(RapidsMode.hasKudo(conf))
+          .as("%s", version)
+          .isEqualTo(version.compareTo("26.07") > 0);
+    }
+  }
+
+  @Test
+  void aRapidsThatLacksSomethingIsNamedWithIt() {
+    // None is there at all: whatever this loader sees, it sees nothing of RAPIDS.
+    final RapidsProbe probe = RapidsProbe.of(ClassLoader.getPlatformClassLoader());
+    final Preflight seen = new Preflight("26.10.0", probe, null, null);
+    assertThat(RapidsMode.obstacle(conf(), "", seen))
+        .contains("26.10.0")
+        .contains("GpuShuffleDependency useGPUShuffle")
+        .contains("docs/compatibility.md");
+    final SparkConf conf = conf();
+    RapidsMode.prepare(conf, seen);
+    assertThat(RapidsMode.isActive(conf)).isFalse();
   }
 
   @Test
   void aJarWithoutKernelsIsNoticedBeforeAnythingIsPlanned() {
     final SparkConf conf = conf();
-    final Preflight seen = new Preflight("26.08.1", "this jar was built without nvcc", null);
+    final Preflight seen =
+        new Preflight("26.08.1", RapidsProbe.complete(), "this jar was built without nvcc", null);
     assertThat(RapidsMode.obstacle(conf, "", seen)).contains("built without nvcc");
     RapidsMode.prepare(conf, seen);
     assertThat(RapidsMode.isActive(conf)).isFalse();
@@ -110,7 +143,10 @@ class RapidsModeTest {
   @Test
   void whatOnlyTheDriversMachineLacksForbidsNothing() {
     final SparkConf conf = conf();
-    RapidsMode.prepare(conf, new Preflight("26.08.1", null, "no native library for this system"));
+    RapidsMode.prepare(
+        conf,
+        new Preflight(
+            "26.08.1", RapidsProbe.complete(), null, "no native library for this system"));
     assertThat(RapidsMode.isActive(conf)).isTrue();
   }
 
