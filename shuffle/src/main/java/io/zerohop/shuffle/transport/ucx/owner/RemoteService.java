@@ -228,7 +228,7 @@ public final class RemoteService implements ControlService {
     final long id = question.getLong();
     final long transfer = question.getLong();
     final boolean hostOnly = question.get() != 0;
-    sends.submit(() -> begin(reader, id, transfer, hostOnly, answer));
+    sends.submit(reader, () -> begin(reader, id, transfer, hostOnly, answer));
   }
 
   /**
@@ -246,7 +246,7 @@ public final class RemoteService implements ControlService {
       words = total(start(reader, id, transfer, hostOnly));
     } catch (final RuntimeException e) {
       LOG.debug("blocks cannot be sent", e);
-      sends.ended();
+      sends.ended(reader);
       words = refusal(e);
     }
     tell(answer, words);
@@ -284,7 +284,7 @@ public final class RemoteService implements ControlService {
       // UCX's thread is the one that knows the end, and must not wait for memory to be freed.
       final MessageSender sending =
           new MessageSender(
-              reader.back(), transfer, messages, failure -> inBackground(() -> sent(end)));
+              reader.back(), transfer, messages, failure -> inBackground(() -> sent(reader, end)));
       begun = true;
       reader.sends(transfer);
       sending.start();
@@ -296,13 +296,13 @@ public final class RemoteService implements ControlService {
     }
   }
 
-  private void sent(final Runnable end) {
+  private void sent(final ServedReader reader, final Runnable end) {
     try {
       end.run();
     } catch (final RuntimeException e) {
       ShuffleCode.SENT_NOT_FREED.warn(LOG, "what was sent to a reader cannot be let go", e);
     }
-    sends.ended();
+    sends.ended(reader);
   }
 
   /** A reader that is gone needs no answer, and one that was answered gets no second one. */
