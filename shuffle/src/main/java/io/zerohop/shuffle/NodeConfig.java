@@ -94,7 +94,8 @@ public final class NodeConfig {
             receiveBufferBytes,
             connectLimit,
             requestLimit,
-            deviceLimit);
+            deviceLimit,
+            given(builder.ucxIdle, "ucxIdle"));
   }
 
   public static Builder builder() {
@@ -241,6 +242,7 @@ public final class NodeConfig {
     private ColdStorage coldStorage;
     private String nodeId;
     private UcxMode ucxMode;
+    private Duration ucxIdle;
     private UcxStarter ucx;
     private Function<ControlService, ControlChannel> controlChannels;
 
@@ -373,6 +375,11 @@ public final class NodeConfig {
 
     public Builder ucxMode(final UcxMode value) {
       ucxMode = value;
+      return this;
+    }
+
+    public Builder ucxIdle(final Duration value) {
+      ucxIdle = value;
       return this;
     }
 

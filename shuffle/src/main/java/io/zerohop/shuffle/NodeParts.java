@@ -263,6 +263,8 @@ final class NodeParts {
             memory.root().lanes().connected(),
             peers.connected(),
             peers.mappings(),
+            ucx == null ? 0 : ucx.connected(),
+            ucx == null ? 0 : ucx.readers(),
             server.refused() + (ucx == null ? 0 : ucx.strangers())),
         new NodeStats.ReceiveBuffers(
             receiveBudget.reserved(),

@@ -62,15 +62,18 @@ public record NodeStats(
   public record Leases(int open, int retiredRegions, long unreadyOutputs) {}
 
   /**
-   * Executors of the same node, and connections.
+   * Other executors, and connections.
    *
    * @param connected peers that may read this node's memory now
    * @param readable peers whose memory this node may read now
    * @param mappedSegments peers' segments that are mapped now, their root segments included
+   * @param owners executors of other nodes that are connected, to be read by UCX
+   * @param readers executors of other nodes that are connected, and read this one by UCX
    * @param strangers connections, since the start, that were refused or ended before they had
    *     proved to belong to this application
    */
-  public record Peers(int connected, int readable, int mappedSegments, long strangers) {}
+  public record Peers(
+      int connected, int readable, int mappedSegments, int owners, int readers, long strangers) {}
 
   /**
    * Memory for blocks that are moved here.

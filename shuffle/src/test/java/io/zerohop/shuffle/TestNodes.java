@@ -59,7 +59,8 @@ public final class TestNodes {
         .receiveBufferBytes(512L << 20)
         .spillStart(0.8)
         .spillIdle(Duration.ofSeconds(3))
-        .ucxMode(UcxMode.AUTO);
+        .ucxMode(UcxMode.AUTO)
+        .ucxIdle(Duration.ofMinutes(10));
   }
 
   public static ShuffleNode start(final java.nio.file.Path base, final String executorId) {

@@ -303,6 +303,14 @@ public final class ZerohopConf {
               + "first contact finds to be faster.",
           text -> UcxMode.valueOf(text.toUpperCase(Locale.ROOT)));
 
+  public static final ConfEntry<Long> UCX_IDLE =
+      ConfEntry.ofDuration(
+          PREFIX + "ucx.idle",
+          "10min",
+          1_000,
+          "How long an executor stays connected to one of another node whose blocks it does not "
+              + "read. The next reader connects anew.");
+
   /** All keys, in the order of the documentation. */
   static final List<ConfEntry<?>> ENTRIES =
       List.of(
@@ -321,6 +329,7 @@ public final class ZerohopConf {
           UCX_TRUSTED_NETWORK,
           UCX_JUCX,
           UCX_MODE,
+          UCX_IDLE,
           CONNECT_TIMEOUT,
           REQUEST_TIMEOUT,
           ORPHANS_INTERVAL,

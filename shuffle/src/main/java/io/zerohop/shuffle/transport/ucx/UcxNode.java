@@ -228,12 +228,22 @@ public final class UcxNode implements AutoCloseable {
 
   /** Small chores that nobody waits for. */
   public void maintain() {
-    peers.checkStalled();
+    peers.check();
     service.expire();
     memory.slabs().trim();
     if (fabric != null) {
       fabric.sweep();
     }
+  }
+
+  /** Owners on other nodes that are connected. */
+  public int connected() {
+    return peers.connected();
+  }
+
+  /** Readers on other nodes that are connected. */
+  public int readers() {
+    return service.readers();
   }
 
   /** Leases that readers on other nodes hold here. */

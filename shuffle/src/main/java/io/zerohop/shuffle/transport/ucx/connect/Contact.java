@@ -101,13 +101,17 @@ final class Contact {
     gpuFailed = true;
   }
 
-  /** Gives a connection up from which nothing comes although something should. */
-  void checkStalled(final long nanos, final long transferNanos) {
+  /**
+   * Gives a connection up from which nothing comes although something should, or that nobody has
+   * used for long.
+   */
+  void check(final long nanos, final long transferNanos, final long idleNanos) {
     final RemotePeer known = peer.get();
     if (known == null) {
       return;
     }
     known.checkStalled(nanos, transferNanos);
+    known.closeIdle(idleNanos);
     if (!known.alive()) {
       peer.compareAndSet(known, null); // Executors come and go; what is left of them must not grow.
     }

@@ -14,12 +14,13 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The owners on other nodes that this executor reads, each connected when a reader first needs it
- * and again after it was lost. Thread safe; owns the contacts.
+ * and again after it was lost or not read for long. Thread safe; owns the contacts.
  */
 public final class RemotePeers implements AutoCloseable {
   private final PeerConnector connector;
   private final Duration requestLimit;
   private final Duration deviceLimit;
+  private final Duration idleLimit;
   private final Map<Long, Contact> contacts = new ConcurrentHashMap<>();
   private volatile boolean closed;
 
@@ -30,6 +31,7 @@ public final class RemotePeers implements AutoCloseable {
     this.connector = connector;
     this.requestLimit = settings.requestLimit();
     this.deviceLimit = settings.deviceLimit();
+    this.idleLimit = settings.idleLimit();
   }
 
   /** The owner if it is connected; else null. Does not wait. */
@@ -98,11 +100,20 @@ public final class RemotePeers implements AutoCloseable {
     }
   }
 
-  /** Gives up peers from which nothing comes although something should. */
-  public void checkStalled() {
+  /**
+   * Gives up peers from which nothing comes although something should, and disconnects from those
+   * that nobody has read for long.
+   */
+  public void check() {
     final long nanos = requestLimit.toNanos() / 2;
     final long ofTransfer = Math.max(nanos, deviceLimit.toNanos());
-    contacts.values().forEach(contact -> contact.checkStalled(nanos, ofTransfer));
+    final long idle = idleLimit.toNanos();
+    contacts.values().forEach(contact -> contact.check(nanos, ofTransfer, idle));
+  }
+
+  /** Owners that are connected. */
+  public int connected() {
+    return (int) contacts.values().stream().filter(it -> it.connected() != null).count();
   }
 
   @Override

@@ -17,6 +17,7 @@ import java.util.function.Function;
  * @param connectLimit longest time to connect to a peer
  * @param requestLimit longest time to wait for one answer of a peer
  * @param deviceLimit longest time for copies on the GPU
+ * @param idleLimit how long an owner that is not read stays connected
  */
 public record UcxSettings(
     String executorId,
@@ -26,4 +27,5 @@ public record UcxSettings(
     long receiveBufferBytes,
     Duration connectLimit,
     Duration requestLimit,
-    Duration deviceLimit) {}
+    Duration deviceLimit,
+    Duration idleLimit) {}

@@ -364,6 +364,11 @@ public final class RemoteService implements ControlService {
         });
   }
 
+  /** Readers that are connected and have asked something. */
+  public int readers() {
+    return readers.size();
+  }
+
   /** Leases that readers on other nodes hold here. */
   public int leases() {
     return left.size() + readers.values().stream().mapToInt(ServedReader::leases).sum();

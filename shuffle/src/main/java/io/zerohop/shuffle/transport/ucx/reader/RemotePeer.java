@@ -169,6 +169,16 @@ public final class RemotePeer implements AutoCloseable {
     transfers.forEach(transfer -> transfer.checkStalled(transferNanos));
   }
 
+  /**
+   * Closes it if nothing was read from it for so long. Who is just about to read finds it closed,
+   * and connects anew.
+   */
+  public void closeIdle(final long nanos) {
+    if (transfers.isEmpty() && System.nanoTime() - lastProgress > nanos) {
+      breakOff("nothing was read from it for " + nanos / 1_000_000_000 + " s");
+    }
+  }
+
   /** Ends everything that is under way; readers connect anew, or find that the owner is dead. */
   public void breakOff(final String why) {
     synchronized (this) {
