@@ -8,6 +8,8 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.route.Route;
 import io.zerohop.shuffle.transport.FallbackTransport;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -56,6 +58,10 @@ public final class BlockFetcher implements AutoCloseable {
   private int received;
 
   private boolean planned;
+
+  /** Sources whose owners have to be connected before anything else is known of them. */
+  private final Deque<BlockSource> unmet = new ArrayDeque<>();
+
   private volatile FetchedBlock block;
   private volatile boolean closed;
 
@@ -139,7 +145,9 @@ public final class BlockFetcher implements AutoCloseable {
       if (pollStaged() || nextInPlace()) {
         return true;
       }
-      if (!plan.isEmpty()) {
+      if (!unmet.isEmpty()) {
+        timed(this::meetNext);
+      } else if (!plan.isEmpty()) {
         timed(this::openWindow);
       } else if (transfers.isWaiting()) {
         timed(() -> transfers.await(ended));
@@ -186,7 +194,11 @@ public final class BlockFetcher implements AutoCloseable {
    * asked for again counts until it is handed out. To be called after {@link #next}.
    */
   public boolean hasMore() {
-    return !plan.isEmpty() || windows.hasNext() || transfers.hasPending() || transfers.isWaiting();
+    return !unmet.isEmpty()
+        || !plan.isEmpty()
+        || windows.hasNext()
+        || transfers.hasPending()
+        || transfers.isWaiting();
   }
 
   /** Whether the fetcher was closed; one volatile load. */
@@ -194,16 +206,33 @@ public final class BlockFetcher implements AutoCloseable {
     return closed;
   }
 
+  /**
+   * Chooses the ways that are known at once. First contact takes some milliseconds, or seconds with
+   * an owner that says nothing, and there may be a thousand owners: so it is left until nothing
+   * else can be handed out, and what is met is read meanwhile.
+   */
   private void plan() {
     if (planned) {
       return;
     }
     planned = true;
     for (final BlockSource source : sources) {
-      if (!source.blocks().isEmpty() && !closed) {
+      if (source.blocks().isEmpty() || closed) {
+        continue;
+      }
+      if (context.paths().connectsFirst(source)) {
+        unmet.add(source);
+      } else {
         timed(() -> route(source));
       }
     }
+  }
+
+  /** The next owner, and those behind it that others have met in the meantime. */
+  private void meetNext() {
+    do {
+      route(unmet.poll());
+    } while (!unmet.isEmpty() && !closed && !context.paths().connectsFirst(unmet.peek()));
   }
 
   private void route(final BlockSource source) {
@@ -324,6 +353,7 @@ public final class BlockFetcher implements AutoCloseable {
   private void releaseAll() {
     try {
       block = null;
+      unmet.clear();
       plan.clear();
       transfers.close();
     } finally {

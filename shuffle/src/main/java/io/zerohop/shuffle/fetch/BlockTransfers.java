@@ -34,6 +34,12 @@ final class BlockTransfers implements AutoCloseable {
   private static final long SLICE_MILLIS = 10;
   static final Duration RESERVE_PATIENCE = Duration.ofSeconds(2);
 
+  /**
+   * Windows of one reader that are asked for or not all handed out. Each takes memory at both ends
+   * whatever is in it, so a thousand owners with a few bytes each must not be asked all at once.
+   */
+  static final int MOST_WINDOWS = 64;
+
   private final FetchContext context;
   private final Map<Path, Transport> transports;
   private final ReadSide side;
@@ -41,11 +47,15 @@ final class BlockTransfers implements AutoCloseable {
   private final Deque<Request> pending = new ArrayDeque<>();
 
   // Guarded by this queue's monitor.
-  private final Map<Block, Request> outstanding = new HashMap<>();
+  private final Map<Block, Window> outstanding = new HashMap<>();
   private final Deque<Arrival> arrivals = new ArrayDeque<>();
   private boolean closed;
 
   private long reserved;
+
+  /** Windows of which a block was not handed out, or is the current one. */
+  private int windows;
+
   private Arrival current;
 
   /** Passed blocks whose bytes may still be read. */
@@ -116,7 +126,7 @@ final class BlockTransfers implements AutoCloseable {
     while (!pending.isEmpty()) {
       final long cap = Math.min(context.settings().windowBytes(), context.receiveBudget().limit());
       // Half of the cap must be free, so that windows do not shrink to single blocks.
-      if (reserved > cap / 2) {
+      if (reserved > cap / 2 || windows >= MOST_WINDOWS) {
         return;
       }
       final List<Block> window = window(cap - reserved);
@@ -154,22 +164,24 @@ final class BlockTransfers implements AutoCloseable {
     return window;
   }
 
-  private void send(final List<Block> window, final long bytes) {
+  private void send(final List<Block> blocks, final long bytes) {
     final Request request = pending.peek();
-    for (int i = 0; i < window.size(); i++) {
+    for (int i = 0; i < blocks.size(); i++) {
       request.blocks.poll();
     }
     if (request.blocks.isEmpty()) {
       pending.poll();
     }
     reserved += bytes;
+    windows++;
+    final Window window = new Window(request, blocks.size());
     synchronized (this) {
-      window.forEach(block -> outstanding.put(block, request));
+      blocks.forEach(block -> outstanding.put(block, window));
     }
     try {
-      transports.get(request.path).fetch(request.source, window, new WindowSink());
+      transports.get(request.path).fetch(request.source, blocks, new WindowSink());
     } catch (final RuntimeException e) {
-      window.forEach(block -> arrive(block, null, e));
+      blocks.forEach(block -> arrive(block, null, e));
     }
   }
 
@@ -182,7 +194,7 @@ final class BlockTransfers implements AutoCloseable {
   FetchedBlock poll() {
     Arrival arrival = next();
     while (arrival != null && arrival.payload == null) {
-      release(arrival.block);
+      release(arrival);
       askAgain(arrival);
       arrival = next();
     }
@@ -190,16 +202,13 @@ final class BlockTransfers implements AutoCloseable {
       return null;
     }
     current = arrival;
-    final BlockSource source = arrival.request.source;
+    final Request request = arrival.window.request;
+    final BlockSource source = request.source;
     if (arrival.payload.bytes() == 0) {
       // Nobody asks for a block without bytes, so its rows are lost, as Spark's own reader says,
       // too.
       throw failed(
-          ShuffleCode.ARRIVED_EMPTY,
-          arrival.request,
-          arrival.block,
-          "it arrived without any bytes",
-          null);
+          ShuffleCode.ARRIVED_EMPTY, request, arrival.block, "it arrived without any bytes", null);
     }
     if (arrival.payload.extents() == null) {
       return new StagedBlock(source, arrival.block, arrival.payload);
@@ -208,7 +217,7 @@ final class BlockTransfers implements AutoCloseable {
         new ReceivedBlock(
             source,
             arrival.block,
-            arrival.payload.path(arrival.request.path),
+            arrival.payload.path(request.path),
             arrival.payload,
             context.devices().hasGpu());
     return context.settings().checksum() ? received.verified() : received;
@@ -219,7 +228,7 @@ final class BlockTransfers implements AutoCloseable {
   }
 
   private void askAgain(final Arrival failed) {
-    final Request request = failed.request;
+    final Request request = failed.window.request;
     if (request.path == Path.STAGED) {
       throw failed(
           ShuffleCode.FETCH_FAILED, request, failed.block, "it could not be fetched", failed.cause);
@@ -249,10 +258,10 @@ final class BlockTransfers implements AutoCloseable {
         }
         final long left = deadline - System.nanoTime();
         if (left <= 0) {
-          final Map.Entry<Block, Request> first = outstanding.entrySet().iterator().next();
+          final Map.Entry<Block, Window> first = outstanding.entrySet().iterator().next();
           throw failed(
-              ShuffleCode.NOT_ARRIVED,
-              first.getValue(),
+                ShuffleCode.NOT_ARRIVED,
+                first.getValue().request,
               first.getKey(),
               "it did not arrive, and no other staged block did for " + limit.toSeconds() + " s",
               null);
@@ -275,7 +284,7 @@ final class BlockTransfers implements AutoCloseable {
     }
     final Arrival arrival = current;
     current = null;
-    release(arrival.block);
+    release(arrival);
     if (arrival.payload.extents() == null) {
       arrival.payload.release();
       return;
@@ -300,16 +309,21 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  private void release(final Block block) {
-    reserved -= block.bytes();
-    context.receiveBudget().release(block.bytes());
+  private void release(final Arrival arrival) {
+    final long bytes = arrival.block.bytes();
+    reserved -= bytes;
+    context.receiveBudget().release(bytes);
+    arrival.window.left--;
+    if (arrival.window.left == 0) {
+      windows--;
+    }
   }
 
   private void arrive(final Block block, final Transport.Payload payload, final Throwable cause) {
     synchronized (this) {
-      final Request request = outstanding.remove(block);
-      if (request != null && !closed) {
-        arrivals.add(new Arrival(request, block, payload, cause));
+      final Window window = outstanding.remove(block);
+      if (window != null && !closed) {
+        arrivals.add(new Arrival(window, block, payload, cause));
         notifyAll();
         return;
       }
@@ -380,8 +394,20 @@ final class BlockTransfers implements AutoCloseable {
    */
   private record Request(BlockSource source, Path path, int attempts, Deque<Block> blocks) {}
 
-  private record Arrival(
-      Request request, Block block, Transport.Payload payload, Throwable cause) {}
+  /** Blocks that were asked for together. */
+  private static final class Window {
+    private final Request request;
+
+    /** Blocks that are not released. For the reader's thread. */
+    private int left;
+
+    Window(final Request request, final int blocks) {
+      this.request = request;
+      this.left = blocks;
+    }
+  }
+
+  private record Arrival(Window window, Block block, Transport.Payload payload, Throwable cause) {}
 
   private final class WindowSink implements Transport.Sink {
     @Override

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.fetch.BlockFetcher;
 import java.time.Duration;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -52,6 +53,25 @@ class ScaleTest {
       final Cluster.Executor reader = cluster.executor(0);
       Cluster.read(reader, cluster.sources(0, 0));
       assertThat(reader.channel().connects()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void theFirstBlockDoesNotWaitForAllContacts() {
+    try (Cluster cluster = new Cluster(base, 32, 32, MAPS, PARTITIONS, UnaryOperator.identity())) {
+      final Cluster.Executor reader = cluster.executor(0);
+      try (BlockFetcher fetcher = Cluster.fetcher(reader, cluster.sources(0, 8))) {
+        assertThat(fetcher.next()).isTrue();
+        assertThat(reader.channel().connects()).as("of 24").isLessThan(12);
+        int blocks = 1;
+        while (fetcher.hasMore()) {
+          assertThat(fetcher.next()).isTrue();
+          blocks++;
+        }
+        assertThat(blocks).isEqualTo(MAPS);
+        assertThat(fetcher.next()).isFalse();
+      }
+      assertThat(reader.channel().connects()).isEqualTo(24);
     }
   }
 

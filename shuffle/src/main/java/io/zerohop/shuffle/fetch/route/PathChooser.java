@@ -87,6 +87,23 @@ public final class PathChooser {
   }
 
   /**
+   * Whether {@link #choose} has to connect to an owner on another node before it knows the route.
+   * Does not wait.
+   */
+  public boolean connectsFirst(final BlockSource source) {
+    final Location owner = source.location();
+    if (ucx == null || owner == null || owner.port() == 0 || !allowed.contains(Path.UCX)) {
+      return false;
+    }
+    final boolean inPlace =
+        owner.incarnation() == self.incarnation()
+            || (owner.bootId().equals(self.bootId())
+                && allowed.contains(Path.PEER)
+                && owner.folderId().equals(self.folderId()));
+    return !inPlace && !ucx.isConnected(owner);
+  }
+
+  /**
    * The staged route, where nothing better is left.
    *
    * @throws ZerohopException (RETRY) if it is not allowed

@@ -186,6 +186,11 @@ public final class UcxNode implements AutoCloseable {
     }
   }
 
+  /** Whether an owner is connected. */
+  public boolean isConnected(final Location location) {
+    return peers.connected(location) != null;
+  }
+
   /** Whether an owner was connected before. */
   public boolean hasMet(final Location location) {
     return peers.hasMet(location);

@@ -1,0 +1,110 @@
+package io.zerohop.shuffle.fetch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.transport.Transport;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** How much one reader asks for at once. */
+class BlockTransfersTest {
+  private static final int OWNERS = 200;
+  private static final Duration LIMIT = Duration.ofSeconds(10);
+
+  private final Devices devices = new Devices(null);
+  private final ReceiveBudget budget = new ReceiveBudget(64 << 20);
+  private final Deque<Block> asked = new ArrayDeque<>();
+  private Transport.Sink sink;
+  private final BlockTransfers transfers =
+      new BlockTransfers(
+          new FetchContext(
+              new FetchSettings(true, LIMIT, LIMIT, LIMIT, LIMIT, 1024, 48 << 20, 48 << 20),
+              devices,
+              null,
+              budget,
+              null,
+              null,
+              Map.of()),
+          Map.of(Path.UCX, this::fetch),
+          ReadSide.HOST,
+          (source, block, cause, attempts) -> Path.UCX);
+
+  private void fetch(final BlockSource source, final List<Block> blocks, final Transport.Sink to) {
+    asked.addAll(blocks);
+    sink = to;
+  }
+
+  @AfterEach
+  void close() {
+    transfers.close();
+    assertThat(budget.reserved()).isZero();
+    devices.close();
+  }
+
+  @Test
+  void ofManyOwnersWithFewBytesSomeAreAskedAtATime() {
+    for (int owner = 0; owner < OWNERS; owner++) {
+      final List<Block> blocks =
+          List.of(new Block(1, owner, owner, 0, 10), new Block(1, owner, owner, 1, 10));
+      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, Path.UCX);
+    }
+    int read = 0;
+    for (transfers.start(); !asked.isEmpty(); transfers.start()) {
+      final int left = 2 * (OWNERS - read / 2);
+      assertThat(asked.size())
+          .as("blocks that are under way")
+          .isBetween(
+              Math.min(left, 2 * BlockTransfers.MOST_WINDOWS) - 1, 2 * BlockTransfers.MOST_WINDOWS);
+      for (int i = 0; i < 2; i++) {
+        sink.arrived(asked.poll(), new Received());
+        assertThat(transfers.poll()).isNotNull();
+        transfers.start();
+        transfers.releaseCurrent();
+        read++;
+      }
+    }
+    assertThat(read).isEqualTo(2 * OWNERS);
+    assertThat(transfers.isWaiting()).isFalse();
+  }
+
+  @Test
+  void whatFailsGivesItsPlaceBack() {
+    for (int owner = 0; owner < OWNERS; owner++) {
+      final List<Block> blocks = List.of(new Block(1, owner, owner, 0, 10));
+      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, Path.UCX);
+    }
+    transfers.start();
+    assertThat(asked).hasSize(BlockTransfers.MOST_WINDOWS);
+    sink.failed(List.copyOf(asked), new IllegalStateException("a test wants it"));
+    asked.clear();
+    assertThat(transfers.poll()).isNull();
+    transfers.start();
+    assertThat(asked).hasSize(BlockTransfers.MOST_WINDOWS);
+  }
+
+  /** Some bytes that nobody looks at. */
+  private static final class Received implements Transport.Payload {
+    @Override
+    public long bytes() {
+      return 10;
+    }
+
+    @Override
+    public java.io.InputStream open() {
+      return java.io.InputStream.nullInputStream();
+    }
+
+    @Override
+    public void release() {}
+  }
+}
