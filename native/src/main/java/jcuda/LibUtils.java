@@ -37,7 +37,20 @@ public final class LibUtils {
    * @throws UnsatisfiedLinkError if it cannot load
    */
   public static void loadDriver() {
-    loadLibrary(createPlatformLibraryName("JCudaDriver-" + JCudaVersion.get()));
+    loadLibrary(driverLibrary());
+  }
+
+  /** Absolute name of that library in the jar. */
+  public static String driverResource() {
+    return resource(driverLibrary());
+  }
+
+  private static String driverLibrary() {
+    return createPlatformLibraryName("JCudaDriver-" + JCudaVersion.get());
+  }
+
+  private static String resource(final String library) {
+    return "/lib/" + System.mapLibraryName(library);
   }
 
   /** What JCuda's builds for a system call a library. */
@@ -58,7 +71,7 @@ public final class LibUtils {
       return;
     }
     try {
-      JarLibrary.load("/lib/" + System.mapLibraryName(name));
+      JarLibrary.load(resource(name));
     } catch (final ZerohopException e) {
       final Error failure = new UnsatisfiedLinkError(e.getMessage());
       failure.initCause(e);

@@ -61,6 +61,11 @@ public final class CudaDriver {
     return least == Long.MAX_VALUE ? 0 : least;
   }
 
+  /** Absolute name of the binding's native library in the jar. */
+  public static String bindingResource() {
+    return LibUtils.driverResource();
+  }
+
   /**
    * Makes sure that the driver is there.
    *

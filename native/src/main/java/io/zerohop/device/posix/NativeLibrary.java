@@ -32,6 +32,11 @@ public final class NativeLibrary {
     }
   }
 
+  /** Absolute name of this system's library in the jar, whether or not the jar has it. */
+  public static String resource() {
+    return RESOURCE;
+  }
+
   private static void load() {
     if (NativeLibrary.class.getResource(RESOURCE) == null) {
       throw new ZerohopException(

@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
  * Tells within a limit whether a port is served. Spark's client would try for three times five
  * seconds before it gave up an executor that is dead.
  */
-final class PortProbe {
+public final class PortProbe {
   private static final Duration PAUSE = Duration.ofMillis(500);
 
   private PortProbe() {}
@@ -31,7 +31,7 @@ final class PortProbe {
    * nothing of the port, such as a name that cannot be looked up now or an interrupt, counts as an
    * answer. To look the name up may take longer than the limit.
    */
-  static boolean answers(final String host, final int port, final Duration limit) {
+  public static boolean answers(final String host, final int port, final Duration limit) {
     final InetSocketAddress address = new InetSocketAddress(host, port);
     return answers(
         limitMillis -> {

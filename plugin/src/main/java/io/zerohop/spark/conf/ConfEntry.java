@@ -24,7 +24,17 @@ public record ConfEntry<T>(
    * @throws IllegalArgumentException naming the key, the text and what is expected
    */
   public T get(final SparkConf conf) {
-    final String text = conf.get(key, defaultText).trim();
+    return of(conf.get(key, defaultText));
+  }
+
+  /**
+   * The value that a text stands for.
+   *
+   * @param given null for the default
+   * @throws IllegalArgumentException naming the key, the text and what is expected
+   */
+  public T of(final String given) {
+    final String text = (given == null ? defaultText : given).trim();
     try {
       return parser.apply(text);
     } catch (final RuntimeException e) {

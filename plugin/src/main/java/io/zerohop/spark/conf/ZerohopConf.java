@@ -356,7 +356,7 @@ public final class ZerohopConf {
    *
    * @return the keys under {@code spark.zerohop.} that nobody declared, most likely misspelt
    */
-  static List<String> validate(final SparkConf conf) {
+  public static List<String> validate(final SparkConf conf) {
     ENTRIES.forEach(entry -> entry.get(conf));
     final Set<String> known = ENTRIES.stream().map(ConfEntry::key).collect(Collectors.toSet());
     return Arrays.stream(conf.getAllWithPrefix(PREFIX))

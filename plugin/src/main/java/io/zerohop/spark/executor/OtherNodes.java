@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
  * Whether executors of other nodes are read by UCX, and how. UCX's protocol asks nobody for a proof
  * and encrypts nothing, so nothing is opened unless the user has said that the network is trusted.
  */
-final class OtherNodes {
+public final class OtherNodes {
   private static final Logger LOG = LoggerFactory.getLogger(OtherNodes.class);
 
   private OtherNodes() {}
@@ -78,7 +78,7 @@ final class OtherNodes {
   }
 
   /** Why no port is opened for other nodes; null if one may be. */
-  static String obstacle(final SparkConf conf) {
+  public static String obstacle(final SparkConf conf) {
     if (!ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)) {
       return SparkCode.NETWORK_NOT_TRUSTED.marked(
           "where only trusted programs reach the network, "

@@ -27,6 +27,11 @@ record HostMemory(
         runtime.availableProcessors());
   }
 
+  /** The same for a JVM with another heap. */
+  HostMemory withHeap(final long bytes) {
+    return new HostMemory(totalBytes, availableBytes, limitBytes, bytes, processors);
+  }
+
   /** Whether a control group leaves less than the machine has. */
   boolean isLimited() {
     return limitBytes < totalBytes;

@@ -53,16 +53,33 @@ public final class PoolSizing {
 
   /** The size in force: what the user set, or the default of this machine; logs a small default. */
   public static long poolBytes(final SparkConf conf) {
+    final Plan plan = plan(conf, Runtime.getRuntime().maxMemory());
+    if (plan.advice() != null) {
+      SparkCode.POOL_SMALL.warn(LOG, "{}", plan.advice());
+    }
+    return plan.bytes();
+  }
+
+  /**
+   * What an executor's pool in host memory comes to.
+   *
+   * @param bytes its size
+   * @param advice why it is small and what makes it larger; null if it is not, or was set
+   */
+  public record Plan(long bytes, String advice) {}
+
+  /**
+   * What it would come to in an executor on this machine.
+   *
+   * @param heapBytes most heap of that executor's JVM
+   */
+  public static Plan plan(final SparkConf conf, final long heapBytes) {
     final long set = ZerohopConf.POOL_SIZE.get(conf);
     if (set > 0) {
-      return set;
+      return new Plan(set, null);
     }
-    final PoolSizing sizing = new PoolSizing(conf, HostMemory.here());
-    final String advice = sizing.advice();
-    if (advice != null) {
-      SparkCode.POOL_SMALL.warn(LOG, "{}", advice);
-    }
-    return sizing.bytes();
+    final PoolSizing sizing = new PoolSizing(conf, HostMemory.here().withHeap(heapBytes));
+    return new Plan(sizing.bytes(), sizing.advice());
   }
 
   /** Most shared memory that this executor may hold, in bytes. */

@@ -260,8 +260,8 @@ final class BlockTransfers implements AutoCloseable {
         if (left <= 0) {
           final Map.Entry<Block, Window> first = outstanding.entrySet().iterator().next();
           throw failed(
-                ShuffleCode.NOT_ARRIVED,
-                first.getValue().request,
+              ShuffleCode.NOT_ARRIVED,
+              first.getValue().request,
               first.getKey(),
               "it did not arrive, and no other staged block did for " + limit.toSeconds() + " s",
               null);

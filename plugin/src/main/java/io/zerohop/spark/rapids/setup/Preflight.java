@@ -25,7 +25,7 @@ public record Preflight(String rapids, RapidsProbe probe, String kernels, String
   private static final String VERSION_FILE = "rapids4spark-version-info.properties";
 
   /** Looks. */
-  static Preflight look() {
+  public static Preflight look() {
     final String rapids = rapidsVersion();
     final RapidsProbe probe = rapids == null ? null : RapidsProbe.look();
     return new Preflight(rapids, probe, CudaDevice.missingKernels(), libraryFailure());

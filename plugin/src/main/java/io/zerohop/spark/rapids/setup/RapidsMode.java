@@ -194,12 +194,18 @@ public final class RapidsMode {
     LOG.info("Zerohop: GPU memory for shuffles in this executor: up to {} MiB", pool / MIB);
   }
 
-  private static boolean concerns(final SparkConf conf) {
+  /** Whether RAPIDS and Zerohop are both to be used. */
+  public static boolean concerns(final SparkConf conf) {
     return Arrays.stream(conf.get("spark.plugins", "").split(","))
             .map(String::trim)
             .anyMatch(PLUGIN::equals)
         && conf.get("spark.shuffle.manager", "").equals(ZerohopConf.SHUFFLE_MANAGER)
         && ZerohopConf.ENABLED.get(conf);
+  }
+
+  /** Why RAPIDS' shuffles do not stay in GPU memory; null if they do. */
+  public static String obstacle(final SparkConf conf, final Preflight seen) {
+    return obstacle(conf, conf.get(MODE, "").toUpperCase(Locale.ROOT), seen);
   }
 
   /** What stands in the way and what mends it; null if nothing does. */
@@ -229,6 +235,17 @@ public final class RapidsMode {
     if (seen.kernels() != null) {
       return SparkCode.NO_KERNELS.marked(seen.kernels());
     }
+    return releaseObstacle(seen);
+  }
+
+  /** Whether a release's jar is held against what we use of it, and run on GPUs. */
+  public static boolean isTried(final String version) {
+    final RapidsRelease release = RapidsRelease.of(version);
+    return release != null && release.basis() == RapidsRelease.Basis.JAR;
+  }
+
+  /** Why this release of RAPIDS cannot be used; null if it can. */
+  public static String releaseObstacle(final Preflight seen) {
     final String version = seen.rapids();
     if (version == null) {
       return SparkCode.RAPIDS_NOT_FOUND.marked(

@@ -1,7 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
-import java.nio.file.Files;
-import java.nio.file.Path;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 
 /** How blocks in a peer's GPU memory come to this GPU, and why not better. */
 enum GpuReach {
@@ -26,8 +25,6 @@ enum GpuReach {
   /** The user wants messages. */
   FORBIDDEN("spark.zerohop.ucx.mode=message");
 
-  private static final Path PEERMEM = Path.of("/sys/module/nvidia_peermem");
-
   private final String reason;
 
   GpuReach(final String reason) {
@@ -50,7 +47,7 @@ enum GpuReach {
 
   private static String wanted() {
     return "over NVLink they want libucx 1.22 or later; over an adapter nvidia-peermem, which is "
-        + (Files.exists(PEERMEM) ? "" : "not ")
+        + (RdmaDevices.peermem() ? "" : "not ")
         + "loaded here, or dma-buf";
   }
 }

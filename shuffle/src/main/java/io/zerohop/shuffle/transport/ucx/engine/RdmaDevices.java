@@ -10,7 +10,14 @@ public final class RdmaDevices {
   /** Where Linux lists them, RoCE and InfiniBand alike. */
   public static final Path FOLDER = Path.of("/sys/class/infiniband");
 
+  private static final Path PEERMEM = Path.of("/sys/module/nvidia_peermem");
+
   private RdmaDevices() {}
+
+  /** Whether the kernel lets adapters reach GPU memory by NVIDIA's module, as without dma-buf. */
+  public static boolean peermem() {
+    return Files.exists(PEERMEM);
+  }
 
   /** Whether there is one. Without, UCX has the owner's CPU do what gets should. */
   public static boolean any() {

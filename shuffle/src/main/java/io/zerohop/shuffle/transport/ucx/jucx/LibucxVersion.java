@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.device.posix.UcpLibrary;
+import io.zerohop.shuffle.transport.ucx.engine.LibucxRelease;
 
 /**
  * Which libucx this process has loaded, and what it is known to do otherwise than others.
@@ -10,8 +11,6 @@ import io.zerohop.device.posix.UcpLibrary;
  */
 record LibucxVersion(int major, int minor, int patch) {
   private static final LibucxVersion V1_14 = new LibucxVersion(1, 14, 0);
-  private static final LibucxVersion V1_16 = new LibucxVersion(1, 16, 0);
-  private static final LibucxVersion V1_19 = new LibucxVersion(1, 19, 0);
 
   /** The one that jucx has loaded, which it must have. */
   static LibucxVersion loaded() {
@@ -34,7 +33,9 @@ record LibucxVersion(int major, int minor, int patch) {
    * error handling came into them with 1.19 (src/ucp/rma/get_offload.c).
    */
   boolean emulatesGets() {
-    return !isBefore(V1_16) && isBefore(V1_19);
+    return LibucxRelease.of(number())
+        .map(release -> release.gets() == LibucxRelease.Gets.EMULATED_UNLESS_SET)
+        .orElse(false);
   }
 
   /**

@@ -1,0 +1,88 @@
+package io.zerohop.spark.doctor;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** {@code java -jar zerohop-spark.jar doctor}: this machine, and settings that are named. */
+@Command(
+    name = "doctor",
+    mixinStandardHelpOptions = true,
+    description = "Says why shuffles are not as fast as they could be on this machine.",
+    exitCodeListHeading = "Exit status:%n",
+    exitCodeList = {
+      " 0:nothing is to be done",
+      " 1:something makes shuffles slower (warn)",
+      " 2:something does not work (fail)",
+      "64:the command line is not valid",
+      "70:the doctor itself failed"
+    },
+    exitCodeOnInvalidInput = DoctorCommand.INVALID,
+    exitCodeOnExecutionException = DoctorCommand.BROKEN)
+final class DoctorCommand implements Callable<Integer> {
+  static final int INVALID = 64;
+  static final int BROKEN = 70;
+
+  @Mixin private DoctorOptions options;
+
+  @Option(
+      names = "--conf",
+      paramLabel = "KEY=VALUE",
+      description = "A setting of the application, as spark-submit takes it.")
+  private Map<String, String> conf = Map.of();
+
+  @Option(
+      names = "--properties-file",
+      paramLabel = "FILE",
+      description = "Settings of the application, such as spark-defaults.conf.")
+  private Path propertiesFile;
+
+  @Option(
+      names = Launcher.SPARK_HOME_OPTION,
+      paramLabel = "DIR",
+      description =
+          "An installation of Spark, by whose classes settings and sizes are judged; $SPARK_HOME"
+              + " unless given.")
+  private Path sparkHome; // Read by Launcher, before this class is loaded.
+
+  @Override
+  public Integer call() throws IOException {
+    final Settings settings = Settings.read(propertiesFile, conf);
+    final Examination examination = new Examination();
+    Machine.examine(examination, settings, options.measures());
+    Machine.examinePort(examination, settings);
+    if (hasSpark()) {
+      SparkChecks.ofSettings(examination, settings);
+    } else {
+      examination.run(Item.SPARK, Machine.SHORT, notes -> notes.add(withoutSpark(settings)));
+    }
+    final String title = "host " + InetAddress.getLocalHost().getHostName();
+    return options.print(new Report(List.of(Report.Section.of(title, examination.notes()))));
+  }
+
+  private Finding withoutSpark(final Settings settings) {
+    final String what =
+        "Spark is not on the class path"
+            + (sparkHome == null ? "" : " (" + sparkHome + " has no jars)")
+            + ": its version, RAPIDS', what settings come to, and sizes were not checked";
+    final String mend = "name an installation by " + Launcher.SPARK_HOME_OPTION + " or SPARK_HOME";
+    return settings.isEmpty()
+        ? new Finding(Item.SPARK, Verdict.SKIP, what, mend)
+        : Finding.warn(Item.SPARK, what, mend);
+  }
+
+  private static boolean hasSpark() {
+    try {
+      Class.forName("org.apache.spark.SparkConf", false, DoctorCommand.class.getClassLoader());
+      return true;
+    } catch (final ClassNotFoundException e) {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,156 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.device.Topology;
+import io.zerohop.device.Topology.Reach;
+import io.zerohop.device.ZerohopException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The driver, the kernels, the links between GPUs, and whether they map each other's memory. */
+final class GpuCheck implements Check {
+  private static final int TRIAL_BYTES = 2 << 20;
+  private static final String SEE_DRIVER =
+      "install NVIDIA's driver, or give the container the GPUs (--gpus all, the device plugin of"
+          + " Kubernetes, CUDA_VISIBLE_DEVICES)";
+  private static final String REBUILD =
+      "build the jar with a CUDA toolkit that knows this GPU, with its compute capability in"
+          + " ZEROHOP_CUDA_ARCHS (native/src/main/cuda/build.sh); until then RAPIDS' shuffles go"
+          + " through host memory";
+
+  private final Gpus gpus;
+  private final boolean wanted;
+  private final long onTheBus;
+
+  /**
+   * @param wanted whether RAPIDS is configured
+   * @param onTheBus NVIDIA GPUs that the machine has, seen or not
+   */
+  GpuCheck(final Gpus gpus, final boolean wanted, final long onTheBus) {
+    this.gpus = gpus;
+    this.wanted = wanted;
+    this.onTheBus = onTheBus;
+  }
+
+  @Override
+  public void run(final Notes notes) {
+    final String absence = gpus.absence();
+    if (absence != null) {
+      notes.add(driverMissing(absence));
+      notes.add(Finding.skip(Item.KERNELS, jarOnly()));
+      return;
+    }
+    notes.add(Finding.ok(Item.DRIVER, "this process sees " + gpus.count() + " GPUs"));
+    final List<Gpus.Gpu> open = new ArrayList<>();
+    try {
+      open(notes, open);
+      final Topology topology = gpus.topology();
+      notes.add(links(topology));
+      if (open.size() > 1) {
+        pairs(notes, open, topology);
+      } else {
+        notes.add(Finding.skip(Item.P2P, "this process uses one GPU"));
+      }
+    } finally {
+      open.forEach(Gpus.Gpu::close);
+    }
+  }
+
+  private Finding driverMissing(final String absence) {
+    if (wanted) {
+      return Finding.fail(Item.DRIVER, absence + ", and RAPIDS is configured", SEE_DRIVER);
+    }
+    return onTheBus > 0
+        ? Finding.warn(
+            Item.DRIVER, "the machine has " + onTheBus + " NVIDIA GPUs, and " + absence, SEE_DRIVER)
+        : Finding.skip(Item.DRIVER, "no GPU is asked for: " + absence);
+  }
+
+  private String jarOnly() {
+    final String missing = gpus.missingKernels();
+    return missing == null ? "the jar has kernels, and there is no GPU" : missing;
+  }
+
+  private void open(final Notes notes, final List<Gpus.Gpu> open) {
+    for (int ordinal = 0; ordinal < gpus.count(); ordinal++) {
+      try {
+        final Gpus.Gpu gpu = gpus.open(ordinal);
+        open.add(gpu);
+        notes.add(Finding.ok(Item.KERNELS, gpu.description()));
+      } catch (final ZerohopException e) {
+        notes.add(Finding.said(Item.KERNELS, Verdict.FAIL, e.getMessage(), REBUILD));
+      }
+    }
+  }
+
+  private static Finding links(final Topology topology) {
+    final int count = topology.gpus().size();
+    if (count < 2) {
+      return Finding.skip(
+          Item.NVLINK,
+          count == 0 ? "NVML shows no GPU; see its library libnvidia-ml.so.1" : "there is one GPU");
+    }
+    final List<String> rows = new ArrayList<>();
+    boolean all = true;
+    for (int i = 0; i < count; i++) {
+      final StringBuilder row = new StringBuilder();
+      for (int j = 0; j < count; j++) {
+        final boolean reached = i == j || topology.peerAccess()[i][j];
+        all &= reached;
+        final int links = topology.links()[i][j];
+        row.append(i == j ? " -" : !reached ? " SYS" : links > 0 ? " NV" + links : " PCI");
+      }
+      rows.add(row.substring(1));
+    }
+    final String text =
+        count + " GPUs, " + topology.shape() + ", links: " + String.join(" | ", rows);
+    return all
+        ? Finding.ok(Item.NVLINK, text)
+        : Finding.warn(
+            Item.NVLINK,
+            text + "; pairs with SYS do not reach each other's memory and are staged",
+            "nvidia-smi topo -p2p r says why; virtual machines need NVLink passed through, and PCIe"
+                + " switches ACS off");
+  }
+
+  private static void pairs(final Notes notes, final List<Gpus.Gpu> open, final Topology topology) {
+    final List<String> apart = new ArrayList<>();
+    int together = 0;
+    for (final Gpus.Gpu owner : open) {
+      for (final Gpus.Gpu reader : open) {
+        if (owner == reader) {
+          continue;
+        }
+        final String pair = reader.device().name() + " from " + owner.device().name();
+        if (topology.reach(reader.uuid(), owner.uuid()) == Reach.HOST) {
+          apart.add(pair);
+          continue;
+        }
+        try (GpuPair gpus = new GpuPair(owner.device(), reader.device(), TRIAL_BYTES)) {
+          gpus.verify();
+          together++;
+        } catch (final ZerohopException e) {
+          notes.add(
+              Finding.said(
+                  Item.P2P,
+                  Verdict.FAIL,
+                  pair + ": " + e.getMessage(),
+                  "in containers share PID and IPC namespaces or all GPUs (docs/gpu.md);"
+                      + " nvidia-smi topo -p2p r"));
+        }
+      }
+    }
+    if (together > 0) {
+      notes.add(
+          Finding.ok(
+              Item.P2P,
+              together + " of " + open.size() * (open.size() - 1) + " pairs map and copy"));
+    }
+    if (!apart.isEmpty()) {
+      notes.add(
+          Finding.warn(
+              Item.P2P,
+              "no peer access, so blocks are staged: " + String.join(", ", apart),
+              "show executors GPUs that are linked (nvidia-smi topo -m)"));
+    }
+  }
+}

@@ -1,0 +1,131 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Device;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Segment;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Memory of one device that another one has mapped by its descriptor, as an executor maps its
+ * peer's, and copies. Both may be the same device, which then copies within itself. Owns the memory
+ * and the stream, not the devices. Not thread safe.
+ */
+final class GpuPair implements AutoCloseable {
+  private static final Duration LIMIT = Duration.ofSeconds(20);
+  private static final int TIMES = 3;
+  private static final byte PATTERN = 0x5a;
+
+  private final Device owner;
+  private final Device reader;
+  private final int bytes;
+
+  /** What is open, the last one first to be closed. */
+  private final List<AutoCloseable> open = new ArrayList<>();
+
+  private final Segment source;
+  private final Segment seen;
+  private final Segment target;
+  private final CopyStream stream;
+
+  /**
+   * Allocates and maps.
+   *
+   * @param bytes to copy, a multiple of either device's granularity
+   * @throws ZerohopException if memory cannot be had or mapped; nothing stays behind
+   */
+  GpuPair(final Device owner, final Device reader, final int bytes) {
+    this.owner = owner;
+    this.reader = reader;
+    this.bytes = bytes;
+    boolean done = false;
+    try {
+      source = keep(owner.allocate(bytes));
+      seen = owner == reader ? source : keep(reader.map(source.export(), owner.name()));
+      target = keep(reader.allocate(bytes));
+      stream = keep(reader.openStream("doctor"));
+      done = true;
+    } finally {
+      if (!done) {
+        close();
+      }
+    }
+  }
+
+  private <T extends AutoCloseable> T keep(final T resource) {
+    open.add(resource);
+    return resource;
+  }
+
+  /**
+   * Copies a pattern from the host to the owner, to the reader and back.
+   *
+   * @throws ZerohopException if it does not come back
+   */
+  void verify() {
+    try (HostBuffer there = owner.hostBuffer(bytes);
+        HostBuffer back = reader.hostBuffer(bytes);
+        CopyStream writing = owner.openStream("doctor")) {
+      new UnsafeBuffer(there.address(), bytes).setMemory(0, bytes, PATTERN);
+      new UnsafeBuffer(back.address(), bytes).setMemory(0, bytes, (byte) 0);
+      copy(writing, there.address(), source.address());
+      copy(stream, seen.address(), target.address());
+      copy(stream, target.address(), back.address());
+      if (!new UnsafeBuffer(back.address(), bytes)
+          .equals(new UnsafeBuffer(there.address(), bytes))) {
+        throw new ZerohopException(Category.FALLBACK, "other bytes came than were written");
+      }
+    }
+  }
+
+  /** The best of a few copies, in GB/s. */
+  double measure() {
+    return best(seen.address());
+  }
+
+  /** The same out of pinned memory of the host. */
+  double measureFromHost() {
+    try (HostBuffer host = reader.hostBuffer(bytes)) {
+      return best(host.address());
+    }
+  }
+
+  private double best(final long from) {
+    long least = Long.MAX_VALUE;
+    for (int i = 0; i < TIMES; i++) {
+      final long begin = System.nanoTime();
+      copy(stream, from, target.address());
+      least = Math.min(least, System.nanoTime() - begin);
+    }
+    return (double) bytes / least;
+  }
+
+  private void copy(final CopyStream by, final long from, final long to) {
+    final CopyBatch batch = by.newBatch();
+    batch.add(from, to, bytes);
+    by.submit(batch);
+    by.synchronize(LIMIT);
+  }
+
+  @Override
+  public void close() {
+    ZerohopException failure = null;
+    for (int i = open.size() - 1; i >= 0; i--) {
+      try {
+        open.get(i).close();
+      } catch (final Exception e) {
+        failure = new ZerohopException(Category.FALLBACK, "memory cannot be freed: " + e, e);
+      }
+    }
+    open.clear();
+    if (failure != null) {
+      throw failure;
+    }
+  }
+}

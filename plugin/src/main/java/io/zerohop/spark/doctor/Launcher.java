@@ -1,0 +1,68 @@
+package io.zerohop.spark.doctor;
+
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.nio.file.Path;
+
+/**
+ * The jar's main class. Zerohop's classes log by an interface that Spark brings. Where Spark is not
+ * on the class path they are loaded once more, with Spark's jars beside them if an installation is
+ * named, and else with the interface alone, which then logs nothing.
+ */
+public final class Launcher {
+  static final String SPARK_HOME_OPTION = "--spark-home";
+
+  private static final String COMMANDS = "io.zerohop.spark.doctor.Commands";
+  private static final String LOGGING = "org.slf4j.LoggerFactory";
+
+  private Launcher() {}
+
+  /** Runs a command and ends the process with its status, whatever threads are left. */
+  public static void main(final String[] arguments) throws Throwable {
+    // Halt: exit hooks of libraries may wait for what a check could not end.
+    Runtime.getRuntime().halt(run(arguments));
+  }
+
+  private static int run(final String[] arguments) throws Throwable {
+    if (isThere(LOGGING)) {
+      return run(Launcher.class.getClassLoader(), arguments);
+    }
+    try (AloneLoader loader = AloneLoader.of(sparkHome(arguments))) {
+      Thread.currentThread().setContextClassLoader(loader);
+      return run(loader, arguments);
+    }
+  }
+
+  private static int run(final ClassLoader loader, final String[] arguments) throws Throwable {
+    final Method run = loader.loadClass(COMMANDS).getDeclaredMethod("run", String[].class);
+    run.setAccessible(true);
+    try {
+      return (int) run.invoke(null, (Object) arguments);
+    } catch (final InvocationTargetException e) {
+      throw e.getCause();
+    }
+  }
+
+  private static boolean isThere(final String name) {
+    try {
+      Class.forName(name, false, Launcher.class.getClassLoader());
+      return true;
+    } catch (final ClassNotFoundException e) {
+      return false;
+    }
+  }
+
+  /** Asked for before the command line can be parsed; null if none is named. */
+  private static Path sparkHome(final String[] arguments) throws IOException {
+    String home = System.getenv("SPARK_HOME");
+    for (int i = 0; i < arguments.length; i++) {
+      if (arguments[i].startsWith(SPARK_HOME_OPTION + "=")) {
+        home = arguments[i].substring(SPARK_HOME_OPTION.length() + 1);
+      } else if (arguments[i].equals(SPARK_HOME_OPTION) && i + 1 < arguments.length) {
+        home = arguments[i + 1];
+      }
+    }
+    return home == null || home.isEmpty() ? null : Path.of(home);
+  }
+}

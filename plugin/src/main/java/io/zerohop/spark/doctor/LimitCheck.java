@@ -1,0 +1,182 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.device.host.AvailableMemory;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
+import java.io.IOException;
+import java.math.BigInteger;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.OptionalLong;
+
+/** What the kernel and the container let this process have. */
+final class LimitCheck implements Check {
+  private static final long MIB = 1L << 20;
+  private static final long LEAST_LOCKED = 1024 * MIB;
+  private static final long FEW_FILES = 4096;
+  private static final long FEW_THREADS = 512;
+  private static final long NO_THREADS = 64;
+  private static final long LITTLE_MEMORY = 1024 * MIB;
+  private static final long NO_MEMORY = 64 * MIB;
+  private static final long SMALL_SHM = 64 * MIB;
+  private static final int CAP_IPC_LOCK = 14;
+
+  private final SystemFiles files;
+  private final Room room;
+  private final boolean adapters;
+
+  /** Memory that can still be had, in bytes. */
+  interface Room {
+    long memory();
+
+    /** Of a file system; throws if it is not there. */
+    long in(Path folder) throws IOException;
+  }
+
+  /** Of this machine. */
+  LimitCheck() {
+    this(SystemFiles.SYSTEM, new SystemRoom(), RdmaDevices.any());
+  }
+
+  /**
+   * @param adapters whether there is an RDMA adapter
+   */
+  LimitCheck(final SystemFiles files, final Room room, final boolean adapters) {
+    this.files = files;
+    this.room = room;
+    this.adapters = adapters;
+  }
+
+  @Override
+  public void run(final Notes notes) {
+    notes.add(lockedMemory());
+    notes.add(openFiles());
+    notes.add(threads());
+    notes.add(memory());
+    notes.add(shm());
+  }
+
+  private Finding lockedMemory() {
+    final OptionalLong limit = files.limit("Max locked memory");
+    final String mend =
+        "raise 'ulimit -l' (limits.conf, LimitMEMLOCK of the service, or --ulimit memlock of the"
+            + " container) to the size of the pools, or to unlimited";
+    if (limit.isEmpty()) {
+      return Finding.ok(Item.MEMLOCK, "locked memory is not limited");
+    }
+    final String found = "locked memory is limited to " + limit.getAsLong() / MIB + " MiB";
+    if (mayLock()) {
+      return Finding.ok(Item.MEMLOCK, found + ", which CAP_IPC_LOCK overrides");
+    }
+    if (!adapters || limit.getAsLong() >= LEAST_LOCKED) {
+      return Finding.ok(
+          Item.MEMLOCK, found + (adapters ? "" : "; only an RDMA adapter would count against it"));
+    }
+    return Finding.warn(
+        Item.MEMLOCK,
+        found + ": segments that cannot be registered with the adapter move by messages",
+        mend);
+  }
+
+  private boolean mayLock() {
+    final String effective = files.status("CapEff");
+    return !effective.isEmpty() && new BigInteger(effective, 16).testBit(CAP_IPC_LOCK);
+  }
+
+  private Finding openFiles() {
+    final OptionalLong limit = files.limit("Max open files");
+    if (limit.isEmpty() || limit.getAsLong() >= FEW_FILES) {
+      return Finding.ok(
+          Item.FILES,
+          limit.isEmpty()
+              ? "open files are not limited"
+              : "up to " + limit.getAsLong() + " open files");
+    }
+    return Finding.warn(
+        Item.FILES,
+        "only "
+            + limit.getAsLong()
+            + " open files: sockets and segments of peers take some hundred each",
+        "raise 'ulimit -n' to 65536");
+  }
+
+  private Finding threads() {
+    final OptionalLong ofUser = threadsLeftOfUser();
+    final OptionalLong ofGroups = files.threadsLeftByGroups();
+    final long left = Math.min(ofUser.orElse(Long.MAX_VALUE), ofGroups.orElse(Long.MAX_VALUE));
+    if (left == Long.MAX_VALUE) {
+      return Finding.ok(Item.PROCESSES, "threads are not limited");
+    }
+    final boolean byGroup = ofGroups.isPresent() && ofGroups.getAsLong() == left;
+    final String found =
+        left + " threads are left " + (byGroup ? "by pids.max of the container" : "by ulimit -u");
+    final String mend =
+        byGroup
+            ? "raise pids.max of the container (--pids-limit; podPidsLimit of the kubelet)"
+            : "raise 'ulimit -u', which counts the threads of all processes of this user";
+    if (left < NO_THREADS) {
+      return Finding.fail(Item.PROCESSES, found + ": executors will not start", mend);
+    }
+    return left < FEW_THREADS
+        ? Finding.warn(Item.PROCESSES, found + ": an executor has some hundred", mend)
+        : Finding.ok(Item.PROCESSES, found);
+  }
+
+  /** Root's are not limited, whatever ulimit says. */
+  private OptionalLong threadsLeftOfUser() {
+    final String userId = files.status("Uid").split("\\s+")[0];
+    final OptionalLong limit = files.limit("Max processes");
+    return limit.isEmpty() || userId.equals("0")
+        ? OptionalLong.empty()
+        : OptionalLong.of(limit.getAsLong() - files.threadsOf(userId));
+  }
+
+  private Finding memory() {
+    final long left = room.memory();
+    final String found =
+        left / MIB + " MiB can be taken now, on this machine or under the container's limit";
+    final String mend =
+        "give the container more memory, or end what else takes it; blocks that find no room go to"
+            + " files";
+    if (left < NO_MEMORY) {
+      return Finding.fail(Item.MEMORY, found, mend);
+    }
+    return left < LITTLE_MEMORY
+        ? Finding.warn(Item.MEMORY, found, mend)
+        : Finding.ok(Item.MEMORY, found);
+  }
+
+  private Finding shm() {
+    final Path folder = Path.of("/dev/shm");
+    final long free;
+    try {
+      free = room.in(folder);
+    } catch (final IOException e) {
+      return Finding.warn(
+          Item.SHM, "there is no " + folder + " (" + e + ")", "mount a tmpfs there for UCX");
+    }
+    final String mend =
+        "remove what lies in it, or make it larger: mount -o remount,size=1g /dev/shm; --shm-size"
+            + " of the container; an emptyDir of medium Memory in a pod";
+    if (free < MIB) {
+      return Finding.fail(
+          Item.SHM, folder + " is full: UCX cannot make queues between processes there", mend);
+    }
+    final String found = free / MIB + " MiB are free in " + folder;
+    return free < SMALL_SHM
+        ? Finding.warn(Item.SHM, found + "; UCX takes some MiB for each peer", mend)
+        : Finding.ok(Item.SHM, found + " (for UCX; blocks do not lie there)");
+  }
+
+  /** The product's own measure, and the file system's. */
+  private static final class SystemRoom implements Room {
+    @Override
+    public long memory() {
+      return AvailableMemory.bytes();
+    }
+
+    @Override
+    public long in(final Path folder) throws IOException {
+      return Files.getFileStore(folder).getUsableSpace();
+    }
+  }
+}

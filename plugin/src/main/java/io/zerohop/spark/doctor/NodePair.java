@@ -1,0 +1,207 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.PackSource;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.List;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Two nodes of the shuffle in this process, one of which holds a map output. Sockets, proofs,
+ * leases and mappings are those of executors. Owns them; not thread safe.
+ */
+final class NodePair implements AutoCloseable {
+  /** Its folder beside those of applications; of this process alone. */
+  static final String APPLICATION = "doctor-" + ProcessHandle.current().pid();
+
+  private static final int SHUFFLE = 1;
+  private static final int BLOCK_BYTES = 1 << 20;
+  private static final long SEGMENT_BYTES = 64L << 20;
+  private static final long POOL_SLACK = 2 * SEGMENT_BYTES;
+  private static final int BUFFER_BYTES = 1 << 16;
+  private static final int SECRET_BYTES = 32;
+
+  private final ShuffleNode owner;
+  private final ShuffleNode reader;
+  private final int partitions;
+
+  /**
+   * Starts them and writes.
+   *
+   * @param base folder of the sockets
+   * @param bytes of the map output, in whole MiB
+   * @throws ZerohopException (FALLBACK) if a node does not start; nothing stays behind
+   */
+  NodePair(final java.nio.file.Path base, final int bytes) {
+    final byte[] secret = new byte[SECRET_BYTES];
+    new SecureRandom().nextBytes(secret);
+    partitions = bytes / BLOCK_BYTES;
+    owner = ShuffleNode.start(config(base, "owner", secret, bytes));
+    boolean done = false;
+    try {
+      write();
+      reader = ShuffleNode.start(config(base, "reader", secret, BLOCK_BYTES));
+      done = true;
+    } finally {
+      if (!done) {
+        closeOwner();
+      }
+    }
+  }
+
+  private static NodeConfig config(
+      final java.nio.file.Path base, final String name, final byte[] secret, final long bytes) {
+    return NodeConfig.builder()
+        .appId(APPLICATION)
+        .executorId(name)
+        .socketBase(base)
+        .secret(secret)
+        .poolBytes(bytes + POOL_SLACK)
+        .segmentBytes(SEGMENT_BYTES)
+        .neighbours(false)
+        .nodeId("")
+        .paths(EnumSet.of(Path.LOCAL, Path.PEER, Path.STAGED))
+        .checksum(true)
+        .asyncCommit(false)
+        .keepEmpty(Duration.ZERO)
+        .connectLimit(Duration.ofSeconds(5))
+        .requestLimit(Duration.ofSeconds(5))
+        .stagedLimit(Duration.ofSeconds(5))
+        .deviceLimit(Duration.ofSeconds(5))
+        .windowBlocks(1024)
+        .windowBytes(48L << 20)
+        .deviceWindowBytes(512L << 20)
+        .receiveBufferBytes(64L << 20)
+        .spillStart(1)
+        .spillIdle(Duration.ofSeconds(3))
+        .ucxMode(UcxMode.AUTO)
+        .build();
+  }
+
+  private void write() {
+    final UnsafeBuffer block = new UnsafeBuffer(ByteBuffer.allocateDirect(BLOCK_BYTES));
+    block.setMemory(0, BLOCK_BYTES, (byte) 0x5a);
+    try (MapOutputWriter writer = owner.newMapOutput(SHUFFLE, 0, partitions)) {
+      writer.append(
+          new PackSource() {
+            @Override
+            public int partitions() {
+              return partitions;
+            }
+
+            @Override
+            public void forEachChunk(final int partition, final ExtentConsumer consumer) {
+              consumer.extent(block.addressOffset(), BLOCK_BYTES);
+            }
+          });
+      writer.commit();
+    }
+  }
+
+  /**
+   * Reads all blocks by the owner itself.
+   *
+   * @return GB/s
+   */
+  double readLocally() {
+    return read(owner, Path.LOCAL);
+  }
+
+  /**
+   * Reads all blocks by the other node, out of memory that it has mapped.
+   *
+   * @return GB/s
+   * @throws ZerohopException (FALLBACK) if it cannot
+   */
+  double readAsPeer() {
+    return read(reader, Path.PEER);
+  }
+
+  private double read(final ShuffleNode node, final Path path) {
+    final List<Block> blocks =
+        java.util.stream.IntStream.range(0, partitions)
+            .mapToObj(partition -> new Block(SHUFFLE, 0, 0, partition, BLOCK_BYTES))
+            .toList();
+    final BlockSource source = new BlockSource("owner", owner.location(), "owner", blocks);
+    final byte[] buffer = new byte[BUFFER_BYTES];
+    final long begin = System.nanoTime();
+    long bytes = 0;
+    try (BlockFetcher fetcher =
+        node.fetch(
+            List.of(source),
+            (from, asked, sink) -> {
+              throw unreachable();
+            },
+            new Quiet(),
+            () -> Thread.currentThread().isInterrupted())) {
+      while (fetcher.next()) {
+        if (fetcher.block().path() != path) {
+          throw unreachable();
+        }
+        bytes += drain(fetcher.block().stream(), buffer);
+      }
+    }
+    if (bytes != (long) partitions * BLOCK_BYTES) {
+      throw new ZerohopException(
+          Category.FALLBACK, "of " + partitions + " MiB only " + bytes + " bytes were read");
+    }
+    return (double) bytes / (System.nanoTime() - begin);
+  }
+
+  private static ZerohopException unreachable() {
+    return new ZerohopException(
+        Category.FALLBACK,
+        "two nodes of this process do not reach each other's memory; their blocks would be staged");
+  }
+
+  private static long drain(final InputStream stream, final byte[] buffer) {
+    try (stream) {
+      long bytes = 0;
+      for (int read = stream.read(buffer); read >= 0; read = stream.read(buffer)) {
+        bytes += read;
+      }
+      return bytes;
+    } catch (final IOException e) {
+      throw new ZerohopException(Category.FALLBACK, "a block cannot be read: " + e, e);
+    }
+  }
+
+  @Override
+  public void close() {
+    try {
+      reader.close();
+    } finally {
+      closeOwner();
+    }
+  }
+
+  private void closeOwner() {
+    owner.unregisterShuffle(SHUFFLE);
+    owner.close();
+  }
+
+  /** Nobody counts. */
+  private static final class Quiet implements FetchListener {
+    @Override
+    public void fetched(final Path path, final List<Block> blocks, final long bytes) {}
+
+    @Override
+    public void waited(final long nanos) {}
+  }
+}

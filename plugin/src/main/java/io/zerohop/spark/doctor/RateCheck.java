@@ -1,0 +1,155 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.device.Topology;
+import io.zerohop.device.Topology.Reach;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.host.AvailableMemory;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * How fast bytes move here by each path. What is expected is what a machine with nothing else to do
+ * has at least: a core's rate for the host, some four fifths of the wire for links.
+ */
+final class RateCheck {
+  /** With blocks' checksums, by one thread. */
+  static final double HOST = 2;
+
+  static final double UCX_LOOPBACK = 1;
+  static final double TCP_LOOPBACK = 1;
+
+  /** Within a GPU by 24 of its multiprocessors. */
+  static final double IN_GPU = 150;
+
+  /** Of each NVLink of the third generation and later; 25 on the wire. */
+  static final double EACH_NVLINK = 20;
+
+  /** Over the PCI bus, third generation, 16 lanes. */
+  static final double PCIE = 10;
+
+  private static final int MIB = 1 << 20;
+  private static final int MOST_BYTES = 256 * MIB;
+  private static final int LEAST_BYTES = 16 * MIB;
+  private static final int SHARE = 8;
+
+  private RateCheck() {}
+
+  /** Bytes to move, so that the machine is left enough memory. */
+  private static int bytes() {
+    final long share = AvailableMemory.bytes() / SHARE / MIB * MIB;
+    return (int) Math.max(LEAST_BYTES, Math.min(MOST_BYTES, share));
+  }
+
+  /** In place, by the owner and by a peer. */
+  static Check host(final Wanted wanted) {
+    return notes -> {
+      final java.nio.file.Path base =
+          wanted.socketBase() == null ? SocketFolder.defaultBase() : wanted.socketBase();
+      try (NodePair nodes = new NodePair(base, bytes())) {
+        nodes.readAsPeer(); // The first time memory is mapped.
+        add(notes, new Rate("local", "host", "host", nodes.readLocally(), HOST));
+        add(notes, new Rate("peer", "host", "host", nodes.readAsPeer(), HOST));
+      } catch (final ZerohopException e) {
+        notes.add(Finding.skip(Item.RATES, "host memory: " + e.getMessage()));
+      }
+    };
+  }
+
+  /** Of each pair of GPUs, each by itself, and from the host. */
+  static Check gpus(final Gpus gpus) {
+    return notes -> {
+      if (gpus.absence() != null) {
+        return;
+      }
+      final List<Gpus.Gpu> open = new ArrayList<>();
+      try {
+        for (int ordinal = 0; ordinal < gpus.count(); ordinal++) {
+          open.add(gpus.open(ordinal));
+        }
+        final Topology topology = gpus.topology();
+        for (final Gpus.Gpu owner : open) {
+          for (final Gpus.Gpu reader : open) {
+            pair(notes, owner, reader, topology);
+          }
+        }
+      } catch (final ZerohopException e) {
+        notes.add(Finding.skip(Item.RATES, "GPU memory: " + e.getMessage()));
+      } finally {
+        open.forEach(Gpus.Gpu::close);
+      }
+    };
+  }
+
+  private static void pair(
+      final Notes notes, final Gpus.Gpu owner, final Gpus.Gpu reader, final Topology topology) {
+    final Reach reach = topology.reach(reader.uuid(), owner.uuid());
+    if (owner != reader && reach == Reach.HOST) {
+      return; // GpuCheck says so.
+    }
+    final String from = owner.device().name();
+    final String to = reader.device().name();
+    try (GpuPair pair = new GpuPair(owner.device(), reader.device(), bytes())) {
+      if (owner == reader) {
+        add(notes, new Rate("local", from, to, pair.measure(), IN_GPU));
+        add(notes, new Rate("host", "host", to, pair.measureFromHost(), PCIE));
+      } else if (reach == Reach.NVLINK) {
+        final double links = topology.links()[index(topology, reader)][index(topology, owner)];
+        add(notes, new Rate("nvlink", from, to, pair.measure(), EACH_NVLINK * links));
+      } else {
+        add(notes, new Rate("pcie", from, to, pair.measure(), PCIE));
+      }
+    } catch (final ZerohopException e) {
+      notes.add(Finding.skip(Item.RATES, to + " from " + from + ": " + e.getMessage()));
+    }
+  }
+
+  private static int index(final Topology topology, final Gpus.Gpu gpu) {
+    return topology.gpus().stream().map(Topology.Gpu::uuid).toList().indexOf(gpu.uuid());
+  }
+
+  /** By UCX from this process to itself. */
+  static Check ucx(final UcxStarter starter) {
+    return notes -> {
+      try {
+        final double rate = UcxRate.measure(starter);
+        add(notes, new Rate("ucx", "this process", "itself", rate, UCX_LOOPBACK));
+      } catch (final UcxException e) {
+        notes.add(Finding.skip(Item.RATES, "UCX: " + e.getMessage()));
+      }
+    };
+  }
+
+  /** Over TCP on the loopback, by which Spark's block transfer goes within a host. */
+  static Check fallback() {
+    return notes -> {
+      try {
+        add(notes, new Rate("staged", "TCP", "loopback", TcpRate.measure(), TCP_LOOPBACK));
+      } catch (final IOException e) {
+        notes.add(Finding.skip(Item.RATES, "TCP on the loopback: " + e));
+      }
+    };
+  }
+
+  private static void add(final Notes notes, final Rate rate) {
+    notes.add(rate);
+    if (rate.isLow()) {
+      notes.add(
+          Finding.warn(
+              Item.RATES,
+              String.format(
+                  java.util.Locale.ROOT,
+                  "%s from %s to %s has %.1f GB/s, where %.1f are expected",
+                  rate.path(),
+                  rate.from(),
+                  rate.to(),
+                  rate.gigabytes(),
+                  rate.expected()),
+              "measure again when nothing else runs (executors count); then see the line of this"
+                  + " path's parts above"));
+    }
+  }
+}

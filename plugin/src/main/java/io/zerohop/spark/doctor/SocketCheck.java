@@ -1,0 +1,67 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.Descriptor;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * The folder by which executors of a node find each other, and two nodes that do so. What is made
+ * in it goes with the nodes, and the folder, too, unless somebody else uses it.
+ */
+final class SocketCheck implements Check {
+  /** Enough to be more than one region. */
+  private static final int BYTES = 4 << 20;
+
+  private final Path base;
+
+  /**
+   * @param wanted null for the default
+   */
+  SocketCheck(final Path wanted) {
+    base = wanted == null ? SocketFolder.defaultBase() : wanted;
+  }
+
+  @Override
+  public void run(final Notes notes) {
+    final boolean wasThere = Files.isDirectory(base);
+    try (SocketFolder folder = SocketFolder.open(base, NodePair.APPLICATION)) {
+      notes.add(
+          Finding.ok(
+              Item.SOCKETS,
+              base
+                  + (wasThere ? " belongs to" : " can be made by")
+                  + " this user ("
+                  + Integer.toUnsignedString(Descriptor.userId())
+                  + "), folder "
+                  + folder.identity()
+                  + " on this machine"));
+    } catch (final ZerohopException e) {
+      notes.add(
+          Finding.said(
+              Item.SOCKETS,
+              Verdict.FAIL,
+              e.getMessage(),
+              "set spark.zerohop.socket.dir to a folder of your own"));
+      notes.add(Finding.skip(Item.PEERS, "there is no socket folder"));
+      return;
+    }
+    peers(notes);
+  }
+
+  private void peers(final Notes notes) {
+    try (NodePair nodes = new NodePair(base, BYTES)) {
+      nodes.readAsPeer();
+      notes.add(
+          Finding.ok(Item.PEERS, "two nodes here prove themselves and read each other in place"));
+    } catch (final ZerohopException e) {
+      notes.add(
+          Finding.said(
+              Item.PEERS,
+              Verdict.FAIL,
+              e.getMessage(),
+              "executors' logs say why when they connect (grep 'Zerohop')"));
+    }
+  }
+}

@@ -1,0 +1,201 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.spark.conf.Activation;
+import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.control.ControlSecurity;
+import io.zerohop.spark.executor.OtherNodes;
+import io.zerohop.spark.memory.PoolSizing;
+import io.zerohop.spark.rapids.setup.Preflight;
+import io.zerohop.spark.rapids.setup.RapidsMode;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.SparkConf;
+
+/** What an application's settings come to, by the classes that decide it when it starts. */
+final class SparkCheck implements Check {
+  /** First parts of the releases that the jar is tested with, oldest and newest. */
+  static final List<String> TESTED = List.of("3.5", "4.0", "4.1", "4.2");
+
+  private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
+  private static final String OUR_PLUGIN = "io.zerohop.spark.ZerohopPlugin";
+  private static final String KEEP_AUTHENTICATION =
+      "keep it on where others reach Spark's ports: GPU shuffles then go through host memory;"
+          + " without it (spark.authenticate=false) only on a network of trusted programs"
+          + " (SECURITY.md)";
+  private static final long MIB = 1L << 20;
+
+  private final SparkConf conf;
+  private final String spark;
+  private final Preflight seen;
+  private final long heapBytes;
+
+  /**
+   * @param conf not changed
+   * @param spark Spark's version
+   * @param seen what the driver finds out of the jars
+   * @param heapBytes most heap of an executor
+   */
+  SparkCheck(final SparkConf conf, final String spark, final Preflight seen, final long heapBytes) {
+    this.conf = conf.clone();
+    this.spark = spark;
+    this.seen = seen;
+    this.heapBytes = heapBytes;
+  }
+
+  @Override
+  public void run(final Notes notes) {
+    notes.add(sparkVersion());
+    notes.add(rapidsVersion());
+    final Finding manager = manager();
+    notes.add(manager);
+    if (manager.verdict() == Verdict.FAIL) {
+      return; // No key has a value to go by.
+    }
+    notes.add(stepsAside());
+    notes.add(gpuShuffles());
+    notes.add(otherNodes());
+    sizes(notes);
+  }
+
+  Finding sparkVersion() {
+    return TESTED.stream().anyMatch(known -> spark.startsWith(known + "."))
+        ? Finding.ok(Item.SPARK, "Spark " + spark)
+        : Finding.warn(
+            Item.SPARK,
+            "Spark " + spark + " is not one of " + TESTED + ", with which this jar is tested",
+            "run one of these, or a release of Zerohop that knows it");
+  }
+
+  private Finding rapidsVersion() {
+    final boolean wanted = plugins().contains(RAPIDS_PLUGIN);
+    if (seen.rapids() == null) {
+      return wanted
+          ? Finding.warn(
+              Item.RAPIDS,
+              "RAPIDS' plugin is configured, and its jar is not on this class path",
+              "put rapids-4-spark into spark.driver.extraClassPath and"
+                  + " spark.executor.extraClassPath, or into $SPARK_HOME/jars")
+          : Finding.skip(Item.RAPIDS, "RAPIDS is not configured");
+    }
+    final String obstacle = RapidsMode.releaseObstacle(seen);
+    if (obstacle != null) {
+      return Finding.fail(
+          Item.RAPIDS,
+          obstacle + ", so its shuffles go through host memory",
+          "use a rapids-4-spark jar of a release in docs/compatibility.md");
+    }
+    return RapidsMode.isTried(seen.rapids())
+        ? Finding.ok(Item.RAPIDS, "RAPIDS Accelerator " + seen.rapids())
+        : Finding.warn(
+            Item.RAPIDS,
+            "RAPIDS Accelerator "
+                + seen.rapids()
+                + " has not been run with Zerohop; all that is used of it is there",
+            "compare some results with the CPU's, or use a release of docs/compatibility.md that was"
+                + " run");
+  }
+
+  private List<String> plugins() {
+    return Arrays.stream(conf.get("spark.plugins", "").split(",")).map(String::trim).toList();
+  }
+
+  private Finding manager() {
+    final List<String> unknown;
+    try {
+      unknown = ZerohopConf.validate(conf);
+    } catch (final IllegalArgumentException e) {
+      return Finding.said(Item.MANAGER, Verdict.FAIL, e.getMessage(), "see docs/configuration.md");
+    }
+    final String manager = conf.get("spark.shuffle.manager", "");
+    if (!manager.equals(ZerohopConf.SHUFFLE_MANAGER)) {
+      return Finding.warn(
+          Item.MANAGER,
+          "spark.shuffle.manager is " + (manager.isEmpty() ? "not set" : manager),
+          "set spark.shuffle.manager=" + ZerohopConf.SHUFFLE_MANAGER);
+    }
+    if (!ZerohopConf.ENABLED.get(conf)) {
+      return Finding.warn(
+          Item.MANAGER,
+          ZerohopConf.ENABLED.key() + " is false: all shuffles are Spark's",
+          "remove it, or set it to true");
+    }
+    return unknown.isEmpty()
+        ? Finding.ok(Item.MANAGER, "spark.shuffle.manager is Zerohop's, and every key is known")
+        : Finding.warn(
+            Item.MANAGER,
+            "nobody knows the keys " + unknown,
+            "see docs/configuration.md for their names");
+  }
+
+  private Finding stepsAside() {
+    final String obstacle = Activation.obstacle(conf);
+    return obstacle == null
+        ? Finding.ok(Item.STEPS_ASIDE, "nothing makes Zerohop leave shuffles to Spark")
+        : Finding.said(
+            Item.STEPS_ASIDE,
+            Verdict.FAIL,
+            "Zerohop leaves all shuffles to Spark: " + obstacle,
+            "");
+  }
+
+  private Finding gpuShuffles() {
+    if (!plugins().contains(RAPIDS_PLUGIN)) {
+      return Finding.skip(Item.GPU_SHUFFLES, "RAPIDS' plugin is not in spark.plugins");
+    }
+    if (!plugins().contains(OUR_PLUGIN)) {
+      return Finding.warn(
+          Item.GPU_SHUFFLES,
+          "RAPIDS' shuffles go through host memory, since its plugin is there without ours",
+          "set spark.plugins=" + RAPIDS_PLUGIN + "," + OUR_PLUGIN);
+    }
+    if (!RapidsMode.concerns(conf)) {
+      return Finding.skip(Item.GPU_SHUFFLES, "Zerohop is not the shuffle manager");
+    }
+    final String obstacle = RapidsMode.obstacle(conf, seen);
+    return obstacle == null
+        ? Finding.ok(Item.GPU_SHUFFLES, "RAPIDS' shuffles stay in GPU memory")
+        : Finding.said(
+            Item.GPU_SHUFFLES,
+            Verdict.WARN,
+            "RAPIDS' shuffles go through host memory: " + obstacle,
+            KEEP_AUTHENTICATION);
+  }
+
+  private Finding otherNodes() {
+    final String obstacle = OtherNodes.obstacle(conf);
+    if (obstacle == null) {
+      return Finding.ok(Item.OTHER_NODES, "other nodes are read by UCX, where it can be used");
+    }
+    return ControlSecurity.encryptionDemandedBy(conf).isPresent()
+            && ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)
+        ? Finding.warn(
+            Item.OTHER_NODES,
+            "blocks of other nodes are staged: " + obstacle,
+            "choose: " + ZerohopConf.UCX_TRUSTED_NETWORK.key() + "=false, or no encryption")
+        : Finding.skip(Item.OTHER_NODES, "blocks of other nodes are staged: " + obstacle);
+  }
+
+  /** What {@code auto} comes to here. */
+  void sizes(final Notes notes) {
+    final PoolSizing.Plan plan = PoolSizing.plan(conf, heapBytes);
+    final String host =
+        plan.bytes() / MIB
+            + " MiB of shared memory for an executor with "
+            + heapBytes / MIB
+            + " MiB of heap";
+    notes.add(
+        plan.advice() == null
+            ? Finding.ok(Item.SIZES, host)
+            : Finding.warn(Item.SIZES, host, plan.advice()));
+    try {
+      if (plugins().contains(RAPIDS_PLUGIN)) {
+        notes.add(
+            Finding.ok(
+                Item.SIZES, PoolSizing.devicePoolBytes(conf) / MIB + " MiB of its GPU's memory"));
+      }
+    } catch (final ZerohopException e) {
+      notes.add(Finding.said(Item.SIZES, Verdict.WARN, e.getMessage(), ""));
+    }
+  }
+}

@@ -1,0 +1,80 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.spark.blocktransfer.PortProbe;
+import io.zerohop.spark.rapids.setup.Preflight;
+import java.time.Duration;
+import java.util.List;
+import org.apache.spark.SparkConf;
+
+/** The checks that need Spark's classes. Nothing refers to this class where they are not there. */
+final class SparkChecks {
+  private static final Duration LIMIT = Duration.ofSeconds(30);
+  private static final Duration PROBE = Duration.ofSeconds(2);
+
+  private SparkChecks() {}
+
+  /** Of an application's settings, before it runs. */
+  static void ofSettings(final Examination examination, final Settings settings) {
+    final SparkConf conf = new SparkConf(false);
+    settings.all().forEach(conf::set);
+    ofDriver(examination, conf);
+  }
+
+  /** Of an application's driver. */
+  static void ofDriver(final Examination examination, final SparkConf conf) {
+    final boolean local = conf.get("spark.master", "").matches("local(\\[.*\\])?");
+    final String heap = local ? "spark.driver.memory" : "spark.executor.memory";
+    examination.run(
+        Item.SPARK,
+        LIMIT,
+        new SparkCheck(conf, version(), Preflight.look(), conf.getSizeAsBytes(heap, "1g")));
+  }
+
+  /**
+   * Of an executor.
+   *
+   * @param others where the others' block managers listen, as host and port
+   */
+  static void ofExecutor(
+      final Examination examination, final SparkConf conf, final List<Address> others) {
+    final SparkCheck check =
+        new SparkCheck(conf, version(), Preflight.look(), Runtime.getRuntime().maxMemory());
+    examination.run(Item.SIZES, LIMIT, check::sizes);
+    examination.run(
+        Item.REACH, LIMIT.plus(PROBE.multipliedBy(others.size())), notes -> reach(notes, others));
+  }
+
+  /** Where a block manager listens. */
+  record Address(String executorId, String host, int port) implements java.io.Serializable {}
+
+  static void reach(final Notes notes, final List<Address> others) {
+    int answering = 0;
+    for (final Address other : others) {
+      if (PortProbe.answers(other.host(), other.port(), PROBE)) {
+        answering++;
+      } else {
+        notes.add(
+            Finding.fail(
+                Item.REACH,
+                "port "
+                    + other.port()
+                    + " of executor "
+                    + other.executorId()
+                    + " on "
+                    + other.host()
+                    + " does not answer from here",
+                "open it in the firewall or network policy (spark.blockManager.port and"
+                    + " spark.zerohop.port give executors fixed ports, and those behind them)"));
+      }
+    }
+    if (others.isEmpty()) {
+      notes.add(Finding.skip(Item.REACH, "there is no other executor"));
+    } else if (answering == others.size()) {
+      notes.add(Finding.ok(Item.REACH, "all " + answering + " other executors are reached"));
+    }
+  }
+
+  static String version() {
+    return org.apache.spark.package$.MODULE$.SPARK_VERSION();
+  }
+}

@@ -1,0 +1,114 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.device.posix.UcpLibrary;
+import io.zerohop.shuffle.transport.ucx.engine.LibucxRelease;
+import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
+import java.util.Optional;
+import java.util.function.IntSupplier;
+
+/** UCX is started as a node starts it, tried, and ended. */
+final class UcxCheck implements Check {
+  private static final String INSTALL =
+      "install libucx on every node (Debian, Ubuntu: libucx0; RHEL: ucx; or openucx/ucx's packages"
+          + " with CUDA) where ldconfig or LD_LIBRARY_PATH finds libucp.so.0; it is needed between"
+          + " nodes only";
+  private static final String FIT =
+      "name a jucx jar of the kind of libucx by spark.zerohop.ucx.jucx, or install another libucx"
+          + " (docs/rdma.md, 'jucx and libucx')";
+
+  private final UcxStarter starter;
+  private final IntSupplier version;
+  private final boolean wanted;
+  private final boolean gpus;
+  private final boolean adapters;
+
+  /**
+   * @param starter starts UCX
+   * @param version of the libucx that was loaded, once UCX was started
+   * @param wanted whether the network is trusted, so that executors would use it
+   * @param gpus whether there is a GPU
+   * @param adapters whether there is an RDMA adapter
+   */
+  UcxCheck(
+      final UcxStarter starter,
+      final IntSupplier version,
+      final boolean wanted,
+      final boolean gpus,
+      final boolean adapters) {
+    this.starter = starter;
+    this.version = version;
+    this.wanted = wanted;
+    this.gpus = gpus;
+    this.adapters = adapters;
+  }
+
+  /** Of the libucx that this process has loaded. */
+  static int loadedVersion() {
+    return UcpLibrary.version();
+  }
+
+  @Override
+  public void run(final Notes notes) {
+    final UcxEngine engine;
+    try {
+      engine = starter.start(true, () -> {});
+    } catch (final UcxException e) {
+      notes.add(new Finding(Item.LIBUCX, trouble(), e.getMessage(), INSTALL));
+      notes.add(Finding.skip(Item.JUCX, "libucx does not start"));
+      return;
+    }
+    try {
+      notes.add(library(engine));
+      LoopbackTest.run(engine);
+      notes.add(Finding.ok(Item.JUCX, engine.describe() + ": moves bytes"));
+    } catch (final UcxException e) {
+      notes.add(new Finding(Item.JUCX, trouble(), engine.describe() + ": " + e.getMessage(), FIT));
+    } finally {
+      if (!engine.end()) {
+        notes.add(
+            Finding.fail(
+                Item.JUCX, "UCX's thread did not end", "see UCX_LOG_LEVEL=info; end this process"));
+      }
+    }
+  }
+
+  private Verdict trouble() {
+    return wanted ? Verdict.FAIL : Verdict.WARN;
+  }
+
+  private Finding library(final UcxEngine engine) {
+    final int number = version.getAsInt();
+    final String name =
+        "libucx " + (number >> 16) + "." + (number >> 8 & 0xff) + "." + (number & 0xff);
+    if (gpus && !engine.reachesGpuMemory()) {
+      return Finding.warn(
+          Item.LIBUCX,
+          name + " without CUDA: GPU memory of other nodes comes over pinned host memory",
+          "install a libucx built with CUDA (openucx/ucx's packages, or HPC-X)");
+    }
+    final Optional<LibucxRelease> release = LibucxRelease.of(number);
+    if (release.isEmpty()) {
+      return Finding.warn(
+          Item.LIBUCX,
+          name + " is not in the table of releases that are known",
+          "see the log's first-contact lines ('is read by UCX'); known are 1.13 to 1.23");
+    }
+    return switch (release.get().gets()) {
+      case ONE_SIDED -> Finding.ok(Item.LIBUCX, name + ": gets are one-sided over an adapter");
+      case EMULATED_UNLESS_SET ->
+          Finding.ok(
+              Item.LIBUCX,
+              name
+                  + ": gets are one-sided over an adapter with PROTO_ENABLE=n, which Zerohop sets");
+      case NONE ->
+          new Finding(
+              Item.LIBUCX,
+              adapters ? Verdict.WARN : Verdict.OK,
+              name + ": as packaged it has no verbs, so adapters are not used",
+              adapters ? "install a libucx with verbs, such as openucx/ucx's packages" : "");
+    };
+  }
+}

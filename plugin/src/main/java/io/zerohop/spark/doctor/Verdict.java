@@ -1,0 +1,13 @@
+package io.zerohop.spark.doctor;
+
+/** What a check says, the better ones first. */
+public enum Verdict {
+  /** As it should be. */
+  OK,
+  /** There was nothing to look at, or nothing to look with; the reason is given. */
+  SKIP,
+  /** Shuffles work, and something makes them slower or may end them later. */
+  WARN,
+  /** Something that was asked for, or that everything needs, does not work. */
+  FAIL
+}
