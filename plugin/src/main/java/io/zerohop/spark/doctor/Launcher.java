@@ -13,6 +13,7 @@ import java.nio.file.Path;
 public final class Launcher {
   static final String SPARK_HOME_OPTION = "--spark-home";
 
+  private static final long EXIT_MILLIS = 5_000;
   private static final String COMMANDS = "io.zerohop.spark.doctor.Commands";
   private static final String LOGGING = "org.slf4j.LoggerFactory";
 
@@ -20,8 +21,21 @@ public final class Launcher {
 
   /** Runs a command and ends the process with its status, whatever threads are left. */
   public static void main(final String[] arguments) throws Throwable {
-    // Halt: exit hooks of libraries may wait for what a check could not end.
-    Runtime.getRuntime().halt(run(arguments));
+    final int status = run(arguments);
+    // A library's exit hook may wait for what a check could not end.
+    final Thread last = new Thread(() -> halt(status), "doctor-exit");
+    last.setDaemon(true);
+    last.start();
+    System.exit(status);
+  }
+
+  private static void halt(final int status) {
+    try {
+      Thread.sleep(EXIT_MILLIS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    Runtime.getRuntime().halt(status);
   }
 
   private static int run(final String[] arguments) throws Throwable {

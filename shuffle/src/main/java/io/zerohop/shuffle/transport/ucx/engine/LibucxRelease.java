@@ -24,9 +24,6 @@ public record LibucxRelease(int first, int last, String comesWith, Gets gets) {
           new LibucxRelease(19, 22, "", Gets.ONE_SIDED),
           new LibucxRelease(23, 23, "Debian unstable", Gets.NONE));
 
-  /** From this minor release on gets between GPUs of one host are one-sided over NVLink. */
-  public static final int FIRST_OVER_NVLINK = 22;
-
   private static final int MAJOR = 1;
 
   /** What becomes of a get. */

@@ -1,0 +1,195 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.spark.compat.PlacedData;
+import io.zerohop.spark.doctor.SparkChecks.Address;
+import io.zerohop.spark.doctor.SparkExecutorTask.Answer;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.java.JavaFutureAction;
+import org.apache.spark.storage.BlockManagerId;
+
+/**
+ * A running application: the settings of its driver, and each executor by a task of its own, one
+ * after the other, so that none measures while another one does. Used by one thread.
+ */
+public final class SparkApplication {
+  private static final String DRIVER = "driver";
+  private static final long EXECUTORS_SECONDS = 30;
+  private static final long SETTLED_SECONDS = 2;
+  private static final long POLL_MILLIS = 200;
+  private static final long TASK_SECONDS = 600;
+
+  /** How often an executor is asked for: another one may take the task while it is busy. */
+  private static final int ATTEMPTS = 3;
+
+  private final SparkContext context;
+  private final ReleaseRule rule;
+  private final boolean measures;
+
+  /** Refuses an executor of another release, as the product does. */
+  @FunctionalInterface
+  public interface ReleaseRule {
+    /**
+     * @throws IllegalStateException if they do not work together; says what to do
+     */
+    void check(String driver, String executor, String executorId);
+  }
+
+  /**
+   * @param context not closed by this
+   * @param measures whether executors measure rates, too
+   */
+  public SparkApplication(
+      final SparkContext context, final ReleaseRule rule, final boolean measures) {
+    this.context = context;
+    this.rule = rule;
+    this.measures = measures;
+  }
+
+  /** Examines it; waits half a minute at most for executors to come, and is interruptible. */
+  public Report examine() throws InterruptedException {
+    final Examination driver = new Examination();
+    SparkChecks.ofDriver(driver, context.conf());
+    final List<Report.Section> sections = new ArrayList<>();
+    List<Address> executors = executors();
+    if (executors.isEmpty()) {
+      callForOne();
+      executors = registered();
+    }
+    if (executors.isEmpty()) {
+      driver.run(
+          Item.VERSIONS,
+          Machine.SHORT,
+          notes ->
+              notes.add(
+                  Finding.fail(
+                      Item.VERSIONS,
+                      "no executor came within " + 2 * EXECUTORS_SECONDS + " s",
+                      "see the cluster manager: are there resources for one?")));
+    }
+    for (final Address executor : executors) {
+      sections.add(section(executor, executors));
+    }
+    sections.add(0, Report.Section.of("driver on " + driverHost(), driver.notes()));
+    return new Report(sections);
+  }
+
+  private String driverHost() {
+    return context.conf().get("spark.driver.host", "this host");
+  }
+
+  /** Where all executors are, or the driver if tasks run in it. */
+  private List<Address> executors() throws InterruptedException {
+    final long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(EXECUTORS_SECONDS);
+    List<Address> known = registered();
+    long since = System.nanoTime();
+    while (System.nanoTime() < end
+        && (known.isEmpty()
+            || System.nanoTime() - since < TimeUnit.SECONDS.toNanos(SETTLED_SECONDS))) {
+      Thread.sleep(POLL_MILLIS);
+      final List<Address> now = registered();
+      if (!now.equals(known)) {
+        known = now;
+        since = System.nanoTime();
+      }
+    }
+    return known;
+  }
+
+  /** Dynamic allocation has none until there is something to do. */
+  private void callForOne() throws InterruptedException {
+    final JavaFutureAction<List<String>> something =
+        PlacedData.on(context, driverHost(), DRIVER, "", String.class).collectAsync();
+    try {
+      something.get(EXECUTORS_SECONDS, TimeUnit.SECONDS);
+    } catch (final ExecutionException | TimeoutException e) {
+      something.cancel(true); // What is missing is said by the caller.
+    }
+  }
+
+  private List<Address> registered() {
+    final List<Address> found = new ArrayList<>();
+    final var managers = context.env().blockManager().master().getMemoryStatus().keysIterator();
+    while (managers.hasNext()) {
+      final BlockManagerId id = managers.next();
+      if (context.isLocal() || !id.executorId().equals(DRIVER)) {
+        found.add(new Address(id.executorId(), id.host(), id.port()));
+      }
+    }
+    found.sort(
+        Comparator.comparing((Address it) -> it.executorId().length())
+            .thenComparing(Address::executorId));
+    return found;
+  }
+
+  private Report.Section section(final Address executor, final List<Address> all)
+      throws InterruptedException {
+    final String title = "executor " + executor.executorId() + " on " + executor.host();
+    try {
+      for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        final Answer answer = ask(executor, all);
+        if (answer.executorId().equals(executor.executorId())) {
+          final List<Finding> findings = new ArrayList<>(answer.findings());
+          findings.add(0, release(answer));
+          return new Report.Section(title, findings, answer.rates());
+        }
+      }
+      return failed(title, "it took no task", "is it busy, or lost? See its log");
+    } catch (final ExecutionException e) {
+      return failed(
+          title,
+          "its task failed: " + e.getCause(),
+          "if classes differ, give driver and executors the same zerohop-spark jar; else see its"
+              + " log");
+    } catch (final TimeoutException e) {
+      return failed(
+          title,
+          "its task did not end within " + TASK_SECONDS + " s",
+          "see its stacks in Spark's UI");
+    }
+  }
+
+  private Answer ask(final Address executor, final List<Address> all)
+      throws InterruptedException, ExecutionException, TimeoutException {
+    final JavaFutureAction<List<Answer>> answers =
+        PlacedData.on(
+                context,
+                executor.host(),
+                executor.executorId(),
+                executor.executorId(),
+                String.class)
+            .map(new SparkExecutorTask(new ArrayList<>(all), measures))
+            .collectAsync();
+    boolean done = false;
+    try {
+      final Answer answer = answers.get(TASK_SECONDS, TimeUnit.SECONDS).get(0);
+      done = true;
+      return answer;
+    } finally {
+      if (!done) {
+        answers.cancel(true);
+      }
+    }
+  }
+
+  private Finding release(final Answer answer) {
+    try {
+      rule.check(Report.version(), answer.version(), answer.executorId());
+      return Finding.ok(Item.VERSIONS, "Zerohop " + answer.version() + ", as the driver");
+    } catch (final IllegalStateException e) {
+      return Finding.fail(
+          Item.VERSIONS,
+          e.getMessage(),
+          "give driver and executors the same zerohop-spark jar, and start the application again");
+    }
+  }
+
+  private static Report.Section failed(final String title, final String what, final String mend) {
+    return new Report.Section(title, List.of(Finding.fail(Item.VERSIONS, what, mend)), List.of());
+  }
+}

@@ -1,0 +1,61 @@
+package io.zerohop.spark.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+
+class ExaminationTest {
+  private static final Duration LONG = Duration.ofSeconds(30);
+
+  @Test
+  void aCheckThatHangsIsInterruptedAndTheNextOneRuns() {
+    final CountDownLatch interrupted = new CountDownLatch(1);
+    final Examination examination = new Examination();
+    examination
+        .run(
+            Item.DRIVER,
+            Duration.ofMillis(50),
+            notes -> {
+              notes.add(Finding.ok(Item.DRIVER, "before"));
+              try {
+                new CountDownLatch(1).await();
+              } finally {
+                interrupted.countDown();
+              }
+            })
+        .run(Item.JAVA, LONG, notes -> notes.add(Finding.ok(Item.JAVA, "next")));
+    assertThat(interrupted.getCount()).isZero();
+    final List<Finding> findings = examination.notes().findings();
+    assertThat(findings.get(0).what()).isEqualTo("before");
+    assertThat(findings).anyMatch(it -> it.what().contains("did not end within"));
+    assertThat(findings.get(findings.size() - 1).what()).isEqualTo("next");
+  }
+
+  @Test
+  void whatACheckThrowsIsAFinding() {
+    final List<Finding> findings =
+        new Examination()
+            .run(
+                Item.LIBRARY,
+                LONG,
+                notes -> {
+                  throw new ZerohopException(Category.FALLBACK, "no library; build it");
+                })
+            .run(
+                Item.LIBUCX,
+                LONG,
+                notes -> {
+                  throw new NoClassDefFoundError("org/example/Missing");
+                })
+            .notes()
+            .findings();
+    assertThat(findings).extracting(Finding::verdict).containsOnly(Verdict.FAIL);
+    assertThat(findings.get(0).mend()).isEqualTo("build it");
+    assertThat(findings.get(1).what()).contains("org/example/Missing");
+  }
+}

@@ -1,0 +1,213 @@
+package io.zerohop.spark.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
+import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+
+/** UCX and adapters, by an engine that copies within this process, and by made-up ports. */
+class NetworkCheckTest {
+  private final FakeEngine engine = new FakeEngine();
+
+  private List<Finding> ucx(final int version, final boolean gpus, final boolean adapters) {
+    final Notes notes = new Notes();
+    new UcxCheck((oneSided, onStart) -> engine, () -> version, true, gpus, adapters).run(notes);
+    assertThat(engine.ended).isTrue();
+    return notes.findings();
+  }
+
+  private static Finding one(final List<Finding> findings, final Item item) {
+    assertThat(findings.stream().filter(it -> it.item() == item)).hasSize(1);
+    return findings.stream().filter(it -> it.item() == item).findFirst().orElseThrow();
+  }
+
+  @Test
+  void theTableOfReleasesSaysWhatALibucxCanDo() {
+    assertThat(one(ucx(0x010d01, false, true), Item.LIBUCX).what())
+        .isEqualTo("libucx 1.13.1: gets are one-sided over an adapter");
+    assertThat(one(ucx(0x011200, false, true), Item.LIBUCX).what()).contains("PROTO_ENABLE=n");
+    assertThat(one(ucx(0x011700, false, true), Item.LIBUCX).verdict()).isEqualTo(Verdict.WARN);
+    assertThat(one(ucx(0x011700, false, false), Item.LIBUCX).verdict()).isEqualTo(Verdict.OK);
+    assertThat(one(ucx(0x020000, false, true), Item.LIBUCX).what()).contains("libucx 2.0.0");
+    assertThat(one(ucx(0x020000, false, true), Item.LIBUCX).verdict()).isEqualTo(Verdict.WARN);
+  }
+
+  @Test
+  void withoutCudaGpuMemoryTakesADetour() {
+    engine.gpuMemory = false;
+    final Finding found = one(ucx(0x010d01, true, true), Item.LIBUCX);
+    assertThat(found.verdict()).isEqualTo(Verdict.WARN);
+    assertThat(found.mend()).contains("built with CUDA");
+    assertThat(one(ucx(0x010d01, false, true), Item.LIBUCX).verdict()).isEqualTo(Verdict.OK);
+  }
+
+  @Test
+  void aJucxOfAnotherKindIsNamedWithItsMend() {
+    assertThat(one(ucx(0x010d01, false, false), Item.JUCX).verdict()).isEqualTo(Verdict.OK);
+    engine.failure = "Invalid parameter";
+    final Finding found = one(ucx(0x010d01, false, false), Item.JUCX);
+    assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
+    assertThat(found.what()).contains("the fake jucx").contains("Invalid parameter");
+    assertThat(found.mend()).contains("spark.zerohop.ucx.jucx");
+  }
+
+  @Test
+  void getsAreMeasured() {
+    assertThat(UcxRate.measure((oneSided, onStart) -> engine)).isPositive();
+    assertThat(engine.ended).isTrue();
+  }
+
+  private static List<Finding> adapters(
+      final boolean present, final List<String> ports, final boolean dmaBuf, final boolean module) {
+    final Notes notes = new Notes();
+    final AdapterChoice choice = new AdapterChoice(ports, false, "for a test");
+    new AdapterCheck(present, choice, List.of(dmaBuf), module).run(notes);
+    return notes.findings();
+  }
+
+  @Test
+  void adaptersThatCannotBeUsedAreAWarning() {
+    assertThat(one(adapters(false, List.of(), true, true), Item.ADAPTERS).verdict())
+        .isEqualTo(Verdict.SKIP);
+    assertThat(one(adapters(true, List.of(), true, true), Item.ADAPTERS).mend())
+        .contains("/dev/infiniband");
+    final Finding used = one(adapters(true, List.of("mlx5_0:1"), true, true), Item.ADAPTERS);
+    assertThat(used.verdict()).isEqualTo(Verdict.OK);
+    assertThat(used.what()).contains("mlx5_0:1: for a test");
+  }
+
+  @Test
+  void eitherPeermemOrDmaBufWillDo() {
+    final List<String> ports = List.of("mlx5_0:1");
+    assertThat(one(adapters(true, ports, true, false), Item.GPUDIRECT).verdict())
+        .isEqualTo(Verdict.OK);
+    assertThat(one(adapters(true, ports, false, true), Item.GPUDIRECT).verdict())
+        .isEqualTo(Verdict.OK);
+    final Finding neither = one(adapters(true, ports, false, false), Item.GPUDIRECT);
+    assertThat(neither.verdict()).isEqualTo(Verdict.WARN);
+    assertThat(neither.mend()).contains("modprobe nvidia-peermem");
+  }
+
+  @Test
+  void settingsAreReadWithoutSpark() {
+    final Wanted wanted =
+        Wanted.of(
+            Map.of(
+                    "spark.zerohop.socket.dir", "/run/z",
+                    "spark.zerohop.ucx.trustedNetwork", "true",
+                    "spark.plugins", "a.B, com.nvidia.spark.SQLPlugin")
+                ::get);
+    assertThat(wanted.socketBase()).hasToString("/run/z");
+    assertThat(wanted.ucx()).isTrue();
+    assertThat(wanted.rapids()).isTrue();
+    assertThat(Wanted.of(key -> null)).isEqualTo(new Wanted(null, false, null, false));
+  }
+
+  /** Copies what it is asked to get. */
+  private static final class FakeEngine implements UcxEngine {
+    private boolean gpuMemory = true;
+    private boolean ended;
+    private String failure;
+
+    @Override
+    public String describe() {
+      return "the fake jucx";
+    }
+
+    @Override
+    public boolean reachesGpuMemory() {
+      return gpuMemory;
+    }
+
+    @Override
+    public boolean oneSided() {
+      return true;
+    }
+
+    @Override
+    public boolean rdma() {
+      return false;
+    }
+
+    @Override
+    public long events() {
+      return 0;
+    }
+
+    @Override
+    public byte[] address() {
+      return new byte[1];
+    }
+
+    @Override
+    public UcxMemory register(final Tier kind, final long address, final long bytes) {
+      return new UcxMemory() {
+        @Override
+        public byte[] key() {
+          return new byte[1];
+        }
+
+        @Override
+        public void close() {}
+      };
+    }
+
+    @Override
+    public UcxEndpoint connect(final byte[] address, final Consumer<String> onFailure) {
+      return new Self(failure);
+    }
+
+    @Override
+    public void receiver(final UcxReceiver receiver) {}
+
+    @Override
+    public int pending() {
+      return 0;
+    }
+
+    @Override
+    public boolean end() {
+      ended = true;
+      return true;
+    }
+  }
+
+  /** The way from it to itself. */
+  private record Self(String failure) implements UcxEndpoint {
+    @Override
+    public void get(
+        final byte[] key,
+        final long remoteAddress,
+        final long localAddress,
+        final long bytes,
+        final UcxMemory gpu,
+        final UcxCompletion done) {
+      new UnsafeBuffer(localAddress, (int) bytes)
+          .putBytes(0, new UnsafeBuffer(remoteAddress, (int) bytes), 0, (int) bytes);
+      done.done(failure);
+    }
+
+    @Override
+    public void send(
+        final long id,
+        final long offset,
+        final long address,
+        final long bytes,
+        final UcxCompletion done) {
+      done.done("not asked for");
+    }
+
+    @Override
+    public void close() {}
+  }
+}

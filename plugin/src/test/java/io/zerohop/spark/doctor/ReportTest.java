@@ -1,0 +1,64 @@
+package io.zerohop.spark.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class ReportTest {
+  private static final Finding OK = Finding.ok(Item.JAVA, "Java 17");
+  private static final Finding SKIP = Finding.skip(Item.DRIVER, "no GPU");
+  private static final Finding WARN =
+      Finding.warn(Item.FILES, "only \"100\"\tfiles \\ few", "raise it");
+  private static final Finding FAIL = Finding.fail(Item.SOCKETS, "refused", "chmod 700");
+
+  private static Report of(final Finding... findings) {
+    final Rate rate = new Rate("nvlink", "cuda:0", "cuda:1", 123.456, 360);
+    return new Report(List.of(new Report.Section("host a", List.of(findings), List.of(rate))));
+  }
+
+  @Test
+  void theWorstVerdictDecidesTheExitStatus() {
+    assertThat(of(OK).exitStatus()).isZero();
+    assertThat(of(OK, SKIP).exitStatus()).isZero();
+    assertThat(of(WARN, OK).exitStatus()).isEqualTo(1);
+    assertThat(of(FAIL, WARN, OK).exitStatus()).isEqualTo(2);
+  }
+
+  @Test
+  void textHasALineForEachFindingAndWhatMendsIt() {
+    assertThat(of(OK, FAIL).text().lines())
+        .containsSubsequence(
+            "host a",
+            "ok   java         Java 17",
+            "fail sockets      refused",
+            "                  -> chmod 700")
+        .anyMatch(line -> line.contains("nvlink") && line.contains("123.5"))
+        .endsWith("1 ok, 0 skipped, 0 to look at, 1 failed");
+  }
+
+  @Test
+  void jsonIsReadBackAsItWas() throws Exception {
+    final JsonNode read = new ObjectMapper().readTree(of(OK, WARN).json());
+    assertThat(read.get("verdict").asText()).isEqualTo("warn");
+    final JsonNode process = read.get("processes").get(0);
+    assertThat(process.get("process").asText()).isEqualTo("host a");
+    final JsonNode warning = process.get("findings").get(1);
+    assertThat(warning.get("check").asText()).isEqualTo("files");
+    assertThat(warning.get("what").asText()).isEqualTo(WARN.what());
+    assertThat(warning.get("mend").asText()).isEqualTo("raise it");
+    assertThat(process.get("rates").get(0).get("gigabytesPerSecond").asDouble()).isEqualTo(123.5);
+  }
+
+  @Test
+  void whatTheProductSaysIsCutAtItsMend() {
+    final Finding found =
+        Finding.said(Item.SOCKETS, Verdict.FAIL, "it is refused; really; set a key", "");
+    assertThat(found.what()).isEqualTo("it is refused; really");
+    assertThat(found.mend()).isEqualTo("set a key");
+    assertThat(Finding.said(Item.SOCKETS, Verdict.FAIL, "refused", "else").mend())
+        .isEqualTo("else");
+  }
+}

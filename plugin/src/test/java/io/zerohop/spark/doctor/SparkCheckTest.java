@@ -1,0 +1,88 @@
+package io.zerohop.spark.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.spark.rapids.setup.Preflight;
+import java.util.List;
+import org.apache.spark.SparkConf;
+import org.junit.jupiter.api.Test;
+
+/** What settings come to, where nothing or something else is wrong than in PlantedFaultsTest. */
+class SparkCheckTest {
+  private final SparkConf conf =
+      new SparkConf(false)
+          .set("spark.shuffle.manager", "io.zerohop.spark.ZerohopShuffleManager")
+          .set("spark.plugins", "com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin");
+  private Preflight seen = new Preflight("26.08.1", null, null);
+
+  private Finding find(final Item item) {
+    final Notes notes = new Notes();
+    new SparkCheck(conf, "4.2.0", seen, 1L << 30).run(notes);
+    final List<Finding> found = notes.findings().stream().filter(it -> it.item() == item).toList();
+    assertThat(found).as("%s", notes.findings()).isNotEmpty();
+    return found.get(0);
+  }
+
+  @Test
+  void soundSettingsAreOk() {
+    for (final Item item :
+        List.of(Item.SPARK, Item.RAPIDS, Item.MANAGER, Item.STEPS_ASIDE, Item.GPU_SHUFFLES)) {
+      assertThat(find(item).verdict()).as("%s", item).isEqualTo(Verdict.OK);
+    }
+  }
+
+  @Test
+  void anotherManagerIsAWarning() {
+    conf.set("spark.shuffle.manager", "sort");
+    assertThat(find(Item.MANAGER).mend())
+        .isEqualTo("set spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager");
+  }
+
+  @Test
+  void aBadValueIsAFailureAndAnUnknownKeyAWarning() {
+    conf.set("spark.zerohop.pool.sise", "1g");
+    assertThat(find(Item.MANAGER).verdict()).isEqualTo(Verdict.WARN);
+    assertThat(find(Item.MANAGER).what()).contains("spark.zerohop.pool.sise");
+    conf.set("spark.zerohop.pool.size", "much");
+    assertThat(find(Item.MANAGER).verdict()).isEqualTo(Verdict.FAIL);
+  }
+
+  @Test
+  void aCodecKeepsGpuShufflesAway() {
+    conf.set("spark.rapids.shuffle.compression.codec", "lz4");
+    assertThat(find(Item.GPU_SHUFFLES).mend())
+        .isEqualTo("set spark.rapids.shuffle.compression.codec=none");
+  }
+
+  @Test
+  void ourPluginHasToBeBesideRapids() {
+    conf.set("spark.plugins", "com.nvidia.spark.SQLPlugin");
+    assertThat(find(Item.GPU_SHUFFLES).mend()).contains("io.zerohop.spark.ZerohopPlugin");
+  }
+
+  @Test
+  void aMissingRapidsJarIsSaid() {
+    seen = new Preflight(null, null, null);
+    assertThat(find(Item.RAPIDS).verdict()).isEqualTo(Verdict.WARN);
+    assertThat(find(Item.RAPIDS).mend()).contains("rapids-4-spark");
+  }
+
+  @Test
+  void encryptionForbidsUcx() {
+    assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.SKIP);
+    conf.set("spark.zerohop.ucx.trustedNetwork", "true");
+    assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.OK);
+    conf.set("spark.network.crypto.enabled", "true");
+    assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.WARN);
+  }
+
+  @Test
+  void sizesAreThoseThatTheExecutorTakes() {
+    conf.set("spark.zerohop.pool.size", "3g").set("spark.zerohop.device.pool.size", "2g");
+    assertThat(find(Item.SIZES).what()).startsWith("3072 MiB of shared memory");
+    // YARN ends containers by what Spark asks for, so nothing is left of this one.
+    conf.set("spark.zerohop.pool.size", "auto").set("spark.master", "yarn");
+    assertThat(find(Item.SIZES).verdict()).isEqualTo(Verdict.WARN);
+    assertThat(find(Item.SIZES).mend()).contains("spark.executor.memoryOverhead=");
+  }
+}
