@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.spark.rapids.api.RapidsProbe;
 import io.zerohop.spark.rapids.setup.Preflight;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -23,7 +24,8 @@ import org.junit.jupiter.api.io.TempDir;
  * that a test cannot make are played by stand-ins for what would tell of them.
  */
 class PlantedFaultsTest {
-  private static final Preflight SEEN = new Preflight("26.08.0", null, null);
+  private static final Preflight SEEN =
+      new Preflight("26.08.0", RapidsProbe.complete(), null, null);
   private static final long HEAP = 1L << 30;
 
   @TempDir private Path folder;
@@ -119,10 +121,10 @@ class PlantedFaultsTest {
     file("proc/self/maps", "7f0000 r-xp 00000000 00:00 1   /lib/x86_64-linux-gnu/libc.so.6\n");
     file(
         "lib/x86_64-linux-gnu/libc.so.6",
-        "\u0001GNU C Library (GNU libc) stable release version 2.17, by R. McGrath\u0000");
+        "\u0001GNU C Library (GNU libc) stable release version 2.12, by R. McGrath\u0000");
     final Finding found = find(Item.GLIBC, new Glibc(new SystemFiles(folder)));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.what()).contains("glibc 2.17");
+    assertThat(found.what()).contains("glibc 2.12");
     assertThat(found.mend()).contains("build the jar on a system as old");
   }
 
@@ -190,10 +192,10 @@ class PlantedFaultsTest {
 
   @Test
   void versionsDoNotMatch() throws Exception {
-    final Preflight old = new Preflight("25.02.1", null, null);
+    final Preflight old = new Preflight("24.10.1", RapidsProbe.complete(), null, null);
     final Finding rapids = find(Item.RAPIDS, new SparkCheck(conf(), "4.1.3", old, HEAP));
     assertThat(rapids.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(rapids.what()).contains("25.02.1").contains("26.08");
+    assertThat(rapids.what()).contains("24.10.1").contains("24.12");
     assertThat(rapids.mend()).contains("rapids-4-spark");
     final Finding spark = find(Item.SPARK, new SparkCheck(conf(), "3.4.4", SEEN, HEAP));
     assertThat(spark.what()).contains("3.4.4").contains("3.5");

@@ -2,6 +2,7 @@ package io.zerohop.spark.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.rapids.api.RapidsProbe;
 import io.zerohop.spark.rapids.setup.Preflight;
 import java.util.List;
 import org.apache.spark.SparkConf;
@@ -13,7 +14,7 @@ class SparkCheckTest {
       new SparkConf(false)
           .set("spark.shuffle.manager", "io.zerohop.spark.ZerohopShuffleManager")
           .set("spark.plugins", "com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin");
-  private Preflight seen = new Preflight("26.08.1", null, null);
+  private Preflight seen = new Preflight("26.08.1", RapidsProbe.complete(), null, null);
 
   private Finding find(final Item item) {
     final Notes notes = new Notes();
@@ -62,7 +63,7 @@ class SparkCheckTest {
 
   @Test
   void aMissingRapidsJarIsSaid() {
-    seen = new Preflight(null, null, null);
+    seen = new Preflight(null, null, null, null);
     assertThat(find(Item.RAPIDS).verdict()).isEqualTo(Verdict.WARN);
     assertThat(find(Item.RAPIDS).mend()).contains("rapids-4-spark");
   }
