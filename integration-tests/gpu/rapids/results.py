@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes a measurement of what rapids.sh has seen, and prints it as a table.
 
+  results.py cells COMMIT_FILE OUT.json FOLDER
   results.py check COMMIT_FILE OUT.json RESULT.json ...
   results.py bench COMMIT_FILE OUT.json BENCH.jsonl
   results.py blocks COMMIT_FILE OUT.json BENCH.jsonl
@@ -22,6 +23,7 @@
 import pathlib
 import sys
 
+from cells import cells
 from checks import check, faults, nodes, pressure, proof, rows
 from exchanges import bench, blocks, checksums, demo, memory, tax
 from kudo import kudo
@@ -35,7 +37,7 @@ from tpch import tpch
 def main():
     kind, commit_file, out, *files = sys.argv[1:]
     name = pathlib.Path(out).stem
-    whole = {"blocks": blocks, "kudo": kudo, "tax": tax, "tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
+    whole = {"blocks": blocks, "cells": cells, "kudo": kudo, "tax": tax, "tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
     if kind in whole:
         whole[kind](out, commit_file, *files)
         return
