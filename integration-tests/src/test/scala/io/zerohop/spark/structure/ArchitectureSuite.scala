@@ -2,7 +2,8 @@ package io.zerohop.spark.structure
 
 import java.util.jar.JarFile
 
-import com.tngtech.archunit.core.domain.{JavaClass, JavaClasses}
+import com.tngtech.archunit.base.DescribedPredicate
+import com.tngtech.archunit.core.domain.{JavaClass, JavaClasses, JavaMethodCall}
 import com.tngtech.archunit.core.importer.ClassFileImporter
 import com.tngtech.archunit.lang.ArchRule
 import com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses
@@ -10,6 +11,7 @@ import com.tngtech.archunit.library.dependencies.{SliceAssignment, SliceIdentifi
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices
 import io.zerohop.spark.versions.SparkHomes
 import org.scalatest.funsuite.AnyFunSuite
+import org.slf4j.LoggerFactory
 
 /**
  * The arrows between the rooms point one way: plugin -> shuffle -> native, and so do those between
@@ -23,6 +25,7 @@ class ArchitectureSuite extends AnyFunSuite {
   private val Shuffle = "io.zerohop.shuffle.."
   private val Native = "io.zerohop.device.."
   private val Spark = Seq("org.apache.spark..", "org.sparkproject..", "scala..")
+  private val Levels = Set("warn", "error", "atWarn", "atError", "atLevel", "makeLoggingEventBuilder")
   private val Gpu = Seq("jcuda..", "ai.rapids..", "com.nvidia..")
 
   test("native knows neither shuffles nor Spark") {
@@ -53,6 +56,16 @@ class ArchitectureSuite extends AnyFunSuite {
     assert(found.getMessage.contains("io.zerohop.shuffle"))
   }
 
+  test("every warning and every error has a code of the runbook") {
+    uncoded("io.zerohop..").check(classes)
+  }
+
+  test("the rule fails where a logger is called without a code") {
+    val own = new ClassFileImporter().importClasses(classOf[UncodedWarning])
+    val found = intercept[AssertionError](uncoded("io.zerohop..").check(own))
+    assert(found.getMessage.contains("UncodedWarning"))
+  }
+
   for ((module, room) <- Seq("native" -> Native, "shuffle" -> Shuffle, "plugin" -> Plugin))
     test(s"no package of $module depends on itself by way of others") {
       slices().assignedFrom(packages(room, _.getPackageName)).should().beFreeOfCycles().check(classes)
@@ -64,6 +77,21 @@ class ArchitectureSuite extends AnyFunSuite {
       slices().assignedFrom(halves).should().beFreeOfCycles().check(classes)
     )
     assert(found.getMessage.contains("Cycle detected"))
+  }
+
+  /** All but `LogCode` log warnings and errors through it, so that docs/runbook.md explains them. */
+  private def uncoded(room: String): ArchRule = {
+    val raw = new DescribedPredicate[JavaMethodCall]("SLF4J's warn or error") {
+      override def test(call: JavaMethodCall): Boolean =
+        call.getTargetOwner.getFullName == "org.slf4j.Logger" && Levels(call.getName)
+    }
+    noClasses
+      .that()
+      .resideInAPackage(room)
+      .and()
+      .doNotHaveFullyQualifiedName("io.zerohop.device.LogCode")
+      .should()
+      .callMethodWhere(raw)
   }
 
   /** The classes of a room by packages, or by what stands for them. */
@@ -84,4 +112,9 @@ class ArchitectureSuite extends AnyFunSuite {
       .resideInAnyPackage(forbidden: _*)
     rule.check(classes)
   }
+}
+
+/** Does what the rule on warnings forbids. */
+private class UncodedWarning {
+  def say(): Unit = LoggerFactory.getLogger(getClass).warn("something")
 }
