@@ -18,7 +18,8 @@ import org.apache.spark.metrics.source.Source;
 
 /**
  * Zerohop in Spark's metrics system, as source {@code zerohop}: bytes and blocks per path, time
- * that readers waited, and the state of the pools and of files. Thread safe.
+ * that readers waited, and the state of the pools and of files, as {@link Metric} lists them.
+ * Thread safe.
  */
 public final class ExecutorMetrics implements Source {
   private final MetricRegistry registry = new MetricRegistry();
@@ -28,71 +29,94 @@ public final class ExecutorMetrics implements Source {
 
   public ExecutorMetrics() {
     for (final Path path : Path.values()) {
-      bytes.put(path, registry.counter(path.label() + ".bytes"));
-      blocks.put(path, registry.counter(path.label() + ".blocks"));
+      bytes.put(path, registry.counter(Metric.bytes(path).key()));
+      blocks.put(path, registry.counter(Metric.blocks(path).key()));
     }
-    waitedNanos = registry.counter("fetch.wait.nanos");
+    waitedNanos = registry.counter(Metric.FETCH_WAIT.key());
   }
 
   /** Adds the gauges of the executor's blocks in memory. */
   public void watch(final ShuffleNode node) {
-    pool("pool.host", node, NodeStats::host);
-    spilled("spill.files", node, stats -> stats.evictions().toFiles());
-    gauge("landing.slabs", node, stats -> stats.receiveBuffers().slabs());
-    gauge("landing.wait.nanos", node, stats -> stats.receiveBuffers().waitNanos());
+    pool(Metric.HOST_LIMIT, Metric.HOST_USED, Metric.HOST_PEAK, node, NodeStats::host);
+    spilled(
+        Metric.FILES_OUTPUTS,
+        Metric.FILES_SPILLED,
+        Metric.FILES_NANOS,
+        Metric.FILES_FAILURES,
+        node,
+        stats -> stats.evictions().toFiles());
+    gauge(Metric.LANDING_SLABS, node, stats -> stats.receiveBuffers().slabs());
+    gauge(Metric.LANDING_WAIT, node, stats -> stats.receiveBuffers().waitNanos());
     if (node.hasGpu()) {
-      spilled("spill.host", node, stats -> stats.evictions().toHost());
-      pool("pool.device", node, NodeStats::device);
-      gauge("pool.device.overflow.bytes", node, stats -> stats.evictions().overflowedBytes());
-      gauge("pool.device.shrunk.bytes", node, stats -> stats.evictions().shrunkBytes());
-      gauge("commits.async", node, stats -> stats.outputs().asyncCommits());
-      gauge("commits.pending", node, stats -> stats.outputs().pendingCommits());
-      gauge("fetch.unready", node, stats -> stats.leases().unreadyOutputs());
+      watchGpu(node);
     }
-    gauge("pool.limit.bytes", node, NodeStats::poolLimitBytes);
-    gauge("pool.reserved.bytes", node, NodeStats::poolReservedBytes);
-    gauge("pool.used.bytes", node, NodeStats::poolUsedBytes);
-    gauge("pool.segments", node, NodeStats::segments);
-    gauge("leases.open", node, stats -> stats.leases().open());
-    gauge("peers", node, stats -> stats.peers().readable());
-    gauge("strangers", node, stats -> stats.peers().strangers());
-    final Gauge<Long> port = () -> (long) node.location().port();
-    registry.gauge("control.port", () -> port);
+    gauge(Metric.POOL_LIMIT, node, NodeStats::poolLimitBytes);
+    gauge(Metric.POOL_RESERVED, node, NodeStats::poolReservedBytes);
+    gauge(Metric.POOL_USED, node, NodeStats::poolUsedBytes);
+    gauge(Metric.POOL_SEGMENTS, node, NodeStats::segments);
+    gauge(Metric.LEASES_OPEN, node, stats -> stats.leases().open());
+    gauge(Metric.PEERS, node, stats -> stats.peers().readable());
+    gauge(Metric.STRANGERS, node, stats -> stats.peers().strangers());
+    gauge(Metric.CONTROL_PORT, () -> (long) node.location().port());
+  }
+
+  private void watchGpu(final ShuffleNode node) {
+    spilled(
+        Metric.HOST_OUTPUTS,
+        Metric.HOST_SPILLED,
+        Metric.HOST_NANOS,
+        Metric.HOST_FAILURES,
+        node,
+        stats -> stats.evictions().toHost());
+    pool(Metric.DEVICE_LIMIT, Metric.DEVICE_USED, Metric.DEVICE_PEAK, node, NodeStats::device);
+    gauge(Metric.DEVICE_OVERFLOW, node, stats -> stats.evictions().overflowedBytes());
+    gauge(Metric.DEVICE_SHRUNK, node, stats -> stats.evictions().shrunkBytes());
+    gauge(Metric.COMMITS_ASYNC, node, stats -> stats.outputs().asyncCommits());
+    gauge(Metric.COMMITS_PENDING, node, stats -> stats.outputs().pendingCommits());
+    gauge(Metric.FETCH_UNREADY, node, stats -> stats.leases().unreadyOutputs());
   }
 
   /** Adds the gauge of the executor's blocks in files. */
   public void watch(final MapOutputFiles files) {
-    final Gauge<Long> gauge = files::bytes;
-    registry.gauge("files.bytes", () -> gauge);
+    gauge(Metric.FILES_BYTES, files::bytes);
   }
 
   /** Adds the gauge of the blocks that readers did not have to ask for themselves. */
   public void watch(final SharedTransfers transfers) {
-    final Gauge<Long> gauge = transfers::joined;
-    registry.gauge("staged.shared.blocks", () -> gauge);
+    gauge(Metric.SHARED_BLOCKS, transfers::joined);
   }
 
   private void pool(
-      final String name, final ShuffleNode node, final Function<NodeStats, PoolStats> pool) {
-    gauge(name + ".limit.bytes", node, stats -> pool.apply(stats).limitBytes());
-    gauge(name + ".used.bytes", node, stats -> pool.apply(stats).usedBytes());
-    gauge(name + ".peak.bytes", node, stats -> pool.apply(stats).peakBytes());
+      final Metric limit,
+      final Metric used,
+      final Metric peak,
+      final ShuffleNode node,
+      final Function<NodeStats, PoolStats> pool) {
+    gauge(limit, node, stats -> pool.apply(stats).limitBytes());
+    gauge(used, node, stats -> pool.apply(stats).usedBytes());
+    gauge(peak, node, stats -> pool.apply(stats).peakBytes());
   }
 
   private void spilled(
-      final String name,
+      final Metric outputs,
+      final Metric bytes,
+      final Metric nanos,
+      final Metric failures,
       final ShuffleNode node,
       final Function<NodeStats, SpilledOutputs> spilled) {
-    gauge(name + ".outputs", node, stats -> spilled.apply(stats).outputs());
-    gauge(name + ".bytes", node, stats -> spilled.apply(stats).bytes());
-    gauge(name + ".nanos", node, stats -> spilled.apply(stats).nanos());
-    gauge(name + ".failures", node, stats -> spilled.apply(stats).failures());
+    gauge(outputs, node, stats -> spilled.apply(stats).outputs());
+    gauge(bytes, node, stats -> spilled.apply(stats).bytes());
+    gauge(nanos, node, stats -> spilled.apply(stats).nanos());
+    gauge(failures, node, stats -> spilled.apply(stats).failures());
   }
 
   private void gauge(
-      final String name, final ShuffleNode node, final ToLongFunction<NodeStats> value) {
-    final Gauge<Long> gauge = () -> value.applyAsLong(node.stats());
-    registry.gauge(name, () -> gauge);
+      final Metric metric, final ShuffleNode node, final ToLongFunction<NodeStats> value) {
+    gauge(metric, () -> value.applyAsLong(node.stats()));
+  }
+
+  private void gauge(final Metric metric, final Gauge<Long> value) {
+    registry.gauge(metric.key(), () -> value);
   }
 
   void fetched(final Path path, final long blockCount, final long byteCount) {

@@ -42,11 +42,16 @@ public final class PathAccumulators implements Serializable {
   public static PathAccumulators register(final SparkContext context) {
     final PathAccumulators accumulators = new PathAccumulators();
     for (final Path path : Path.values()) {
-      final LongAccumulator bytes = context.longAccumulator("zerohop." + path.label() + ".bytes");
+      final LongAccumulator bytes = context.longAccumulator(name(path));
       accumulators.originals.put(path, bytes);
       accumulators.packed.put(path, pack(bytes));
     }
     return accumulators;
+  }
+
+  /** The name that tools see. */
+  static String name(final Path path) {
+    return "zerohop." + Metric.bytes(path).key();
   }
 
   /** Adds what one window brought to a task. */

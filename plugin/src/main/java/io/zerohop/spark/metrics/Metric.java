@@ -1,0 +1,209 @@
+package io.zerohop.spark.metrics;
+
+import io.zerohop.shuffle.block.Path;
+
+/**
+ * The metrics of source {@code zerohop}, each with what docs/metrics.md says of it. They are what
+ * they are since the executor's start, or now; nothing is reset.
+ */
+public enum Metric {
+  LOCAL_BYTES(
+      "local.bytes", Type.COUNTER, "bytes", Owner.ANY, Doc.READ + "the executor's own memory"),
+  PEER_BYTES(
+      "peer.bytes",
+      Type.COUNTER,
+      "bytes",
+      Owner.ANY,
+      Doc.READ + "the memory of other executors of the node, or over NVLink"),
+  UCX_BYTES("ucx.bytes", Type.COUNTER, "bytes", Owner.ANY, "Read from other nodes by UCX"),
+  STAGED_BYTES(
+      "staged.bytes", Type.COUNTER, "bytes", Owner.ANY, "Read by Spark's block transfer service"),
+  LOCAL_BLOCKS("local.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`local.bytes`"),
+  PEER_BLOCKS("peer.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`peer.bytes`"),
+  UCX_BLOCKS("ucx.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`ucx.bytes`"),
+  STAGED_BLOCKS("staged.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`staged.bytes`"),
+  FETCH_WAIT(
+      "fetch.wait.nanos", Type.COUNTER, "ns", Owner.ANY, "Time that tasks waited for blocks"),
+  FILES_BYTES(
+      "files.bytes", Type.GAUGE, "bytes", Owner.ANY, "Map outputs that lie in files of Spark's"),
+  SHARED_BLOCKS(
+      "staged.shared.blocks",
+      Type.TOTAL,
+      "blocks",
+      Owner.ANY,
+      "Staged blocks that a reader got from a transfer that another reader had asked for"),
+
+  POOL_LIMIT("pool.limit.bytes", Type.GAUGE, "bytes", Owner.MEMORY, "Limit of all pools"),
+  POOL_RESERVED("pool.reserved.bytes", Type.GAUGE, "bytes", Owner.MEMORY, "Segments of all pools"),
+  POOL_USED(
+      "pool.used.bytes",
+      Type.GAUGE,
+      "bytes",
+      Owner.MEMORY,
+      "Blocks in all pools, those included that only wait for readers to end"),
+  POOL_SEGMENTS("pool.segments", Type.GAUGE, "segments", Owner.MEMORY, "Segments of all pools"),
+  HOST_LIMIT(
+      "pool.host.limit.bytes", Type.GAUGE, "bytes", Owner.MEMORY, Doc.LIMIT + "shared memory"),
+  HOST_USED("pool.host.used.bytes", Type.GAUGE, "bytes", Owner.MEMORY, Doc.USED + "shared memory"),
+  HOST_PEAK("pool.host.peak.bytes", Type.TOTAL, "bytes", Owner.MEMORY, "Most of that so far"),
+  FILES_OUTPUTS(
+      "spill.files.outputs",
+      Type.TOTAL,
+      "map outputs",
+      Owner.MEMORY,
+      "Moved from shared memory to files since nobody used them"),
+  FILES_SPILLED("spill.files.bytes", Type.TOTAL, "bytes", Owner.MEMORY, Doc.THEIR_BYTES),
+  FILES_NANOS("spill.files.nanos", Type.TOTAL, "ns", Owner.MEMORY, Doc.THEIR_TIME),
+  FILES_FAILURES("spill.files.failures", Type.TOTAL, "times", Owner.MEMORY, Doc.FAILURES),
+  LANDING_SLABS(
+      "landing.slabs",
+      Type.GAUGE,
+      "slabs",
+      Owner.MEMORY,
+      "Receive buffers in use for blocks from and to other nodes"),
+  LANDING_WAIT(
+      "landing.wait.nanos",
+      Type.TOTAL,
+      "ns",
+      Owner.MEMORY,
+      "Time that readers waited for receive buffers"),
+  LEASES_OPEN(
+      "leases.open",
+      Type.GAUGE,
+      "leases",
+      Owner.MEMORY,
+      "Windows of blocks that are being read, by readers here and from here by other nodes"),
+  PEERS(
+      "peers",
+      Type.GAUGE,
+      "executors",
+      Owner.MEMORY,
+      "Executors of the node whose memory can be read in place"),
+  STRANGERS(
+      "strangers",
+      Type.TOTAL,
+      "connections",
+      Owner.MEMORY,
+      "Refused, or ended before they had proved to belong to the application"),
+  CONTROL_PORT(
+      "control.port", Type.GAUGE, "port", Owner.MEMORY, "Port for other nodes; 0 without UCX"),
+
+  DEVICE_LIMIT("pool.device.limit.bytes", Type.GAUGE, "bytes", Owner.GPU, Doc.LIMIT + "GPU memory"),
+  DEVICE_USED("pool.device.used.bytes", Type.GAUGE, "bytes", Owner.GPU, Doc.USED + "GPU memory"),
+  DEVICE_PEAK("pool.device.peak.bytes", Type.TOTAL, "bytes", Owner.GPU, "Most of that so far"),
+  DEVICE_OVERFLOW(
+      "pool.device.overflow.bytes",
+      Type.TOTAL,
+      "bytes",
+      Owner.GPU,
+      "Found no room in GPU memory and went to shared memory"),
+  DEVICE_SHRUNK(
+      "pool.device.shrunk.bytes",
+      Type.TOTAL,
+      "bytes",
+      Owner.GPU,
+      "GPU memory that was given back since RAPIDS had run out of it"),
+  HOST_OUTPUTS(
+      "spill.host.outputs",
+      Type.TOTAL,
+      "map outputs",
+      Owner.GPU,
+      "Moved from GPU memory to shared memory since nobody used them"),
+  HOST_SPILLED("spill.host.bytes", Type.TOTAL, "bytes", Owner.GPU, Doc.THEIR_BYTES),
+  HOST_NANOS("spill.host.nanos", Type.TOTAL, "ns", Owner.GPU, Doc.THEIR_TIME),
+  HOST_FAILURES("spill.host.failures", Type.TOTAL, "times", Owner.GPU, Doc.FAILURES),
+  COMMITS_ASYNC(
+      "commits.async",
+      Type.TOTAL,
+      "map outputs",
+      Owner.GPU,
+      "Published before their copies had ended"),
+  COMMITS_PENDING(
+      "commits.pending", Type.GAUGE, "map outputs", Owner.GPU, "Those whose copies are under way"),
+  FETCH_UNREADY(
+      "fetch.unready",
+      Type.TOTAL,
+      "map outputs",
+      Owner.GPU,
+      "Found by readers here before their bytes were there");
+
+  /** How a value moves. */
+  public enum Type {
+    /** A counter, which only rises. */
+    COUNTER,
+    /** A gauge that only rises. */
+    TOTAL,
+    /** A gauge. */
+    GAUGE
+  }
+
+  /** Which executors have it. */
+  public enum Owner {
+    /** All. */
+    ANY,
+    /** Those that hold blocks in memory. */
+    MEMORY,
+    /** Those that hold blocks in GPU memory. */
+    GPU
+  }
+
+  private final String key;
+  private final Type type;
+  private final String unit;
+  private final Owner owner;
+  private final String doc;
+
+  Metric(
+      final String key, final Type type, final String unit, final Owner owner, final String doc) {
+    this.key = key;
+    this.type = type;
+    this.unit = unit;
+    this.owner = owner;
+    this.doc = doc;
+  }
+
+  /** Its name within the source. */
+  public String key() {
+    return key;
+  }
+
+  public Type type() {
+    return type;
+  }
+
+  /** What one of its value is. */
+  public String unit() {
+    return unit;
+  }
+
+  /** Which executors have it. */
+  public Owner owner() {
+    return owner;
+  }
+
+  /** What it counts or shows, without the unit. */
+  public String doc() {
+    return doc;
+  }
+
+  /** Bytes that came by a path. */
+  static Metric bytes(final Path path) {
+    return valueOf(path.name() + "_BYTES");
+  }
+
+  /** Blocks that came by a path. */
+  static Metric blocks(final Path path) {
+    return valueOf(path.name() + "_BLOCKS");
+  }
+
+  /** What several say. */
+  private static final class Doc {
+    static final String READ = "Read in place from ";
+    static final String BLOCKS = "Blocks of ";
+    static final String LIMIT = "Limit of the pool in ";
+    static final String USED = "Blocks in the pool in ";
+    static final String THEIR_BYTES = "Their bytes";
+    static final String THEIR_TIME = "Time that moving them took";
+    static final String FAILURES = "One could not be moved";
+  }
+}
