@@ -1,0 +1,75 @@
+package io.zerohop.spark.operation
+
+import java.net.{InetAddress, ServerSocket, URI, URLEncoder}
+import java.net.http.{HttpClient, HttpRequest, HttpResponse}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.time.Duration
+import java.util.concurrent.TimeUnit
+
+import scala.concurrent.duration._
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import io.zerohop.spark.support.Bounded
+
+/** A Prometheus of its own, as a child process; it ends with `close`. */
+final class Prometheus(config: String) extends AutoCloseable {
+  private val folder = Files.createTempDirectory("prometheus")
+  private val log = folder.resolve("log")
+  private val port = Prometheus.freePort()
+  private val process = start()
+
+  Bounded.until(s"Prometheus, see $log", 30.seconds) {
+    assert(process.isAlive, s"Prometheus has ended: ${Files.readString(log)}")
+    Try(Http.get(s"http://127.0.0.1:$port/-/ready")).isSuccess
+  }
+
+  private def start(): Process = {
+    val file = Files.writeString(folder.resolve("prometheus.yml"), config)
+    new ProcessBuilder(
+      "prometheus",
+      s"--config.file=$file",
+      s"--storage.tsdb.path=${folder.resolve("data")}",
+      s"--web.listen-address=127.0.0.1:$port"
+    ).redirectErrorStream(true).redirectOutput(log.toFile).start()
+  }
+
+  /** What an expression gives now; none if Prometheus refuses it. */
+  def query(expression: String): Option[Seq[JsonNode]] = {
+    val answer = new ObjectMapper().readTree(
+      Http.get(
+        s"http://127.0.0.1:$port/api/v1/query?query=" + URLEncoder.encode(expression, UTF_8)))
+    Option.when(answer.get("status").asText == "success")(
+      answer.at("/data/result").elements.asScala.toSeq)
+  }
+
+  override def close(): Unit = {
+    process.destroy()
+    if (!process.waitFor(20, TimeUnit.SECONDS)) process.destroyForcibly().waitFor()
+    Using.resource(Files.walk(folder))(_.iterator.asScala.toSeq.reverse.foreach(Files.delete))
+  }
+}
+
+object Prometheus {
+  def isInstalled: Boolean =
+    System.getenv("PATH").split(':').exists(dir => Files.isExecutable(Path.of(dir, "prometheus")))
+
+  /** It may be taken until it is used; Prometheus then ends, which its log says. */
+  private def freePort(): Int =
+    Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+}
+
+/** Short questions by HTTP. */
+private object Http {
+  private val client = HttpClient.newBuilder.connectTimeout(Duration.ofSeconds(10)).build()
+
+  /** The body, whatever the status but a server's failure. */
+  def get(url: String): String = {
+    val request = HttpRequest.newBuilder(URI.create(url)).timeout(Duration.ofSeconds(20)).build()
+    val response = client.send(request, HttpResponse.BodyHandlers.ofString())
+    if (response.statusCode >= 500) throw new IllegalStateException(s"$url: ${response.body}")
+    response.body
+  }
+}
