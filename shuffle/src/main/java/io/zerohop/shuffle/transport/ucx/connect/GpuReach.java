@@ -1,33 +1,45 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
+import io.zerohop.device.LogCode;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 
 /** How blocks in a peer's GPU memory come to this GPU, and why not better. */
 enum GpuReach {
   /** This executor has no GPU. */
-  NO_GPU(""),
+  NO_GPU(null, ""),
   /** By gets from GPU to GPU. */
-  DIRECT(""),
+  DIRECT(null, ""),
   /** UCX reaches no GPU memory here. */
-  NOT_HERE("this node's UCX does not reach it (libucx without CUDA, or jucx before 1.16)"),
+  NOT_HERE(
+      ShuffleCode.GPU_NOT_HERE,
+      "this node's UCX does not reach it (libucx without CUDA, or jucx before 1.16)"),
   /** Nothing of this GPU's memory could be had to try it. */
-  NO_ROOM("there was not 1 MiB of this GPU's memory to try it"),
+  NO_ROOM(ShuffleCode.GPU_NO_ROOM, "there was not 1 MiB of this GPU's memory to try it"),
   /** UCX refused it. */
-  NOT_REGISTERED("UCX cannot register this GPU's memory (UCX_LOG_LEVEL=info says why)"),
+  NOT_REGISTERED(
+      ShuffleCode.GPU_NOT_REGISTERED,
+      "UCX cannot register this GPU's memory (UCX_LOG_LEVEL=info says why)"),
   /** UCX reaches no GPU memory there. */
-  NOT_THERE("the other node has no GPU memory that UCX reaches (libucx without CUDA?)"),
+  NOT_THERE(
+      ShuffleCode.GPU_NOT_THERE,
+      "the other node has no GPU memory that UCX reaches (libucx without CUDA?)"),
   /** A get from this peer failed, now or when it was connected before, or from all others. */
-  FAILED("a test read of it failed, which the log has; it is not tried again"),
+  FAILED(
+      ShuffleCode.GPU_FAILED_BEFORE,
+      "a test read of it failed, which the log has; it is not tried again"),
   /** Gets are possible, but the owner's UCX does the work. */
-  EMULATED("gets of it are emulated"),
+  EMULATED(ShuffleCode.GPU_EMULATED, "gets of it are emulated"),
   /** Gets are possible, but slower than over the host. */
-  SLOW("gets of it are slower"),
+  SLOW(ShuffleCode.GPU_SLOW, "gets of it are slower"),
   /** The user wants messages. */
-  FORBIDDEN("spark.zerohop.ucx.mode=message");
+  FORBIDDEN(ShuffleCode.GPU_FORBIDDEN, "spark.zerohop.ucx.mode=message");
 
+  private final LogCode code;
   private final String reason;
 
-  GpuReach(final String reason) {
+  GpuReach(final LogCode code, final String reason) {
+    this.code = code;
     this.reason = reason;
   }
 
@@ -35,9 +47,10 @@ enum GpuReach {
   String describe(final GetKind gets, final double rate) {
     return switch (this) {
       case DIRECT -> String.format("%s, %.1f GB/s", gets.words(), rate / 1e9);
-      case EMULATED -> overHost() + String.format(" and have %.1f GB/s (%s)", rate / 1e9, wanted());
-      case SLOW -> overHost() + String.format(": %.1f GB/s", rate / 1e9);
-      default -> overHost();
+      case EMULATED ->
+          code.marked(overHost() + String.format(" and have %.1f GB/s (%s)", rate / 1e9, wanted()));
+      case SLOW -> code.marked(overHost() + String.format(": %.1f GB/s", rate / 1e9));
+      default -> code.marked(overHost());
     };
   }
 

@@ -139,14 +139,16 @@ record SelfTest(
     final List<String> missing = new ArrayList<>();
     if (!rdma) {
       missing.add(
-          "this node or the other has no RDMA device ("
-              + RdmaDevices.FOLDER
-              + " is empty), so "
-              + (gets == GetKind.NONE ? "there are no gets" : "gets are emulated"));
+          ShuffleCode.NO_RDMA_DEVICE.marked(
+              "this node or the other has no RDMA device ("
+                  + RdmaDevices.FOLDER
+                  + " is empty), so "
+                  + (gets == GetKind.NONE ? "there are no gets" : "gets are emulated")));
     } else if (gets == GetKind.EMULATED) {
       missing.add(
-          "libucx emulates gets although both nodes have an RDMA device (docs/rdma.md, Which"
-              + " libucx; UCX_LOG_LEVEL=info UCX_PROTO_INFO=y say what it chooses)");
+          ShuffleCode.GETS_EMULATED.marked(
+              "libucx emulates gets although both nodes have an RDMA device (docs/rdma.md, Which"
+                  + " libucx; UCX_LOG_LEVEL=info UCX_PROTO_INFO=y say what it chooses)"));
     }
     final String host =
         rates(messages)
