@@ -2,6 +2,7 @@ package ai.rapids.cudf;
 
 /** As {@link MemoryBuffer}. */
 public final class DType {
+  public static final DType INT32 = null;
   public static final DType STRING = null;
 
   private DType() {}

@@ -16,6 +16,10 @@ public final class Table implements AutoCloseable {
     throw new AssertionError("a stand-in for the compiler");
   }
 
+  public ContiguousTable[] contiguousSplit(final int... indices) {
+    throw new AssertionError("a stand-in for the compiler");
+  }
+
   public final long getRowCount() {
     throw new AssertionError("a stand-in for the compiler");
   }

@@ -30,9 +30,9 @@ record Column(
   /** Columns of a packed table. */
   static List<Column> of(final ByteBuffer metadata, final long address) {
     final ByteBuffer from = metadata.duplicate().order(ByteOrder.nativeOrder());
-    from.getInt();
-    final int count = from.getInt();
-    from.getLong();
+    final FakeMetadata header = FakeMetadata.played();
+    final int count = header.columns(from.slice().order(ByteOrder.nativeOrder()));
+    from.position(from.position() + header.bytes());
     final List<Column> columns = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       columns.add(next(from, address));

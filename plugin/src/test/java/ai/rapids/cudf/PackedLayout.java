@@ -16,8 +16,6 @@ import org.agrona.UnsafeAccess;
  */
 final class PackedLayout {
   private static final int ALIGNMENT = 64;
-  private static final int VERSION = 1;
-  private static final int HEADER_BYTES = 16;
   private static final int ENTRY_BYTES = 40;
 
   private final ExpandableArrayBuffer bytes = new ExpandableArrayBuffer();
@@ -150,10 +148,11 @@ final class PackedLayout {
   }
 
   ByteBuffer metadata() {
+    final FakeMetadata header = FakeMetadata.played();
     final ByteBuffer metadata =
-        ByteBuffer.allocateDirect(HEADER_BYTES + entries.size() * ENTRY_BYTES)
+        ByteBuffer.allocateDirect(header.bytes() + entries.size() * ENTRY_BYTES)
             .order(ByteOrder.nativeOrder());
-    metadata.putInt(VERSION).putInt(columns).putInt(rows).putInt(0);
+    header.put(metadata, columns, rows);
     for (final Entry entry : entries) {
       metadata.putInt(entry.type.getTypeId().getNativeId()).putInt(0).putInt(entry.rows);
       metadata.putInt(entry.nulls).putLong(entry.data).putLong(entry.mask);

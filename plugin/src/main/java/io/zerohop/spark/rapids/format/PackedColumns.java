@@ -72,15 +72,16 @@ public final class PackedColumns {
       SparkCode.TABLES_NOT_PARSED.warn(
           LOG,
           "this version of cudf describes packed tables in a way that Zerohop does not know, so"
-              + " small tables are concatenated, which is slower; see docs/rapids.md (metadata of"
-              + " {} bytes: {})",
+              + " small tables are concatenated, which is slower; see docs/compatibility.md"
+              + " (metadata of {} bytes: {})",
           metadata.length,
           HexFormat.of().formatHex(metadata, 0, Math.min(SHOWN_BYTES, metadata.length)));
     }
     return columns;
   }
 
-  private static PackedColumns read(final byte[] metadata) {
+  /** The same, also where it is not {@linkplain #trust trusted}; null, too, if it is empty. */
+  public static PackedColumns read(final byte[] metadata) {
     final PackedHeader header = PackedHeader.of(metadata.length);
     final ByteBuffer all = ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder());
     if (header == null || !header.isValid(all)) {
@@ -100,11 +101,30 @@ public final class PackedColumns {
   }
 
   /**
-   * From now on no metadata is read in this process, as if all of it were unknown: tables are
-   * gathered as they are and concatenated by cudf.
+   * Whether metadata is read in this process from now on. If not, it is as if all of it were
+   * unknown: tables are gathered as they are and concatenated by cudf.
    */
-  public static void distrust() {
-    distrusted = true;
+  public static void trust(final boolean isKnown) {
+    distrusted = !isKnown;
+  }
+
+  /** Metadata of the same table, as cudf would write it. */
+  public byte[] write() {
+    final ByteBuffer to =
+        ByteBuffer.allocate(header.bytes(entries())).order(ByteOrder.nativeOrder());
+    header.put(to, version, columns, rows(0));
+    for (int entry = 0; entry < entries(); entry++) {
+      put(
+          to,
+          type(entry),
+          scale(entry),
+          rows(entry),
+          nulls(entry),
+          data(entry),
+          mask(entry),
+          children(entry));
+    }
+    return to.array();
   }
 
   /** Notes an entry and all below it; the index behind them, or -1 if they do not fit. */

@@ -23,10 +23,14 @@ public final class RapidsLatch {
 
   private RapidsLatch() {}
 
-  /** Does so in an executor, where Spark only logs what plugins throw. */
+  /**
+   * Does so in an executor, where Spark only logs what plugins throw, and looks how cudf packs
+   * tables there.
+   */
   public static void closeInExecutor(final SparkEnv env) {
     try {
       close(env);
+      LayoutCheck.run(RapidsClasses.get());
     } catch (final RuntimeException e) {
       failure = e;
       SparkCode.LATCH_FAILED.error(LOG, "Zerohop: GPU shuffles will fail in this executor", e);
