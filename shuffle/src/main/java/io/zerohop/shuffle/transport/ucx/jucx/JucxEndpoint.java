@@ -5,8 +5,6 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.function.Consumer;
 import org.openucx.jucx.UcxUtils;
 import org.openucx.jucx.ucp.UcpConstants;
@@ -28,7 +26,8 @@ final class JucxEndpoint implements UcxEndpoint {
   private final JucxWorker worker;
   private final Consumer<String> onFailure;
   private final Consumer<JucxEndpoint> onClose;
-  private final Map<ByteBuffer, UcpRemoteKey> keys = new HashMap<>();
+  private final UnpackedKeys<UcpRemoteKey> keys =
+      new UnpackedKeys<>(this::unpack, UcpRemoteKey::close);
   private UcpEndpoint endpoint;
   private String failure;
 
@@ -92,23 +91,19 @@ final class JucxEndpoint implements UcxEndpoint {
         done,
         request -> {
           if (gpu instanceof JucxMemory to) {
-            to.get(endpoint, unpacked(key), remoteAddress, localAddress, bytes, request);
+            to.get(endpoint, keys.of(key), remoteAddress, localAddress, bytes, request);
           } else {
             endpoint.getNonBlocking(
-                remoteAddress, unpacked(key), localAddress, bytes, request, JucxEngine.HOST);
+                remoteAddress, keys.of(key), localAddress, bytes, request, JucxEngine.HOST);
           }
         });
   }
 
-  private UcpRemoteKey unpacked(final byte[] key) {
-    return keys.computeIfAbsent(
-        ByteBuffer.wrap(key),
-        packed -> {
-          final ByteBuffer direct = direct(key);
-          final UcpRemoteKey unpacked = endpoint.unpackRemoteKey(direct);
-          java.lang.ref.Reference.reachabilityFence(direct);
-          return unpacked;
-        });
+  private UcpRemoteKey unpack(final byte[] key) {
+    final ByteBuffer direct = direct(key);
+    final UcpRemoteKey unpacked = endpoint.unpackRemoteKey(direct);
+    java.lang.ref.Reference.reachabilityFence(direct);
+    return unpacked;
   }
 
   @Override
@@ -227,9 +222,13 @@ final class JucxEndpoint implements UcxEndpoint {
 
   /** UCX reads a key until the last get that uses it has called back. */
   private void destroyUnusedKeys() {
-    if (endpoint == null && underWay == 0) {
-      keys.values().forEach(UcpRemoteKey::close);
-      keys.clear();
+    if (underWay > 0) {
+      return;
+    }
+    if (endpoint == null) {
+      keys.destroy();
+    } else {
+      keys.trim();
     }
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.reader;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
@@ -27,7 +28,13 @@ public final class RemotePeer implements AutoCloseable {
 
   private final String name;
   private final ControlLink link;
-  private final Map<Long, SegmentKey> keys = new ConcurrentHashMap<>();
+
+  /**
+   * By the slot of the owner's segment table: what comes into a slot takes the place of a segment
+   * that is gone, so there are never more keys than the owner can have segments.
+   */
+  private final Map<Integer, KnownKey> keys = new ConcurrentHashMap<>();
+
   private final Set<RemoteTransfer> transfers = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean pinging = new AtomicBoolean();
   private volatile UcxEndpoint endpoint;
@@ -46,6 +53,8 @@ public final class RemotePeer implements AutoCloseable {
    * @param key empty if it can be sent only
    */
   record SegmentKey(long address, byte[] key) {}
+
+  private record KnownKey(long segmentId, SegmentKey key) {}
 
   public RemotePeer(final String name, final ControlLink link) {
     this.name = name;
@@ -118,12 +127,22 @@ public final class RemotePeer implements AutoCloseable {
     return gets;
   }
 
+  /** What was kept of a segment; null if nothing was, or it is gone. */
   SegmentKey key(final long segmentId) {
-    return keys.get(segmentId);
+    final KnownKey known = keys.get(SegmentIds.slot(segmentId));
+    return known != null && known.segmentId() == segmentId ? known.key() : null;
   }
 
   void key(final long segmentId, final SegmentKey key) {
-    keys.put(segmentId, key);
+    keys.merge(
+        SegmentIds.slot(segmentId),
+        new KnownKey(segmentId, key),
+        (old, young) -> old.segmentId() > young.segmentId() ? old : young);
+  }
+
+  /** Segments of which something is kept. */
+  int keys() {
+    return keys.size();
   }
 
   /** Something came. */

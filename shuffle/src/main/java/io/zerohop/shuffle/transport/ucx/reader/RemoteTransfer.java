@@ -262,11 +262,17 @@ public final class RemoteTransfer {
   private boolean hasKeys(final boolean hostByMessage, final boolean gpuByFabric) {
     for (int i = 0; i < extents.size(); i++) {
       final boolean otherwise = extents.isOnGpu(i) ? gpuByFabric : hostByMessage;
-      if (!otherwise && peer.key(extents.segment(i)).key().length == 0) {
+      if (!otherwise && !hasKey(extents.segment(i))) {
         return false;
       }
     }
     return true;
+  }
+
+  /** A segment is gone if the owner has not held the lease until now. */
+  private boolean hasKey(final long segment) {
+    final RemotePeer.SegmentKey known = peer.key(segment);
+    return known != null && known.key().length > 0;
   }
 
   private void addPieces(final List<Gets.Get> pieces, final ReceiveLayout layout, final Slab to) {
