@@ -25,6 +25,10 @@ final class OpenChannels {
   private final ControlLimits limits;
   private final boolean answering;
   private final Set<TransportClient> open = new HashSet<>();
+
+  /** Those of them that had proved nothing when they were looked at last. */
+  private final Set<TransportClient> unproven = new HashSet<>();
+
   private final Set<String> strangersNamed = new HashSet<>();
   private long strangers;
   private boolean closed;
@@ -53,16 +57,21 @@ final class OpenChannels {
   }
 
   private synchronized boolean add(final TransportClient client) {
-    final boolean full =
-        answering && open.size() >= limits.unproven() && unproven() >= limits.unproven();
-    if (closed || full) {
+    if (closed || (answering && isFull())) {
       return false;
+    }
+    if (answering) {
+      unproven.add(client);
     }
     return open.add(client);
   }
 
-  private long unproven() {
-    return open.stream().filter(client -> client.getClientId() == null).count();
+  /** Looks at as many as may be unproven, and at none that was found to be proven before. */
+  private boolean isFull() {
+    if (unproven.size() >= limits.unproven()) {
+      unproven.removeIf(client -> client.getClientId() != null);
+    }
+    return unproven.size() >= limits.unproven();
   }
 
   private boolean guard(final TransportClient client) {
@@ -105,6 +114,7 @@ final class OpenChannels {
   /** The address of a stranger that was not named before; else null. */
   private synchronized String leave(final TransportClient client) {
     open.remove(client);
+    unproven.remove(client);
     notifyAll();
     if (!answering || closed || client.getClientId() != null) {
       return null;
