@@ -20,6 +20,8 @@ import scala.collection.Seq;
 
 /** What all readers make of the blocks that Spark's tracker lists for a reduce task. */
 public final class TrackedBlocks {
+  private static final KnownLocations LOCATIONS = new KnownLocations();
+
   private TrackedBlocks() {}
 
   /**
@@ -48,7 +50,7 @@ public final class TrackedBlocks {
       final Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>> owner = blocks.next();
       final BlockManagerId address = owner._1();
       final Option<String> topology = address.topologyInfo();
-      final Location location = topology.isDefined() ? Location.parse(topology.get()) : null;
+      final Location location = topology.isDefined() ? LOCATIONS.of(topology.get()) : null;
       sources.add(
           new BlockSource(
               address.executorId(),
