@@ -18,6 +18,7 @@ import io.zerohop.spark.rows.RowsWriter;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
+import io.zerohop.spark.ui.LiveTab;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.ShuffleDependency;
@@ -85,8 +86,9 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       return super.registerShuffle(shuffleId, dependency);
     }
     if (!answers.getAndSet(true)) {
-      LiveShuffles.serve(
-          SparkEnv.get()); // Not earlier: Spark makes this class before its SparkEnv.
+      // Not earlier: Spark makes this class before its SparkEnv.
+      LiveShuffles.serve(SparkEnv.get());
+      LiveTab.start(dependency.rdd().context(), SparkEnv.get());
     }
     final boolean gpu = RapidsShuffle.isGpuShuffle(dependency);
     if (gpu) {
@@ -113,6 +115,8 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     }
     final ZerohopShuffleHandle<K, V, Object> ours = (ZerohopShuffleHandle<K, V, Object>) handle;
     final ExecutorShuffle here = executor(ours);
+    here.reportAtEndOf(context);
+    here.reports().writes(handle.shuffleId(), context.stageId());
     final MapTask task = new MapTask(mapId, context, metrics, here.location());
     if (ours.gpu()) {
       return new RapidsWriter<>(
@@ -148,6 +152,8 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     }
     final ZerohopShuffleHandle<K, Object, C> ours = (ZerohopShuffleHandle<K, Object, C>) handle;
     final ExecutorShuffle here = executor(ours);
+    here.reportAtEndOf(context);
+    here.reports().reads(handle.shuffleId(), context.stageId());
     final SparkEnv env = SparkEnv.get();
     final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks =
         env.mapOutputTracker()
@@ -157,7 +163,13 @@ public final class MemoryShuffleManager extends SortShuffleManager {
         canUseBatchFetch(startPartition, endPartition, context)
             && ours.dependency().serializer().supportsRelocationOfSerializedObjects();
     final ReadMetrics pathMetrics =
-        new ReadMetrics(context, ours.accumulators(), here.metrics(), batches);
+        new ReadMetrics(
+            context,
+            ours.accumulators(),
+            here.metrics(),
+            here.reports(),
+            handle.shuffleId(),
+            batches);
     final ReduceTask task = new ReduceTask(blocks, context, metrics, pathMetrics);
     if (ours.gpu()) {
       return new RapidsReader<>(

@@ -6,6 +6,7 @@ import io.zerohop.shuffle.fetch.FetchSettings;
 import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.spill.ColdStorage;
 import io.zerohop.shuffle.spill.SpillSettings;
+import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
@@ -40,6 +41,7 @@ public final class NodeConfig {
   private final FetchSettings fetch;
   private final SpillSettings spill;
   private final UcxSettings ucx;
+  private final ContactListener contacts;
 
   private NodeConfig(final Builder builder) {
     appId = given(builder.appId, "appId");
@@ -95,7 +97,9 @@ public final class NodeConfig {
             connectLimit,
             requestLimit,
             deviceLimit,
-            given(builder.ucxIdle, "ucxIdle"));
+            given(builder.ucxIdle, "ucxIdle"),
+            builder.contacts);
+    contacts = builder.contacts;
   }
 
   public static Builder builder() {
@@ -197,6 +201,11 @@ public final class NodeConfig {
     return ucx;
   }
 
+  /** Who hears of the executors that this one gets to know. */
+  public ContactListener contacts() {
+    return contacts;
+  }
+
   private static <T> T given(final T value, final String name) {
     return Objects.requireNonNull(value, () -> name + " is not set");
   }
@@ -212,7 +221,7 @@ public final class NodeConfig {
   /**
    * Collects settings. None has a default here: what users set, and what holds if they do not, is
    * said in one place, above. Left out may be the folder of sockets, the view of the GPUs, the pool
-   * on the GPU, cold storage, and UCX with its control channels.
+   * on the GPU, cold storage, UCX with its control channels, and who hears of contacts.
    */
   public static final class Builder {
     private String appId;
@@ -245,6 +254,8 @@ public final class NodeConfig {
     private Duration ucxIdle;
     private UcxStarter ucx;
     private Function<ControlService, ControlChannel> controlChannels;
+
+    private ContactListener contacts = ContactListener.NONE;
 
     private Builder() {}
 
@@ -390,6 +401,11 @@ public final class NodeConfig {
 
     public Builder controlChannels(final Function<ControlService, ControlChannel> value) {
       controlChannels = value;
+      return this;
+    }
+
+    public Builder contacts(final ContactListener value) {
+      contacts = value;
       return this;
     }
 

@@ -173,7 +173,8 @@ final class NodeParts {
         config.view(),
         config.secret(),
         config.connectLimit(),
-        config.requestLimit());
+        config.requestLimit(),
+        config.contacts());
   }
 
   /** A failure here must hide neither the others nor why the node could not start. */

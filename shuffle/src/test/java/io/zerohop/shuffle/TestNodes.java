@@ -153,7 +153,8 @@ public final class TestNodes {
   public static FetchListener quiet() {
     return new FetchListener() {
       @Override
-      public void fetched(final Path path, final List<Block> blocks, final long bytes) {}
+      public void fetched(
+          final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {}
 
       @Override
       public void waited(final long nanos) {}

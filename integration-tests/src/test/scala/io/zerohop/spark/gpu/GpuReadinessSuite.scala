@@ -106,7 +106,11 @@ class GpuReadinessSuite extends AnyFunSuite {
   }
 
   private def quiet: FetchListener = new FetchListener {
-    override def fetched(path: Path, blocks: java.util.List[Block], bytes: Long): Unit = ()
+    override def fetched(
+        source: BlockSource,
+        path: Path,
+        blocks: java.util.List[Block],
+        bytes: Long): Unit = ()
     override def waited(nanos: Long): Unit = ()
   }
 

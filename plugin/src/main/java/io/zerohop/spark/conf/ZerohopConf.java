@@ -311,6 +311,14 @@ public final class ZerohopConf {
           "How long an executor stays connected to one of another node whose blocks it does not "
               + "read. The next reader connects anew.");
 
+  public static final ConfEntry<Long> UI_INTERVAL =
+      ConfEntry.ofDuration(
+          PREFIX + "ui.interval",
+          "5s",
+          0,
+          "How often executors report to the driver for the tab GPU Shuffle in Spark's UI, and "
+              + "into the event log. 0 does without both.");
+
   /** All keys, in the order of the documentation. */
   static final List<ConfEntry<?>> ENTRIES =
       List.of(
@@ -333,6 +341,7 @@ public final class ZerohopConf {
           CONNECT_TIMEOUT,
           REQUEST_TIMEOUT,
           ORPHANS_INTERVAL,
+          UI_INTERVAL,
           WINDOW_BLOCKS,
           WINDOW_SIZE,
           RECEIVE_BUFFER_SIZE,

@@ -199,7 +199,8 @@ final class NodePair implements AutoCloseable {
   /** Nobody counts. */
   private static final class Quiet implements FetchListener {
     @Override
-    public void fetched(final Path path, final List<Block> blocks, final long bytes) {}
+    public void fetched(
+        final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {}
 
     @Override
     public void waited(final long nanos) {}

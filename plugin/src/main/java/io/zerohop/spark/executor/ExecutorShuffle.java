@@ -18,6 +18,9 @@ import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.TableStore;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
+import io.zerohop.spark.report.DriverReports;
+import io.zerohop.spark.report.ReportCounters;
+import io.zerohop.spark.report.ReportSender;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.time.Duration;
@@ -28,7 +31,9 @@ import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
 import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.util.TaskCompletionListener;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -57,6 +62,10 @@ public final class ExecutorShuffle implements AutoCloseable {
   /** Null in the driver, which drops its shuffles itself. */
   private final OrphanedShuffles orphans;
 
+  /** Null where nobody takes reports. */
+  private final ReportSender sender;
+
+  private final ReportCounters reports;
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
   private final SharedTransfers transport;
@@ -67,12 +76,14 @@ public final class ExecutorShuffle implements AutoCloseable {
       final SparkConf conf,
       final ShuffleNode node,
       final StagedReads staged,
+      final ReportCounters reports,
       final ZerohopBlockResolver resolver,
       final MapOutputFiles files,
       final IntConsumer drop) {
     this.env = env;
     this.conf = conf;
     this.node = node;
+    this.reports = reports;
     this.tables =
         node != null && node.hasGpu()
             ? new DeviceTableStore(node, files, deviceLimit())
@@ -91,7 +102,25 @@ public final class ExecutorShuffle implements AutoCloseable {
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
     this.orphans = askForOrphans(env, conf, node, files, drop);
+    this.sender = newSender(env, conf, node, files, reports);
     Runtime.getRuntime().addShutdownHook(atExit);
+  }
+
+  private static ReportSender newSender(
+      final SparkEnv env,
+      final SparkConf conf,
+      final ShuffleNode node,
+      final MapOutputFiles files,
+      final ReportCounters reports) {
+    final long millis = ZerohopConf.UI_INTERVAL.get(conf);
+    return millis == 0
+        ? null
+        : new ReportSender(
+            env.executorId(),
+            reports,
+            () -> MemoryReport.of(node, files),
+            new DriverReports(env, conf),
+            Duration.ofMillis(millis));
   }
 
   private static OrphanedShuffles askForOrphans(
@@ -146,9 +175,11 @@ public final class ExecutorShuffle implements AutoCloseable {
       final ZerohopBlockResolver resolver,
       final MapOutputFiles files,
       final IntConsumer drop) {
-    final NodeStart starter = new NodeStart(env, conf, secret, files);
+    final ReportCounters reports = new ReportCounters(ZerohopConf.UI_INTERVAL.get(conf) > 0);
+    final NodeStart starter = new NodeStart(env, conf, secret, files, reports);
     final ShuffleNode node = starter.start();
-    return new ExecutorShuffle(env, conf, node, starter.stagedReads(), resolver, files, drop);
+    return new ExecutorShuffle(
+        env, conf, node, starter.stagedReads(), reports, resolver, files, drop);
   }
 
   private static BlockManagerId locationOf(final BlockManagerId own, final ShuffleNode node) {
@@ -203,6 +234,22 @@ public final class ExecutorShuffle implements AutoCloseable {
     return metrics;
   }
 
+  /** What the driver is told of tasks here. */
+  public ReportCounters reports() {
+    return reports;
+  }
+
+  /**
+   * Has what a task counts reported at its end. To be called before whatever the task closes at its
+   * end is registered, which then closes first.
+   */
+  public void reportAtEndOf(final TaskContext task) {
+    if (sender != null) {
+      sender.taskBegins();
+      task.addTaskCompletionListener((TaskCompletionListener) ended -> sender.taskEnded());
+    }
+  }
+
   public FallbackTransport transport() {
     return transport;
   }
@@ -238,6 +285,9 @@ public final class ExecutorShuffle implements AutoCloseable {
     try {
       if (orphans != null) {
         orphans.close();
+      }
+      if (sender != null) {
+        sender.close();
       }
       transport.close();
       unshareMemory.run();

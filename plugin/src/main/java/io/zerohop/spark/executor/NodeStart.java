@@ -8,6 +8,7 @@ import io.zerohop.device.cuda.TopologyReader;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.memory.PoolSizing;
@@ -32,18 +33,25 @@ final class NodeStart {
   private final SparkConf conf;
   private final byte[] secret;
   private final MapOutputFiles files;
+  private final ContactListener contacts;
   private final StartAttempts attempts = new StartAttempts(3, Duration.ofSeconds(1));
 
   /**
    * @param secret the application's secret
    * @param files take what has to leave memory
+   * @param contacts hears of executors that are connected to
    */
   NodeStart(
-      final SparkEnv env, final SparkConf conf, final byte[] secret, final MapOutputFiles files) {
+      final SparkEnv env,
+      final SparkConf conf,
+      final byte[] secret,
+      final MapOutputFiles files,
+      final ContactListener contacts) {
     this.env = env;
     this.conf = conf;
     this.secret = secret;
     this.files = files;
+    this.contacts = contacts;
   }
 
   /** Starts it; null if this executor cannot hold blocks in memory. */
@@ -144,6 +152,7 @@ final class NodeStart {
         .secret(secret)
         .poolBytes(poolBytes)
         .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
-        .coldStorage(files);
+        .coldStorage(files)
+        .contacts(contacts);
   }
 }

@@ -1,16 +1,18 @@
 package io.zerohop.spark.metrics;
 
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.spark.report.ReportCounters;
 import java.util.List;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**
  * Where one reader's bytes are counted: in Spark's own metrics (what is read in place counts as
- * local, the rest as remote), in the named accumulators and in the executor's metrics source.
- * Called by the task's own thread.
+ * local, the rest as remote), in the named accumulators, in the executor's metrics source and in
+ * its reports. Called by the task's own thread.
  */
 public final class ReadMetrics {
   private static final long NANOS_PER_MILLI = 1_000_000;
@@ -18,22 +20,30 @@ public final class ReadMetrics {
   private final TaskContext task;
   private final PathAccumulators accumulators;
   private final ExecutorMetrics executor;
+  private final ReportCounters reports;
+  private final int shuffleId;
   private final BlockCount counted;
   private long waitedNanos;
 
   /**
    * Metrics of one reader.
    *
+   * @param reports what the driver is told
+   * @param shuffleId the shuffle that is read
    * @param batches whether Spark counts what is read of one map output as one block
    */
   public ReadMetrics(
       final TaskContext task,
       final PathAccumulators accumulators,
       final ExecutorMetrics executor,
+      final ReportCounters reports,
+      final int shuffleId,
       final boolean batches) {
     this.task = task;
     this.accumulators = accumulators;
     this.executor = executor;
+    this.reports = reports;
+    this.shuffleId = shuffleId;
     this.counted = new BlockCount(batches);
   }
 
@@ -41,8 +51,16 @@ public final class ReadMetrics {
   public FetchListener listener(final ShuffleReadMetricsReporter reporter) {
     return new FetchListener() {
       @Override
-      public void fetched(final Path path, final List<Block> blocks, final long bytes) {
+      public void fetched(
+          final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {
         ReadMetrics.this.fetched(reporter, path, blocks, bytes);
+        reports.fetched(shuffleId, source.executorId(), path, blocks.size(), bytes);
+      }
+
+      @Override
+      public void fellBack(
+          final BlockSource source, final List<Block> blocks, final String reason) {
+        reports.fellBack(shuffleId, blocks.size(), reason);
       }
 
       @Override
@@ -76,5 +94,6 @@ public final class ReadMetrics {
     reporter.incFetchWaitTime(waitedNanos / NANOS_PER_MILLI);
     waitedNanos %= NANOS_PER_MILLI;
     executor.waited(nanos);
+    reports.waited(shuffleId, nanos);
   }
 }

@@ -22,6 +22,7 @@ import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.gpu.FakeGpuDevice;
 import io.zerohop.spark.rapids.gpu.GpuTables;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
+import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
@@ -287,7 +288,12 @@ final class TestExchange implements AutoCloseable {
         (id, of) -> owners.add(new Tuple2<>(id, CollectionConverters.asScala(of).toSeq())));
     final ReadMetrics pathMetrics =
         new ReadMetrics(
-            task.context(), PathAccumulators.register(spark), new ExecutorMetrics(), false);
+            task.context(),
+            PathAccumulators.register(spark),
+            new ExecutorMetrics(),
+            new ReportCounters(false),
+            0,
+            false);
     return new RapidsReader<Integer, ColumnarBatch>(
             dependency,
             new ReduceTask(

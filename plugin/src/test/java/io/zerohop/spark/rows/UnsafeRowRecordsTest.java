@@ -141,7 +141,8 @@ class UnsafeRowRecordsTest {
 
   private static final class Unheard implements FetchListener {
     @Override
-    public void fetched(final Path path, final List<Block> blocks, final long bytes) {}
+    public void fetched(
+        final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {}
 
     @Override
     public void waited(final long nanos) {}

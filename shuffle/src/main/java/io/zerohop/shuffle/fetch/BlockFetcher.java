@@ -238,6 +238,9 @@ public final class BlockFetcher implements AutoCloseable {
   private void route(final BlockSource source) {
     final Route moved = plan.add(source);
     if (moved != null) {
+      if (moved.path() == Path.STAGED) {
+        listener.fellBack(source, source.blocks(), moved.reason());
+      }
       transfers.add(source, source.blocks(), moved.path());
     }
   }
@@ -250,16 +253,25 @@ public final class BlockFetcher implements AutoCloseable {
             && known.category() == ZerohopException.Category.FALLBACK;
     if (elsewhere || attempts + 1 >= MOST_ATTEMPTS) {
       context.paths().staged(source.executorId(), cause.getMessage());
+      listener.fellBack(source, List.of(failed), String.valueOf(cause.getMessage()));
       return Path.STAGED;
     }
-    return plan.choose(source).path() == Path.UCX ? Path.UCX : Path.STAGED;
+    final Route route = plan.choose(source);
+    if (route.path() == Path.UCX) {
+      return Path.UCX;
+    }
+    listener.fellBack(
+        source,
+        List.of(failed),
+        route.path() == Path.STAGED ? route.reason() : String.valueOf(cause.getMessage()));
+    return Path.STAGED;
   }
 
   private boolean pollStaged() {
     block = transfers.poll();
     if (block != null) {
       received += block instanceof ReceivedBlock ? 1 : 0;
-      count(block.path(), List.of(block.block()), block.bytes());
+      count(transfers.source(), block.path(), List.of(block.block()), block.bytes());
     }
     return block != null;
   }
@@ -284,7 +296,7 @@ public final class BlockFetcher implements AutoCloseable {
       opened.close();
     } else {
       windows.open(opened);
-      count(opened.path(), opened.blocks(), opened.bytes());
+      count(request.source(), opened.path(), opened.blocks(), opened.bytes());
     }
     stage(request.source(), opened.notHeld(), "it does not hold them in memory");
   }
@@ -292,6 +304,7 @@ public final class BlockFetcher implements AutoCloseable {
   private void stage(final BlockSource source, final List<Block> blocks, final String reason) {
     if (!blocks.isEmpty()) {
       context.paths().staged(source.executorId(), reason);
+      listener.fellBack(source, blocks, reason);
       transfers.add(source, blocks, Path.STAGED);
     }
   }
@@ -311,9 +324,10 @@ public final class BlockFetcher implements AutoCloseable {
         });
   }
 
-  private void count(final Path path, final List<Block> blocks, final long bytes) {
+  private void count(
+      final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {
     context.counters().add(path, blocks.size(), bytes);
-    listener.fetched(path, blocks, bytes);
+    listener.fetched(source, path, blocks, bytes);
   }
 
   private void timed(final Runnable step) {

@@ -223,6 +223,11 @@ final class BlockTransfers implements AutoCloseable {
     return context.settings().checksum() ? received.verified() : received;
   }
 
+  /** The owner of the block that {@link #poll} has given. */
+  BlockSource source() {
+    return current.window.request.source;
+  }
+
   private synchronized Arrival next() {
     return arrivals.poll();
   }

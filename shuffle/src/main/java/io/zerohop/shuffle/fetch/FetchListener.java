@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import java.util.List;
 
@@ -10,11 +11,22 @@ public interface FetchListener {
   /**
    * Blocks are ready to be read.
    *
+   * @param source their owner
    * @param path the way they took
    * @param blocks which; valid during the call only
    * @param bytes their bytes together
    */
-  void fetched(Path path, List<Block> blocks, long bytes);
+  void fetched(BlockSource source, Path path, List<Block> blocks, long bytes);
+
+  /**
+   * Blocks have to be staged, since no better way is to be had. They are told of again when they
+   * are ready to be read.
+   *
+   * @param source their owner
+   * @param blocks which; not empty, valid during the call only
+   * @param reason why, in words
+   */
+  default void fellBack(final BlockSource source, final List<Block> blocks, final String reason) {}
 
   /** The reader stood still for this many nanoseconds. */
   void waited(long nanos);

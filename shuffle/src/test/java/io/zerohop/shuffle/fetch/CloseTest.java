@@ -88,7 +88,11 @@ class CloseTest {
     final FetchListener slow =
         new FetchListener() {
           @Override
-          public void fetched(final Path path, final List<Block> blocks, final long bytes) {
+          public void fetched(
+              final BlockSource source,
+              final Path path,
+              final List<Block> blocks,
+              final long bytes) {
             opened.countDown();
             awaitQuietly(closed);
           }

@@ -8,6 +8,7 @@ import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.transport.ContactListener;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,6 +35,7 @@ public final class PeerDirectory implements AutoCloseable {
   private final byte[] secret;
   private final Duration connectLimit;
   private final Duration requestLimit;
+  private final ContactListener heard;
 
   /** By incarnation: a neighbour's location, known by its socket alone, has no port. */
   private final ConcurrentHashMap<Long, Contact> contacts = new ConcurrentHashMap<>();
@@ -51,6 +53,7 @@ public final class PeerDirectory implements AutoCloseable {
    * @param secret the application's
    * @param connectLimit longest time to connect to a peer
    * @param requestLimit longest time to wait for one answer
+   * @param heard hears of each peer that is connected to
    */
   public PeerDirectory(
       final Devices devices,
@@ -59,7 +62,8 @@ public final class PeerDirectory implements AutoCloseable {
       final Topology.View view,
       final byte[] secret,
       final Duration connectLimit,
-      final Duration requestLimit) {
+      final Duration requestLimit,
+      final ContactListener heard) {
     this.devices = devices;
     this.folder = folder;
     this.self = self;
@@ -67,6 +71,7 @@ public final class PeerDirectory implements AutoCloseable {
     this.secret = secret.clone();
     this.connectLimit = connectLimit;
     this.requestLimit = requestLimit;
+    this.heard = heard;
   }
 
   /**
@@ -158,6 +163,7 @@ public final class PeerDirectory implements AutoCloseable {
       final Peer peer = new Peer(executorId, link, greeting, devices, requestLimit);
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
+      heard.met(executorId, "read in place, its memory is mapped here");
       done = true;
       return peer;
     } finally {

@@ -21,6 +21,7 @@ import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.transport.ContactListener;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -75,7 +76,8 @@ class PeerIntactTest {
             NO_GPU,
             TestNodes.SECRET,
             LIMIT,
-            LIMIT);
+            LIMIT,
+            ContactListener.NONE);
     peer =
         peers.connect(
             new Location(Location.currentBootId(), folder.identity(), INCARNATION, 0, "owner"),

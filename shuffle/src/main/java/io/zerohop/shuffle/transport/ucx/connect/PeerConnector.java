@@ -4,6 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -46,6 +47,7 @@ public final class PeerConnector {
   private final Duration connectLimit;
   private final Duration requestLimit;
   private final UcxMode mode;
+  private final ContactListener contacts;
   private final NodeRates rates = new NodeRates();
 
   /** Owners whose GPU memory could not be got. */
@@ -73,6 +75,7 @@ public final class PeerConnector {
     this.connectLimit = settings.connectLimit();
     this.requestLimit = settings.requestLimit();
     this.mode = settings.mode();
+    this.contacts = settings.contacts();
   }
 
   /** How long others wait for the one who connects; they do without it then. */
@@ -119,13 +122,15 @@ public final class PeerConnector {
       final GpuReach reach = trial.slab() == null ? trial.obstacle() : reach(test);
       learn(contact, test);
       peer.direct(reach == GpuReach.DIRECT);
+      final String how = test.describe(peer.byMessage(), reach);
       LOG.info(
           "executor {} at {}:{} is read by UCX{}: {}",
           executorId,
           host,
           location.port(),
           mode == UcxMode.AUTO ? "" : " (spark.zerohop.ucx.mode=" + mode.label() + ")",
-          test.describe(peer.byMessage(), reach));
+          how);
+      contacts.met(executorId, "read by UCX: " + how);
       done = true;
       return peer;
     } finally {

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
+import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
 import java.time.Duration;
@@ -18,6 +19,7 @@ import java.util.function.Function;
  * @param requestLimit longest time to wait for one answer of a peer
  * @param deviceLimit longest time for copies on the GPU
  * @param idleLimit how long an owner that is not read stays connected
+ * @param contacts hears of each owner that is connected to
  */
 public record UcxSettings(
     String executorId,
@@ -28,4 +30,5 @@ public record UcxSettings(
     Duration connectLimit,
     Duration requestLimit,
     Duration deviceLimit,
-    Duration idleLimit) {}
+    Duration idleLimit,
+    ContactListener contacts) {}

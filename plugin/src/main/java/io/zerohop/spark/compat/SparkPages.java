@@ -1,0 +1,61 @@
+package io.zerohop.spark.compat;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.Arrays;
+import org.apache.spark.ui.SparkUITab;
+import org.apache.spark.ui.UIUtils$;
+import scala.Function0;
+import scala.collection.immutable.Seq;
+import scala.xml.Node;
+
+/**
+ * The frame of a page in Spark's UI. The method that makes it has another servlet package and
+ * another {@code Seq} by version, and a further argument from 4.2 on, so it is found by its name;
+ * all behind the first four arguments have defaults.
+ */
+public final class SparkPages {
+  private static final String HEADER = "headerSparkPage";
+  private static final int GIVEN = 4;
+
+  private SparkPages() {}
+
+  /**
+   * A page with Spark's header around it.
+   *
+   * @param request the servlet request that Spark's page was called with
+   * @param title of the page
+   * @param content of the page
+   * @param tab the page's
+   */
+  @SuppressWarnings("unchecked")
+  public static Seq<Node> inFrame(
+      final Object request, final String title, final Seq<Node> content, final SparkUITab tab) {
+    final UIUtils$ utils = UIUtils$.MODULE$;
+    final Function0<Seq<Node>> body = () -> content;
+    try {
+      final Method header =
+          Arrays.stream(UIUtils$.class.getMethods())
+              .filter(method -> method.getName().equals(HEADER))
+              .findFirst()
+              .orElseThrow(() -> new NoSuchMethodException("UIUtils." + HEADER));
+      final Object[] arguments = new Object[header.getParameterCount()];
+      arguments[0] = request;
+      arguments[1] = title;
+      arguments[2] = body;
+      arguments[3] = tab;
+      for (int i = GIVEN; i < arguments.length; i++) {
+        arguments[i] = UIUtils$.class.getMethod(HEADER + "$default$" + (i + 1)).invoke(utils);
+      }
+      return (Seq<Node>) header.invoke(utils, arguments);
+    } catch (final InvocationTargetException e) {
+      throw SparkLinks.rethrow(e.getCause());
+    } catch (final ReflectiveOperationException e) {
+      throw new IllegalStateException(
+          "Zerohop does not know the pages of Spark "
+              + org.apache.spark.package$.MODULE$.SPARK_VERSION()
+              + "'s UI; it supports 3.5, 4.0, 4.1 and 4.2",
+          e);
+    }
+  }
+}

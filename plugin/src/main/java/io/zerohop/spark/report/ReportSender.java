@@ -1,0 +1,123 @@
+package io.zerohop.spark.report;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.report.ShuffleReport.Memory;
+import java.time.Duration;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Sends an executor's reports to the driver: in every interval in which something was counted or
+ * its memory has changed, and when its last task ends, so that the end of a short job is not lost.
+ * A long report delays the next one, so that large clusters do not fill the event log. A report
+ * that cannot be sent is lost; none makes a task wait or fail. Thread safe.
+ */
+public final class ReportSender implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ReportSender.class);
+  private static final int BURST = 20;
+
+  private final ReportCounters counters;
+  private final Supplier<Memory> memory;
+  private final Consumer<String> driver;
+  private final String executorId;
+  private final AtomicInteger running = new AtomicInteger();
+  private final ScheduledExecutorService thread;
+
+  /** Used by the thread alone, as is the one below. */
+  private final SendRate rate;
+
+  private Memory told;
+
+  /**
+   * Begins to report.
+   *
+   * @param executorId this executor
+   * @param counters what is reported
+   * @param memory the executor's pools now
+   * @param driver takes a report as JSON; may fail, and waits a limited time
+   * @param interval longest time between two reports
+   */
+  public ReportSender(
+      final String executorId,
+      final ReportCounters counters,
+      final Supplier<Memory> memory,
+      final Consumer<String> driver,
+      final Duration interval) {
+    this.executorId = executorId;
+    this.counters = counters;
+    this.memory = memory;
+    this.driver = driver;
+    this.rate = new SendRate(BURST, interval, System.nanoTime());
+    this.thread = Executors.newSingleThreadScheduledExecutor(ReportSender::newThread);
+    final long millis = interval.toMillis();
+    try {
+      thread.scheduleWithFixedDelay(this::sendIfDue, millis, millis, TimeUnit.MILLISECONDS);
+    } catch (final ZerohopException e) {
+      LOG.warn("Zerohop: this executor is missing in the tab GPU Shuffle: no thread is left", e);
+    }
+  }
+
+  private static Thread newThread(final Runnable work) {
+    final Thread thread = Threads.daemon(work, "zerohop-report");
+    // It is made in some task's thread, whose class loader must not live as long.
+    thread.setContextClassLoader(ReportSender.class.getClassLoader());
+    return thread;
+  }
+
+  /** A task begins that will be counted. */
+  public void taskBegins() {
+    running.incrementAndGet();
+  }
+
+  /** It has ended, and counts nothing any more. */
+  public void taskEnded() {
+    if (running.decrementAndGet() > 0 || counters.isEmpty()) {
+      return;
+    }
+    try {
+      thread.execute(
+          () -> {
+            if (rate.take(System.nanoTime())) {
+              send();
+            }
+          });
+    } catch (final RejectedExecutionException | ZerohopException e) {
+      LOG.debug("no report at the end of a task", e);
+    }
+  }
+
+  private void sendIfDue() {
+    if (rate.isDue(System.nanoTime())) {
+      send();
+    }
+  }
+
+  private void send() {
+    try {
+      final Memory now = memory.get();
+      if (!counters.isEmpty() || !now.equals(told)) {
+        final String report = ReportJson.write(counters.drain(executorId, now));
+        told = now;
+        rate.sent(report.length(), System.nanoTime());
+        driver.accept(report);
+      }
+    } catch (final Exception e) {
+      // Scala throws what it does not declare. A failure must not end the reports.
+      LOG.debug("a report for the tab GPU Shuffle was not sent", e);
+    }
+  }
+
+  /** Reports no more; what is being sent is not waited for. Idempotent. */
+  @Override
+  public void close() {
+    thread.shutdownNow();
+  }
+}

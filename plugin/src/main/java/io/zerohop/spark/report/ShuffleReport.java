@@ -1,0 +1,109 @@
+package io.zerohop.spark.report;
+
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What an executor has counted since its last report, and what it holds now. Travels to the driver
+ * as JSON, and from there into Spark's event log; a reader of another release ignores what it does
+ * not know and takes what is missing for nothing. Immutable.
+ *
+ * @param executorId who reports
+ * @param timeMillis when, in milliseconds since 1970, by the executor's clock
+ * @param flows what its readers got from each owner
+ * @param shuffles what its tasks did with each shuffle
+ * @param memory its pools and files now; null if this report says nothing of them
+ * @param contacts executors that it got to know
+ */
+public record ShuffleReport(
+    String executorId,
+    long timeMillis,
+    List<Flow> flows,
+    List<ShuffleUse> shuffles,
+    Memory memory,
+    List<Contact> contacts) {
+
+  /** Takes lists that are missing for empty ones. */
+  public ShuffleReport {
+    flows = flows == null ? List.of() : List.copyOf(flows);
+    shuffles = shuffles == null ? List.of() : List.copyOf(shuffles);
+    contacts = contacts == null ? List.of() : List.copyOf(contacts);
+  }
+
+  /**
+   * What came from one owner by one path.
+   *
+   * @param owner the executor that held the blocks
+   * @param path its label
+   * @param blocks how many
+   * @param bytes their bytes
+   * @param busyMillis time during which such blocks were handed out, in slots of {@link
+   *     ReportCounters#SLOT_MILLIS}
+   */
+  public record Flow(String owner, String path, long blocks, long bytes, long busyMillis) {}
+
+  /**
+   * Blocks and their bytes.
+   *
+   * @param blocks how many
+   * @param bytes their bytes
+   */
+  public record Moved(long blocks, long bytes) {}
+
+  /**
+   * What tasks did with one shuffle.
+   *
+   * @param shuffleId the shuffle
+   * @param writers stages that wrote it here
+   * @param readers stages that read it here
+   * @param moved what was read, by the path's label
+   * @param waitNanos time in nanoseconds that readers waited for blocks
+   * @param fallbacks blocks that had to be staged, by the reason
+   */
+  public record ShuffleUse(
+      int shuffleId,
+      List<Integer> writers,
+      List<Integer> readers,
+      Map<String, Moved> moved,
+      long waitNanos,
+      Map<String, Long> fallbacks) {
+
+    /** Takes what is missing for empty. */
+    public ShuffleUse {
+      writers = writers == null ? List.of() : List.copyOf(writers);
+      readers = readers == null ? List.of() : List.copyOf(readers);
+      moved = moved == null ? Map.of() : Map.copyOf(moved);
+      fallbacks = fallbacks == null ? Map.of() : Map.copyOf(fallbacks);
+    }
+  }
+
+  /**
+   * Where an executor's map outputs lie; all in bytes.
+   *
+   * @param hostUsed in the pool in host memory
+   * @param hostLimit most that may be there
+   * @param deviceUsed in the pool in GPU memory
+   * @param deviceLimit most that may be there; 0 if there is no such pool
+   * @param files in files
+   * @param overflowed went to host memory since the start, since GPU memory was full
+   * @param spilledToHost moved from GPU memory to host memory since the start
+   * @param spilledToFiles moved from host memory to files since the start
+   */
+  public record Memory(
+      long hostUsed,
+      long hostLimit,
+      long deviceUsed,
+      long deviceLimit,
+      long files,
+      long overflowed,
+      long spilledToHost,
+      long spilledToFiles) {}
+
+  /**
+   * A connection to an executor.
+   *
+   * @param owner the executor whose memory is read from now on
+   * @param how the way, in words
+   */
+  public record Contact(String owner, String how) {}
+}

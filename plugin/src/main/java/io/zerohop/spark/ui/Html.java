@@ -1,0 +1,111 @@
+package io.zerohop.spark.ui;
+
+import java.util.Locale;
+
+/** A piece of HTML that is also well-formed XML, under construction. Not thread safe. */
+final class Html {
+  private static final String[] UNITS = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+
+  private final StringBuilder text = new StringBuilder();
+
+  /** Markup of our own, as it is. */
+  Html raw(final String markup) {
+    text.append(markup);
+    return this;
+  }
+
+  /** Text of anybody. */
+  Html text(final String any) {
+    text.append(escape(any));
+    return this;
+  }
+
+  /** The head of a table that can be sorted by a click on a column. */
+  Html table(final String id, final String... columns) {
+    raw("<table id=\"" + id + "\" class=\"table table-bordered table-sm table-striped sortable\">");
+    raw("<thead><tr>");
+    for (final String column : columns) {
+      raw("<th>").text(column).raw("</th>");
+    }
+    return raw("</tr></thead><tbody>");
+  }
+
+  Html endTable() {
+    return raw("</tbody></table>");
+  }
+
+  /** A cell that is sorted by its text. */
+  Html cell(final String any) {
+    return raw("<td>").text(any).raw("</td>");
+  }
+
+  /** A cell that is sorted by a number, and shows it in other words. */
+  Html cell(final long value, final String shown) {
+    return raw("<td sorttable_customkey=\"" + value + "\">").text(shown).raw("</td>");
+  }
+
+  /** A cell with a number. */
+  Html number(final long value) {
+    return cell(value, String.format(Locale.ROOT, "%,d", value));
+  }
+
+  /** A cell with a size. */
+  Html size(final long bytes) {
+    return cell(bytes, bytes(bytes));
+  }
+
+  @Override
+  public String toString() {
+    return text.toString();
+  }
+
+  /** A size in words. */
+  static String bytes(final long bytes) {
+    double value = bytes;
+    int unit = 0;
+    while (value >= 1024 && unit < UNITS.length - 1) {
+      value /= 1024;
+      unit++;
+    }
+    return unit == 0
+        ? bytes + " B"
+        : String.format(Locale.ROOT, value < 10 ? "%.2f %s" : "%.1f %s", value, UNITS[unit]);
+  }
+
+  /** Bytes a second in words; empty where no time is known. */
+  static String rate(final long bytes, final long millis) {
+    return millis <= 0 ? "" : String.format(Locale.ROOT, "%.2f GB/s", bytes / (millis * 1e6));
+  }
+
+  /** A time in words. */
+  static String duration(final long nanos) {
+    return nanos < 1_000_000_000L
+        ? String.format(Locale.ROOT, "%.1f ms", nanos / 1e6)
+        : String.format(Locale.ROOT, "%.1f s", nanos / 1e9);
+  }
+
+  static String escape(final String any) {
+    final StringBuilder safe = new StringBuilder(any.length() + 16);
+    any.codePoints().forEach(point -> escape(safe, point));
+    return safe.toString();
+  }
+
+  private static void escape(final StringBuilder safe, final int point) {
+    switch (point) {
+      case '<' -> safe.append("&lt;");
+      case '>' -> safe.append("&gt;");
+      case '&' -> safe.append("&amp;");
+      case '"' -> safe.append("&quot;");
+      case '\'' -> safe.append("&#39;");
+      default -> {
+        // XML has no way to write control characters and lone surrogates.
+        final boolean writable =
+            point >= ' '
+                && (point < 0xD800 || point > 0xDFFF)
+                && point != 0xFFFE
+                && point != 0xFFFF;
+        safe.appendCodePoint(writable ? point : ' ');
+      }
+    }
+  }
+}

@@ -1,0 +1,40 @@
+package io.zerohop.spark.ui;
+
+import io.zerohop.spark.conf.ZerohopConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The tab of a running application, and the way of executors' reports into its event log. */
+public final class LiveTab {
+  private static final Logger LOG = LoggerFactory.getLogger(LiveTab.class);
+
+  private LiveTab() {}
+
+  /**
+   * Takes executors' reports in the driver from now on, writes them into the event log if there is
+   * one, and shows them if the application has a UI. A failure costs the tab alone. To be called
+   * once for a SparkContext.
+   */
+  public static void start(final SparkContext context, final SparkEnv env) {
+    if (ZerohopConf.UI_INTERVAL.get(context.conf()) == 0) {
+      return;
+    }
+    try {
+      ReportReceiver.serve(
+          env.rpcEnv(), report -> context.listenerBus().post(new ShuffleReportEvent(report)));
+      if (context.ui().isDefined()) {
+        final ShuffleModel model = new ShuffleModel();
+        context.addSparkListener(new ModelListener(model));
+        ShuffleTab.attach(context.ui().get(), model::snapshot);
+      }
+    } catch (final RuntimeException | LinkageError e) {
+      LOG.warn(
+          "Zerohop: this application has no tab {}; set {}=0 if none is wanted",
+          ShuffleTab.NAME,
+          ZerohopConf.UI_INTERVAL.key(),
+          e);
+    }
+  }
+}

@@ -1,0 +1,226 @@
+package io.zerohop.spark.ui;
+
+import io.zerohop.spark.report.ReportCounters;
+import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.ui.UiSnapshot.ContactLine;
+import io.zerohop.spark.ui.UiSnapshot.Pair;
+import io.zerohop.spark.ui.UiSnapshot.Point;
+import io.zerohop.spark.ui.UiSnapshot.Series;
+import io.zerohop.spark.ui.UiSnapshot.Shuffle;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * The reports of all executors, added up. Bounded: beyond the limits, pairs of executors are added
+ * to one that stands for all others, the shuffle that was used least recently goes, and of the
+ * points of an executor every second one. Thread safe.
+ */
+final class ShuffleModel {
+  private final Limits limits;
+  private final Map<PairKey, PairSum> pairs = new HashMap<>();
+
+  /** The least recently used first. */
+  private final Map<Integer, ShuffleSum> shuffles = new LinkedHashMap<>(16, 0.75f, true);
+
+  /** The executor that reported least recently first. */
+  private final Map<String, List<Point>> memory = new LinkedHashMap<>(16, 0.75f, true);
+
+  private final Deque<ContactLine> contacts = new ArrayDeque<>();
+  private long evictedShuffles;
+  private long evictedContacts;
+
+  /**
+   * How much is kept.
+   *
+   * @param pairs pairs of executors, times paths
+   * @param shuffles shuffles
+   * @param executors executors whose pools are kept
+   * @param points points of an executor
+   * @param contacts contacts
+   * @param reasons reasons of a shuffle
+   * @param stages stages of a shuffle that write it, and as many that read it
+   */
+  record Limits(
+      int pairs, int shuffles, int executors, int points, int contacts, int reasons, int stages) {
+    static final Limits DEFAULT = new Limits(10_000, 1_000, 200, 120, 1_000, 16, 64);
+  }
+
+  ShuffleModel() {
+    this(Limits.DEFAULT);
+  }
+
+  ShuffleModel(final Limits limits) {
+    this.limits = limits;
+  }
+
+  /** Adds what an executor reports. */
+  synchronized void add(final ShuffleReport report) {
+    report.flows().forEach(flow -> add(report.executorId(), flow));
+    report.shuffles().forEach(this::add);
+    if (report.memory() != null) {
+      add(report.executorId(), report.timeMillis(), report.memory());
+    }
+    for (final ShuffleReport.Contact contact : report.contacts()) {
+      contacts.add(
+          new ContactLine(
+              report.timeMillis(), report.executorId(), contact.owner(), contact.how()));
+      if (contacts.size() > limits.contacts) {
+        contacts.remove();
+        evictedContacts++;
+      }
+    }
+  }
+
+  private void add(final String reader, final ShuffleReport.Flow flow) {
+    final PairKey key = new PairKey(reader, flow.owner(), flow.path());
+    final boolean room = pairs.size() < limits.pairs || pairs.containsKey(key);
+    final PairKey as =
+        room ? key : new PairKey(ReportCounters.OTHERS, ReportCounters.OTHERS, flow.path());
+    final PairSum sum = pairs.computeIfAbsent(as, any -> new PairSum());
+    sum.blocks += flow.blocks();
+    sum.bytes += flow.bytes();
+    sum.busyMillis += flow.busyMillis();
+  }
+
+  private void add(final ShuffleReport.ShuffleUse use) {
+    final ShuffleSum sum = shuffles.computeIfAbsent(use.shuffleId(), any -> new ShuffleSum());
+    addAtMost(sum.writers, use.writers());
+    addAtMost(sum.readers, use.readers());
+    use.moved()
+        .forEach(
+            (path, moved) -> {
+              sum.blocks.merge(path, moved.blocks(), Long::sum);
+              sum.bytes.merge(path, moved.bytes(), Long::sum);
+            });
+    sum.waitNanos += use.waitNanos();
+    use.fallbacks()
+        .forEach(
+            (reason, blocks) -> {
+              final boolean room =
+                  sum.fallbacks.size() < limits.reasons || sum.fallbacks.containsKey(reason);
+              sum.fallbacks.merge(room ? reason : ReportCounters.OTHERS, blocks, Long::sum);
+            });
+    if (shuffles.size() > limits.shuffles) {
+      shuffles.remove(shuffles.keySet().iterator().next());
+      evictedShuffles++;
+    }
+  }
+
+  private void addAtMost(final TreeSet<Integer> stages, final List<Integer> more) {
+    for (final int stage : more) {
+      if (stages.size() < limits.stages) {
+        stages.add(stage);
+      }
+    }
+  }
+
+  private void add(final String executorId, final long timeMillis, final ShuffleReport.Memory now) {
+    final List<Point> points = memory.computeIfAbsent(executorId, any -> new ArrayList<>());
+    add(
+        points,
+        new Point(
+            timeMillis,
+            now.hostUsed(),
+            now.hostLimit(),
+            now.deviceUsed(),
+            now.deviceLimit(),
+            now.files(),
+            now.overflowed(),
+            now.spilledToHost(),
+            now.spilledToFiles()));
+    if (memory.size() > limits.executors) {
+      memory.remove(memory.keySet().iterator().next());
+    }
+  }
+
+  /**
+   * An executor is gone, and what it held in memory with it.
+   *
+   * @param timeMillis when, in milliseconds since 1970
+   */
+  synchronized void removed(final String executorId, final long timeMillis) {
+    final List<Point> points = memory.get(executorId);
+    if (points != null) {
+      final Point last = points.get(points.size() - 1);
+      add(
+          points,
+          new Point(
+              Math.max(timeMillis, last.timeMillis()),
+              0,
+              0,
+              0,
+              0,
+              0,
+              last.overflowed(),
+              last.spilledToHost(),
+              last.spilledToFiles()));
+    }
+  }
+
+  private void add(final List<Point> points, final Point point) {
+    points.add(point);
+    if (points.size() > limits.points) {
+      // The first and the last stay, so that the time that is shown does not shrink.
+      for (int i = points.size() - 2; i > 0; i -= 2) {
+        points.remove(i);
+      }
+    }
+  }
+
+  /** What is known now. */
+  synchronized UiSnapshot snapshot() {
+    final List<Pair> pairList = new ArrayList<>();
+    pairs.forEach(
+        (key, sum) ->
+            pairList.add(
+                new Pair(key.reader, key.owner, key.path, sum.blocks, sum.bytes, sum.busyMillis)));
+    pairList.sort(
+        Comparator.comparing(Pair::reader, ExecutorOrder.INSTANCE)
+            .thenComparing(Pair::owner, ExecutorOrder.INSTANCE)
+            .thenComparing(Pair::path));
+    final List<Shuffle> shuffleList = new ArrayList<>();
+    shuffles.forEach((id, sum) -> shuffleList.add(sum.copy(id)));
+    shuffleList.sort(Comparator.comparingInt(Shuffle::shuffleId));
+    final List<Series> series = new ArrayList<>();
+    memory.forEach((id, points) -> series.add(new Series(id, List.copyOf(points))));
+    series.sort(Comparator.comparing(Series::executorId, ExecutorOrder.INSTANCE));
+    return new UiSnapshot(
+        pairList, shuffleList, series, List.copyOf(contacts), evictedShuffles, evictedContacts);
+  }
+
+  private record PairKey(String reader, String owner, String path) {}
+
+  private static final class PairSum {
+    private long blocks;
+    private long bytes;
+    private long busyMillis;
+  }
+
+  private static final class ShuffleSum {
+    private final TreeSet<Integer> writers = new TreeSet<>();
+    private final TreeSet<Integer> readers = new TreeSet<>();
+    private final Map<String, Long> blocks = new TreeMap<>();
+    private final Map<String, Long> bytes = new TreeMap<>();
+    private final Map<String, Long> fallbacks = new TreeMap<>();
+    private long waitNanos;
+
+    Shuffle copy(final int shuffleId) {
+      return new Shuffle(
+          shuffleId,
+          List.copyOf(writers),
+          List.copyOf(readers),
+          new TreeMap<>(blocks),
+          new TreeMap<>(bytes),
+          waitNanos,
+          new TreeMap<>(fallbacks));
+    }
+  }
+}

@@ -1,0 +1,39 @@
+package io.zerohop.spark.ui;
+
+import io.zerohop.spark.compat.SparkPages;
+import java.util.function.Supplier;
+import org.apache.spark.ui.WebUIPage;
+import scala.collection.immutable.Seq;
+import scala.xml.Node;
+import scala.xml.Unparsed;
+
+/**
+ * The page in Spark's frame. Spark 3.5 calls it with a request of {@code javax.servlet}, 4.x with
+ * one of {@code jakarta.servlet}; a class is loaded only with the method that is called, so the
+ * other package may be missing. Thread safe.
+ */
+final class ShufflePage extends WebUIPage implements RenderJavax212 {
+  private final ShuffleTab tab;
+  private final Supplier<UiSnapshot> snapshots;
+
+  ShufflePage(final ShuffleTab tab, final Supplier<UiSnapshot> snapshots) {
+    super("");
+    this.tab = tab;
+    this.snapshots = snapshots;
+  }
+
+  @Override
+  public Seq<Node> render(final jakarta.servlet.http.HttpServletRequest request) {
+    return inFrame(request, PageQuery.of(request::getParameter));
+  }
+
+  @Override
+  public Seq<Node> render(final javax.servlet.http.HttpServletRequest request) {
+    return inFrame(request, PageQuery.of(request::getParameter));
+  }
+
+  private Seq<Node> inFrame(final Object request, final PageQuery query) {
+    final String html = PageContent.of(snapshots.get(), query);
+    return SparkPages.inFrame(request, ShuffleTab.NAME, new Unparsed(html), tab);
+  }
+}

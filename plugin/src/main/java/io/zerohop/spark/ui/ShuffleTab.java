@@ -1,0 +1,28 @@
+package io.zerohop.spark.ui;
+
+import java.util.function.Supplier;
+import org.apache.spark.ui.SparkUI;
+import org.apache.spark.ui.SparkUITab;
+
+/** The tab: one page. */
+final class ShuffleTab extends SparkUITab {
+  /** As users see it. */
+  static final String NAME = "GPU Shuffle";
+
+  private static final String PREFIX = "zerohop";
+
+  private ShuffleTab(final SparkUI ui, final Supplier<UiSnapshot> snapshots) {
+    super(ui, PREFIX);
+    attachPage(new ShufflePage(this, snapshots));
+  }
+
+  /** Adds the tab to a UI. */
+  static void attach(final SparkUI ui, final Supplier<UiSnapshot> snapshots) {
+    ui.attachTab(new ShuffleTab(ui, snapshots));
+  }
+
+  @Override
+  public String name() {
+    return NAME;
+  }
+}

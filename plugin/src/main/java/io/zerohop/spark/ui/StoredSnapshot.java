@@ -1,0 +1,40 @@
+package io.zerohop.spark.ui;
+
+import io.zerohop.spark.report.ReportJson;
+import java.util.NoSuchElementException;
+import org.apache.spark.util.kvstore.KVIndex;
+import org.apache.spark.util.kvstore.KVStore;
+
+/**
+ * A snapshot as the history server keeps it, in memory or on disk: it replays a log once, and shows
+ * the page from its store ever after.
+ */
+public final class StoredSnapshot {
+  private static final String ONLY = "zerohop";
+
+  /** The store's key of it. */
+  @KVIndex public String id;
+
+  /** The snapshot as JSON. */
+  public String json;
+
+  /** For the store, which sets the fields. */
+  public StoredSnapshot() {}
+
+  /** What stands for a snapshot in a store. */
+  static StoredSnapshot of(final UiSnapshot snapshot) {
+    final StoredSnapshot stored = new StoredSnapshot();
+    stored.id = ONLY;
+    stored.json = ReportJson.write(snapshot);
+    return stored;
+  }
+
+  /** The snapshot in a store; null if there is none. */
+  static UiSnapshot read(final KVStore store) throws Exception {
+    try {
+      return ReportJson.read(store.read(StoredSnapshot.class, ONLY).json, UiSnapshot.class);
+    } catch (final NoSuchElementException none) {
+      return null;
+    }
+  }
+}

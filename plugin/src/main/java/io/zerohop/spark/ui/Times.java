@@ -1,0 +1,18 @@
+package io.zerohop.spark.ui;
+
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.format.DateTimeFormatter;
+
+/** Moments in words. */
+final class Times {
+  private static final DateTimeFormatter CLOCK =
+      DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss").withZone(ZoneId.systemDefault());
+
+  private Times() {}
+
+  /** A moment in this process' time zone, as on Spark's other pages. */
+  static String clock(final long millis) {
+    return CLOCK.format(Instant.ofEpochMilli(millis));
+  }
+}

@@ -1,0 +1,88 @@
+package io.zerohop.spark.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.report.ShuffleReport.Contact;
+import io.zerohop.spark.report.ShuffleReport.Flow;
+import io.zerohop.spark.report.ShuffleReport.Moved;
+import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ReportCountersTest {
+  private final ReportCounters counters = new ReportCounters(true);
+
+  @Test
+  void aReportHasWhatWasCountedAndTheNextOneNothing() {
+    counters.writes(3, 1);
+    counters.reads(3, 2);
+    counters.fetched(3, "7", Path.PEER, 2, 100);
+    counters.fetched(3, "7", Path.PEER, 1, 50);
+    counters.fetched(3, "8", Path.STAGED, 4, 10);
+    counters.waited(3, 5_000);
+    counters.fellBack(3, 4, "it is on another node");
+    counters.met("7", "read in place");
+
+    final ShuffleReport report = counters.drain("1", null);
+    assertThat(report.executorId()).isEqualTo("1");
+    assertThat(report.shuffles())
+        .containsExactly(
+            new ShuffleUse(
+                3,
+                List.of(1),
+                List.of(2),
+                Map.of("peer", new Moved(3, 150), "staged", new Moved(4, 10)),
+                5_000,
+                Map.of("it is on another node", 4L)));
+    assertThat(report.flows()).extracting(Flow::owner).containsExactlyInAnyOrder("7", "8");
+    final Flow peer =
+        report.flows().stream().filter(flow -> flow.owner().equals("7")).findFirst().get();
+    assertThat(peer.bytes()).isEqualTo(150);
+    assertThat(peer.blocks()).isEqualTo(3);
+    assertThat(peer.busyMillis()).isGreaterThanOrEqualTo(ReportCounters.SLOT_MILLIS);
+    assertThat(report.contacts()).containsExactly(new Contact("7", "read in place"));
+    assertThat(counters.isEmpty()).isTrue();
+    assertThat(counters.drain("1", null).flows()).isEmpty();
+  }
+
+  @Test
+  void whatNobodyTakesIsNotCounted() {
+    final ReportCounters off = new ReportCounters(false);
+    off.writes(1, 1);
+    off.fetched(1, "2", Path.LOCAL, 1, 1);
+    off.fellBack(1, 1, "reason");
+    off.met("2", "how");
+    assertThat(off.isEmpty()).isTrue();
+  }
+
+  @Test
+  void aReportIsBoundedAndItsSumsAreWhole() {
+    final int owners = ReportCounters.MOST_FLOWS + 100;
+    for (int i = 0; i < owners; i++) {
+      counters.fetched(i, String.valueOf(i), Path.LOCAL, 1, 10);
+      counters.fellBack(0, 1, "reason " + i);
+      counters.met(String.valueOf(i), "how");
+      counters.reads(0, i);
+    }
+    final ShuffleReport report = counters.drain("1", null);
+    assertThat(report.flows()).hasSize(ReportCounters.MOST_FLOWS + 1);
+    assertThat(report.flows().stream().mapToLong(Flow::bytes).sum()).isEqualTo(10L * owners);
+    assertThat(report.shuffles()).hasSize(ReportCounters.MOST_SHUFFLES);
+    assertThat(report.contacts()).hasSize(ReportCounters.MOST_CONTACTS);
+    final ShuffleUse first =
+        report.shuffles().stream().filter(use -> use.shuffleId() == 0).findFirst().get();
+    assertThat(first.fallbacks()).hasSize(ReportCounters.MOST_REASONS + 1);
+    assertThat(first.fallbacks().values().stream().mapToLong(n -> n).sum()).isEqualTo(owners);
+    assertThat(first.readers()).hasSize(ReportCounters.MOST_STAGES);
+  }
+
+  @Test
+  void longTextIsCut() {
+    counters.fellBack(1, 1, "x".repeat(10_000));
+    final String reason =
+        counters.drain("1", null).shuffles().get(0).fallbacks().keySet().iterator().next();
+    assertThat(reason).hasSizeLessThan(ReportCounters.MOST_CHARS + 10);
+  }
+}

@@ -1,0 +1,100 @@
+package io.zerohop.spark.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.report.ShuffleReport.Memory;
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class ReportSenderTest {
+  private static final Duration NEVER = Duration.ofDays(1);
+  private static final Duration OFTEN = Duration.ofMillis(5);
+
+  private final ReportCounters counters = new ReportCounters(true);
+  private final BlockingQueue<String> sent = new LinkedBlockingQueue<>();
+  private final AtomicLong used = new AtomicLong();
+  private ReportSender sender;
+
+  @AfterEach
+  void stop() {
+    if (sender != null) {
+      sender.close();
+    }
+  }
+
+  @Test
+  void theEndOfTheLastTaskIsReportedAtOnce() throws Exception {
+    start(NEVER);
+    sender.taskBegins();
+    sender.taskBegins();
+    counters.fetched(1, "2", Path.PEER, 1, 77);
+    sender.taskEnded();
+    assertThat(sent).isEmpty();
+    sender.taskEnded();
+    assertThat(take().flows().get(0).bytes()).isEqualTo(77);
+  }
+
+  @Test
+  void memoryThatChangesIsReportedInTheNextIntervalAndOnce() throws Exception {
+    start(OFTEN);
+    assertThat(take().memory().hostUsed()).isZero();
+    used.set(4096);
+    assertThat(take().memory().hostUsed()).isEqualTo(4096);
+    assertThat(sent.poll(50, TimeUnit.MILLISECONDS)).isNull();
+  }
+
+  @Test
+  void aFailureEndsNoReports() throws Exception {
+    used.set(-1);
+    start(OFTEN);
+    assertThat(sent.poll(50, TimeUnit.MILLISECONDS)).isNull();
+    used.set(1);
+    assertThat(take().memory().hostUsed()).isEqualTo(1);
+  }
+
+  @Test
+  void aLongReportDelaysTheNextOne() {
+    final SendRate rate = new SendRate(2, Duration.ofNanos(100), 7);
+    assertThat(rate.isDue(7)).isTrue();
+    rate.sent(SendRate.INTERVAL_CHARS - 1, 1_000);
+    assertThat(rate.isDue(1_000)).isTrue();
+    rate.sent(3 * SendRate.INTERVAL_CHARS, 1_000);
+    assertThat(rate.isDue(1_299)).isFalse();
+    assertThat(rate.isDue(1_300)).isTrue();
+  }
+
+  @Test
+  void endsOfTasksAreReportedInBurstsOnly() {
+    final long second = 1_000_000_000L;
+    final SendRate rate = new SendRate(2, Duration.ofSeconds(5), 0);
+    assertThat(rate.take(0)).isTrue();
+    assertThat(rate.take(0)).isTrue();
+    assertThat(rate.take(second)).isFalse();
+    assertThat(rate.take(6 * second)).isTrue();
+    assertThat(rate.take(6 * second)).isFalse();
+    assertThat(rate.take(100 * second)).isTrue();
+  }
+
+  private void start(final Duration interval) {
+    sender = new ReportSender("1", counters, this::memory, sent::add, interval);
+  }
+
+  private Memory memory() {
+    if (used.get() < 0) {
+      throw new IllegalStateException("not now");
+    }
+    return new Memory(used.get(), 0, 0, 0, 0, 0, 0, 0);
+  }
+
+  private ShuffleReport take() throws InterruptedException {
+    return ReportJson.read(sent.take(), ShuffleReport.class);
+  }
+}

@@ -1,0 +1,57 @@
+package io.zerohop.spark.ui;
+
+import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Contact;
+import io.zerohop.spark.report.ShuffleReport.Flow;
+import io.zerohop.spark.report.ShuffleReport.Memory;
+import io.zerohop.spark.report.ShuffleReport.Moved;
+import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
+import java.util.List;
+import java.util.Map;
+
+/** Reports for tests. */
+final class Reports {
+  static final long BEGIN = 1_700_000_000_000L;
+  static final String REASON = "it could not be reached: <timeout> & \"more\" \u0001";
+
+  private Reports() {}
+
+  /** An executor that read a little of everything. */
+  static ShuffleReport full(final String executorId) {
+    return new ShuffleReport(
+        executorId,
+        BEGIN,
+        List.of(
+            new Flow("1", "local", 10, 1_000, 10),
+            new Flow("2", "peer", 20, 5_000_000, 10),
+            new Flow("3", "staged", 5, 300, 10)),
+        List.of(
+            new ShuffleUse(
+                4,
+                List.of(7),
+                List.of(8, 9),
+                Map.of(
+                    "local", new Moved(10, 1_000),
+                    "peer", new Moved(20, 5_000_000),
+                    "staged", new Moved(5, 300)),
+                2_500_000,
+                Map.of(REASON, 5L))),
+        memory(1 << 20),
+        List.of(new Contact("2", "read by UCX: get over rc")));
+  }
+
+  /** An executor that read one shuffle. */
+  static ShuffleReport ofShuffle(final int shuffleId) {
+    final ShuffleUse use = new ShuffleUse(shuffleId, List.of(), List.of(), Map.of(), 1, Map.of());
+    return new ShuffleReport("1", BEGIN, null, List.of(use), null, null);
+  }
+
+  /** An executor's memory at a time after the beginning. */
+  static ShuffleReport ofMemory(final String executorId, final long millis, final long used) {
+    return new ShuffleReport(executorId, BEGIN + millis, null, null, memory(used), null);
+  }
+
+  private static Memory memory(final long used) {
+    return new Memory(used, 64 << 20, 2 * used, 128 << 20, 3 * used, 11, 12, 13);
+  }
+}

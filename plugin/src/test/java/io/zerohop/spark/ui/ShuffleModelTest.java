@@ -1,0 +1,107 @@
+package io.zerohop.spark.ui;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.ui.UiSnapshot.Pair;
+import io.zerohop.spark.ui.UiSnapshot.Point;
+import io.zerohop.spark.ui.UiSnapshot.Shuffle;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ShuffleModelTest {
+  private static final ShuffleModel.Limits SMALL = new ShuffleModel.Limits(2, 3, 2, 10, 4, 1, 2);
+
+  @Test
+  void reportsAreAddedUp() {
+    final ShuffleModel model = new ShuffleModel();
+    model.add(Reports.full("1"));
+    model.add(Reports.full("1"));
+    model.add(Reports.full("10"));
+    final UiSnapshot snapshot = model.snapshot();
+    assertThat(snapshot.pairs())
+        .contains(
+            new Pair("1", "2", "peer", 40, 10_000_000, 20),
+            new Pair("10", "3", "staged", 5, 300, 10));
+    assertThat(snapshot.shuffles())
+        .containsExactly(
+            new Shuffle(
+                4,
+                List.of(7),
+                List.of(8, 9),
+                Map.of("local", 30L, "peer", 60L, "staged", 15L),
+                Map.of("local", 3_000L, "peer", 15_000_000L, "staged", 900L),
+                7_500_000,
+                Map.of(Reports.REASON, 15L)));
+    assertThat(snapshot.contacts()).hasSize(3);
+    assertThat(snapshot.memory()).hasSize(2);
+  }
+
+  @Test
+  void theShuffleThatWasUsedLeastRecentlyGoes() {
+    final ShuffleModel model = new ShuffleModel(SMALL);
+    for (final int shuffle : new int[] {0, 1, 2, 0, 3, 4}) {
+      model.add(Reports.ofShuffle(shuffle));
+    }
+    assertThat(model.snapshot().shuffles()).extracting(Shuffle::shuffleId).containsExactly(0, 3, 4);
+    assertThat(model.snapshot().evictedShuffles()).isEqualTo(2);
+  }
+
+  @Test
+  void pairsBeyondTheLimitAreAddedToOneAndNoByteIsLost() {
+    final ShuffleModel model = new ShuffleModel(SMALL);
+    for (int i = 0; i < 50; i++) {
+      model.add(Reports.full(String.valueOf(i)));
+    }
+    final List<Pair> pairs = model.snapshot().pairs();
+    assertThat(pairs).hasSizeLessThanOrEqualTo(2 + 3);
+    assertThat(pairs.stream().mapToLong(Pair::bytes).sum()).isEqualTo(50 * 5_001_300L);
+    assertThat(model.snapshot().memory()).hasSize(2);
+    assertThat(model.snapshot().contacts()).hasSize(4);
+    assertThat(model.snapshot().evictedContacts()).isEqualTo(46);
+  }
+
+  @Test
+  void pointsAreThinnedAndKeepTheFirstAndTheLast() {
+    final ShuffleModel model = new ShuffleModel(SMALL);
+    for (int i = 0; i <= 1_000; i++) {
+      model.add(Reports.ofMemory("1", i, i));
+    }
+    final List<Point> points = model.snapshot().memory().get(0).points();
+    assertThat(points).hasSizeLessThanOrEqualTo(10);
+    assertThat(points.get(0).hostUsed()).isZero();
+    assertThat(points.get(points.size() - 1).hostUsed()).isEqualTo(1_000);
+  }
+
+  @Test
+  void whatALostExecutorHeldIsGoneAndWhatItSpilledIsNot() {
+    final ShuffleModel model = new ShuffleModel();
+    model.add(Reports.ofMemory("1", 0, 4096));
+    model.removed("1", Reports.BEGIN + 10);
+    model.removed("unknown", Reports.BEGIN + 10);
+    final List<Point> points = model.snapshot().memory().get(0).points();
+    assertThat(points).hasSize(2);
+    assertThat(points.get(1).hostUsed()).isZero();
+    assertThat(points.get(1).spilledToFiles()).isEqualTo(13);
+  }
+
+  @Test
+  void sumsOverTimeCountEachExecutorWithWhatItSaidLast() {
+    final ShuffleModel model = new ShuffleModel();
+    model.add(Reports.ofMemory("1", 0, 100));
+    model.add(Reports.ofMemory("2", 50, 10));
+    model.add(Reports.ofMemory("1", 100, 200));
+    final List<Point> sums = MemoryTimeline.of(model.snapshot().memory(), 3);
+    assertThat(sums).extracting(Point::hostUsed).containsExactly(100L, 110L, 210L);
+    assertThat(MemoryTimeline.of(List.of(), 3)).isEmpty();
+  }
+
+  @Test
+  void aReportOfAnEmptyExecutorIsNothing() {
+    final ShuffleModel model = new ShuffleModel();
+    model.add(new ShuffleReport("1", 0, null, null, null, null));
+    assertThat(model.snapshot())
+        .isEqualTo(new UiSnapshot(List.of(), List.of(), List.of(), List.of(), 0, 0));
+  }
+}
