@@ -1,5 +1,6 @@
 package io.zerohop.spark.memory;
 
+import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -72,9 +73,11 @@ record MemoryPromises(
   }
 
   private static long rapidsBytes(final SparkConf conf) {
-    final long pinned = conf.getSizeAsBytes("spark.rapids.memory.pinnedPool.size", "0");
-    return conf.getBoolean(RAPIDS_LIMIT + "enabled", false)
-        ? Math.max(pinned, conf.getSizeAsBytes(RAPIDS_LIMIT + "size", LEAST_RAPIDS_LIMIT))
+    final String pinnedKey = RapidsKeys.inForce(conf, "spark.rapids.memory.pinnedPool.size");
+    final long pinned = conf.getSizeAsBytes(pinnedKey, "0");
+    final String limitKey = RapidsKeys.inForce(conf, RAPIDS_LIMIT + "size");
+    return conf.getBoolean(RapidsKeys.inForce(conf, RAPIDS_LIMIT + "enabled"), false)
+        ? Math.max(pinned, conf.getSizeAsBytes(limitKey, LEAST_RAPIDS_LIMIT))
         : pinned;
   }
 

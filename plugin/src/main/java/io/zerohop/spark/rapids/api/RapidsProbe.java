@@ -14,6 +14,8 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What this RAPIDS Accelerator lacks of what Zerohop uses of it: {@link RapidsMember}s, and what
@@ -23,16 +25,22 @@ import java.util.Map;
  */
 public final class RapidsProbe {
   static final String LINKS = "links.txt";
+  private static final Logger LOG = LoggerFactory.getLogger(RapidsProbe.class);
+
+  /** Where RAPIDS declares its keys. */
+  private static final String KEYS = "com/nvidia/spark/rapids/RapidsConf$.class";
 
   private final Map<RapidsFeature, String> missing;
+  private final boolean knowsCudfKeys;
 
-  private RapidsProbe(final Map<RapidsFeature, String> missing) {
+  private RapidsProbe(final Map<RapidsFeature, String> missing, final boolean knowsCudfKeys) {
     this.missing = missing;
+    this.knowsCudfKeys = knowsCudfKeys;
   }
 
   /** What has everything; for RAPIDS as it is known. */
   public static RapidsProbe complete() {
-    return new RapidsProbe(Map.of());
+    return new RapidsProbe(Map.of(), false);
   }
 
   /** Looks at the RAPIDS of this process. */
@@ -42,7 +50,7 @@ public final class RapidsProbe {
       loader = ShimLoader.getShimClassLoader();
     } catch (final RuntimeException | LinkageError e) {
       // No shim for this Spark, or a jar that our class loader does not see.
-      return new RapidsProbe(Map.of(RapidsFeature.SHUFFLE, "its shim loader (" + e + ")"));
+      return new RapidsProbe(Map.of(RapidsFeature.SHUFFLE, "its shim loader (" + e + ")"), false);
     }
     return of(loader);
   }
@@ -70,12 +78,28 @@ public final class RapidsProbe {
     if (env != null && missing.containsKey(RapidsFeature.ENV_WITH_DISK)) {
       missing.putIfAbsent(RapidsFeature.SHUFFLE, env);
     }
-    return new RapidsProbe(missing);
+    return new RapidsProbe(missing, namesCudfKeys(loader));
+  }
+
+  /** Whether the class that declares RAPIDS' keys has names of the new kind among its constants. */
+  private static boolean namesCudfKeys(final ClassLoader loader) {
+    try (InputStream in = loader.getResourceAsStream(KEYS)) {
+      return in != null
+          && new String(in.readAllBytes(), StandardCharsets.ISO_8859_1).contains("spark.cudf.");
+    } catch (final IOException e) {
+      LOG.debug("cannot read {}", KEYS, e);
+      return false;
+    }
   }
 
   /** The first thing that it lacks for a feature; null if it has all. */
   public String missing(final RapidsFeature feature) {
     return missing.get(feature);
+  }
+
+  /** Whether keys of RAPIDS' may be set as {@code spark.cudf.*}, too. */
+  public boolean knowsCudfKeys() {
+    return knowsCudfKeys;
   }
 
   /** All that our classes link, beside {@link RapidsMember}. */

@@ -5,6 +5,7 @@ import ai.rapids.cudf.Rmm;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.spill.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor;
+import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.SpillStore;
@@ -92,7 +93,7 @@ public final class DevicePressure implements AutoCloseable {
 
   /** Whether RAPIDS' pool could use what ours gives back. */
   static boolean applies(final SparkConf conf) {
-    final String pool = conf.get(PoolAdvice.POOL, "").trim().toUpperCase(Locale.ROOT);
+    final String pool = RapidsKeys.get(conf, PoolAdvice.POOL, "").trim().toUpperCase(Locale.ROOT);
     return (pool.isEmpty() || GROWING.contains(pool)) && conf.getBoolean(ENABLED, true);
   }
 

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.setup;
 
+import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.log.SparkCode;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -23,7 +24,7 @@ public final class PoolAdvice {
 
   /** Whether another pool would help a shuffle of so many partitions. */
   static boolean applies(final SparkConf conf, final int partitions) {
-    final String pool = conf.get(POOL, "ASYNC").trim().toUpperCase(Locale.ROOT);
+    final String pool = RapidsKeys.get(conf, POOL, "ASYNC").trim().toUpperCase(Locale.ROOT);
     return partitions >= MANY_PARTITIONS && (pool.isEmpty() || pool.equals("ASYNC"));
   }
 

@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.setup;
 
 import com.nvidia.spark.rapids.ShimLoader;
+import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import org.apache.spark.SparkConf;
@@ -72,7 +73,7 @@ public final class RapidsLatch {
           "RAPIDS does not use GPU shuffles although "
               + RapidsMode.MODE
               + "="
-              + conf.get(RapidsMode.MODE, "")
+              + RapidsKeys.get(conf, RapidsMode.MODE, "")
               + "; is spark.rapids.sql.enabled or spark.rapids.shuffle.enabled set to false? Set"
               + " spark.zerohop.rapids.enabled=false to go on without");
     }

@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids.setup;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.conf.Activation;
+import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.memory.PoolSizing;
@@ -77,16 +78,20 @@ public final class RapidsMode {
     if (!concerns(conf)) {
       return;
     }
-    final String mode = conf.get(MODE, "").toUpperCase(Locale.ROOT);
+    if (seen.probe() != null && seen.probe().knowsCudfKeys()) {
+      RapidsKeys.knowNew(conf);
+    }
+    final String mode = RapidsKeys.get(conf, MODE, "").toUpperCase(Locale.ROOT);
     final String obstacle = obstacle(conf, mode, seen);
     if (obstacle == null) {
       final long pool = PoolSizing.devicePoolBytes(conf);
-      conf.set(MODE, CACHE_ONLY);
+      RapidsKeys.set(conf, "", MODE, CACHE_ONLY);
       conf.set(ACTIVE, "true");
       addExtension(conf);
       tellOf(conf, seen);
-      if (!conf.contains(RESERVE)) {
-        conf.set(RESERVE, reserveFor(pool)); // Of use where tasks run in the driver.
+      if (!RapidsKeys.contains(conf, RESERVE)) {
+        RapidsKeys.set(
+            conf, "", RESERVE, reserveFor(pool)); // Of use where tasks run in the driver.
         conf.set(RESERVE_FOLLOWS, "true");
       }
       LOG.info(
@@ -101,7 +106,12 @@ public final class RapidsMode {
       }
     } else if (mode.equals(CACHE_ONLY) || mode.equals("UCX")) {
       throw new IllegalStateException(
-          MODE + "=" + mode + " cannot work with Zerohop: " + obstacle + ". Or remove " + MODE);
+          RapidsKeys.inForce(conf, MODE)
+              + "="
+              + mode
+              + " cannot work with Zerohop: "
+              + obstacle
+              + ". Or remove that setting");
     } else {
       SparkCode.NOT_FROM_GPU_TO_GPU.warn(
           LOG,
@@ -188,8 +198,8 @@ public final class RapidsMode {
     final long pool = PoolSizing.devicePoolBytes(gpuBytes);
     conf.set(ZerohopConf.DEVICE_POOL_SIZE.key(), Long.toString(pool));
     if (conf.getBoolean(RESERVE_FOLLOWS, false)) {
-      conf.set(RESERVE, reserveFor(pool));
-      conf.set(HANDED_OVER + RESERVE, reserveFor(pool));
+      RapidsKeys.set(conf, "", RESERVE, reserveFor(pool));
+      RapidsKeys.set(conf, HANDED_OVER, RESERVE, reserveFor(pool));
     }
     LOG.info("Zerohop: GPU memory for shuffles in this executor: up to {} MiB", pool / MIB);
   }
@@ -224,13 +234,18 @@ public final class RapidsMode {
       return SparkCode.AUTHENTICATION_ON.marked(
           "RAPIDS hands out no GPU batches while spark.authenticate is on");
     }
-    if (!conf.get(CODEC, "none").equalsIgnoreCase("none")) {
+    if (!RapidsKeys.get(conf, CODEC, "none").equalsIgnoreCase("none")) {
       return SparkCode.COMPRESSED_BATCHES.marked(
-          "compressed GPU batches are not supported; set " + CODEC + "=none");
+          "compressed GPU batches are not supported; set "
+              + RapidsKeys.inForce(conf, CODEC)
+              + "=none");
     }
     if (!mode.isEmpty() && !mode.equals(CACHE_ONLY)) {
       return SparkCode.OTHER_RAPIDS_MODE.marked(
-          MODE + "=" + mode + " asks for another shuffle manager; remove that setting");
+          RapidsKeys.inForce(conf, MODE)
+              + "="
+              + mode
+              + " asks for another shuffle manager; remove that setting");
     }
     if (seen.kernels() != null) {
       return SparkCode.NO_KERNELS.marked(seen.kernels());

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.spark.rapids.api.RapidsProbe;
+import java.io.ByteArrayInputStream;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
@@ -128,6 +131,61 @@ class RapidsModeTest {
     final SparkConf conf = conf();
     RapidsMode.prepare(conf, seen);
     assertThat(RapidsMode.isActive(conf)).isFalse();
+  }
+
+  /** What is seen of a RAPIDS whose class of keys has these constants. */
+  private static Preflight seenWithKeys(final String constants) {
+    final ClassLoader loader =
+        new ClassLoader(RapidsModeTest.class.getClassLoader()) {
+          @Override
+          public InputStream getResourceAsStream(final String name) {
+            return name.endsWith("/RapidsConf$.class")
+                ? new ByteArrayInputStream(constants.getBytes(StandardCharsets.ISO_8859_1))
+                : super.getResourceAsStream(name);
+          }
+        };
+    return new Preflight("26.10.0", RapidsProbe.of(loader), null, null);
+  }
+
+  @Test
+  void theNewNamesOfKeysWinWhereTheyAreKnown() {
+    final Preflight knows = seenWithKeys("...spark.cudf.shuffle.mode...");
+    final SparkConf conf =
+        conf()
+            .set("spark.rapids.shuffle.compression.codec", "lz4")
+            .set("spark.cudf.shuffle.compression.codec", "none")
+            .set("spark.cudf.memory.gpu.reserve", "3g");
+    RapidsMode.prepare(conf, knows);
+    assertThat(RapidsMode.isActive(conf)).isTrue();
+    assertThat(conf.get("spark.cudf.shuffle.mode")).isEqualTo("CACHE_ONLY");
+    assertThat(conf.get("spark.rapids.shuffle.mode")).isEqualTo("CACHE_ONLY");
+    assertThat(conf.get("spark.cudf.memory.gpu.reserve")).isEqualTo("3g");
+    assertThat(conf.contains(RapidsMode.RESERVE)).isFalse();
+
+    final SparkConf forced = conf().set("spark.cudf.shuffle.mode", "UCX");
+    forced.set("spark.cudf.shuffle.compression.codec", "lz4");
+    assertThatThrownBy(() -> RapidsMode.prepare(forced, knows))
+        .hasMessageContaining("spark.cudf.shuffle.mode=UCX")
+        .hasMessageContaining("spark.cudf.shuffle.compression.codec=none");
+
+    final SparkConf follows = conf();
+    RapidsMode.prepare(follows, knows);
+    RapidsMode.prepareExecutor(follows, 40L << 30);
+    final String reserve = follows.get(RapidsMode.RESERVE);
+    assertThat(follows.get("spark.cudf.memory.gpu.reserve")).isEqualTo(reserve);
+    assertThat(
+            follows.get(
+                "spark.plugins.internal.conf.com.nvidia.spark.SQLPlugin"
+                    + ".spark.cudf.memory.gpu.reserve"))
+        .isEqualTo(reserve);
+  }
+
+  @Test
+  void theNewNamesOfKeysMeanNothingWhereTheyAreNotKnown() {
+    final SparkConf conf = conf().set("spark.cudf.shuffle.compression.codec", "lz4");
+    RapidsMode.prepare(conf, seenWithKeys("...spark.rapids.shuffle.mode..."));
+    assertThat(RapidsMode.isActive(conf)).isTrue();
+    assertThat(conf.contains("spark.cudf.shuffle.mode")).isFalse();
   }
 
   @Test
