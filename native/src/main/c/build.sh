@@ -5,6 +5,8 @@
 #   <folder for the same binding for x86-64, which tests compare with JCuda's own>
 # Without a cross compiler the jar has no library for the other one, and the build says so.
 set -eu
+LC_ALL=C # The order of the sources decides the bytes of the library.
+export LC_ALL
 java_home=$1
 here=$2
 classes=$3
@@ -59,6 +61,7 @@ compile() {
   # Before glibc 2.34 dlopen is in libdl, which newer ones still have though they link without.
   libdl=$("$compiler" -print-file-name=libdl.so.2)
   "$compiler" -std=c11 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
+    -ffile-prefix-map="$PWD"=c -ffile-prefix-map="$java_home"=jdk \
     -Wl,-z,relro,-z,now,--build-id=none -I"$java_home/include" -I"$java_home/include/linux" \
     -o "$output.tmp" "$@" -Wl,--no-as-needed "$libdl"
   check_versions "$output.tmp"

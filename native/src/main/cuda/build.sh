@@ -1,13 +1,17 @@
 #!/bin/sh
 # Compiles the kernels into one fat binary: build.sh SOURCE OUTPUT STAMP
 # Machine code for every GPU generation that the RAPIDS Accelerator supports, and PTX of the newest
-# for what comes after. Without nvcc there are no kernels: the jar says so where it is used.
+# for what comes after. Without nvcc there are no kernels: the jar says so where it is used, and
+# with ZEROHOP_KERNELS_REQUIRED=true, as for a release, the build fails. What was compiled for is
+# written beside the stamp, for the jar's manifest.
 set -eu
 
 source="$1"
 output="$2"
 stamp="$3"
 headers="$(cd "$(dirname "$0")" && pwd)"
+archs="${ZEROHOP_CUDA_ARCHS:-75 80 86 89 90 100 120}"
+facts="${stamp%.inputs}.properties"
 
 nvcc="${NVCC:-}"
 for candidate in "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" nvcc; do
@@ -16,25 +20,32 @@ for candidate in "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" nvcc; do
   fi
 done
 if [ -z "$nvcc" ]; then
-  rm -f "$output"
+  rm -f "$output" "$facts"
+  if [ "${ZEROHOP_KERNELS_REQUIRED:-false}" = true ]; then
+    echo "ERROR: a release has GPU kernels, and no nvcc was found (NVCC, CUDA_HOME/bin, PATH):" \
+      "install the CUDA toolkit 12.8 or later, or set CUDA_HOME to it" >&2
+    exit 1
+  fi
   echo "NOTICE: no nvcc found (NVCC, CUDA_HOME/bin, PATH): this jar will have no GPU kernels" >&2
   exit 0
 fi
 
 # Compiling takes half a minute: only when something changed.
-inputs="$({ "$nvcc" --version; cat "$headers"/* "$source"; } | cksum)"
-if [ -f "$output" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$inputs" ]; then
+inputs="$({ "$nvcc" --version; echo "$archs"; cat "$headers"/* "$source"; } | cksum)"
+if [ -f "$output" ] && [ -f "$facts" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$inputs" ]; then
   exit 0
 fi
 
 mkdir -p "$(dirname "$output")"
-targets=""
-for arch in ${ZEROHOP_CUDA_ARCHS:-75 80 86 89 90 100 120}; do
+targets="" names=""
+for arch in $archs; do
   targets="$targets -gencode=arch=compute_$arch,code=sm_$arch"
+  names="$names sm_$arch"
   newest="$arch"
 done
 # shellcheck disable=SC2086
 "$nvcc" -std=c++17 -O3 --threads 2 -Werror all-warnings -fatbin $targets \
   "-gencode=arch=compute_$newest,code=compute_$newest" -o "$output.part" -I "$headers" "$source"
 mv "$output.part" "$output"
+echo "zerohop.kernels=${names# } compute_$newest" > "$facts"
 printf '%s' "$inputs" > "$stamp"

@@ -6,10 +6,10 @@
  *   SparkControlLink                                  SparkControlChannel, spark.zerohop.port
  *     |  TCP, and TLS where spark.ssl.rpc says so       |  places left? one frame of a stranger
  *     |-- challenge: a public key under the secret ---->|  secret right?
- *     |<-- response: a public key under the secret -----|
+ *     |&lt;-- response: a public key under the secret -----|
  *     |  secret right?   both: session key, AES         |
  *     |== question ====================================>|  ControlService.asked(link, ...)
- *     |<================= answer, or a refusal's words =|
+ *     |&lt;================= answer, or a refusal's words =|
  *     |  end of the connection                          |  ControlService.disconnected(link)
  * </pre>
  *
