@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Submits an application to a standalone cluster: submit.sh SPARK_SUBMIT_ARGUMENT...
+#   SPARK_HOME    Spark 3.5 to 4.2
+#   ZEROHOP_JAR   zerohop-spark-<version>.jar; at this path on every machine
+#   MASTER        spark://HOST:PORT
+set -euo pipefail
+: "${SPARK_HOME:?is the folder of a Spark distribution}"
+: "${ZEROHOP_JAR:?is the path of zerohop-spark-VERSION.jar, the same on every machine}"
+: "${MASTER:?is the URL of the master, spark://HOST:PORT}"
+exec "$SPARK_HOME/bin/spark-submit" --master "$MASTER" \
+  --properties-file "$(dirname "$0")/zerohop.conf" \
+  --conf "spark.driver.extraClassPath=$ZEROHOP_JAR" \
+  --conf "spark.executor.extraClassPath=$ZEROHOP_JAR" "$@"

@@ -1,0 +1,110 @@
+package io.zerohop.spark.platforms
+
+import java.nio.file.Files
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.databind.introspect.{Annotated, JacksonAnnotationIntrospector}
+import com.fasterxml.jackson.dataformat.yaml.YAMLFactory
+import io.fabric8.kubernetes.api.model.{Container, Pod, Volume}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Files in examples/ that no cluster here can be given say what the pages and the API say. */
+class PlatformFilesSuite extends AnyFunSuite {
+  private val yaml = new ObjectMapper(new YAMLFactory)
+
+  /** What the API does not know is kept by its classes apart, and must not count as known. */
+  private val api = new ObjectMapper().setAnnotationIntrospector(new JacksonAnnotationIntrospector {
+    override def hasAnyGetter(annotated: Annotated): java.lang.Boolean = false
+  })
+
+  private val templates = Seq("executor-pod.yaml", "executor-pod-gpu.yaml").map(kubernetes)
+  private val application = kubernetes("spark-application.yaml")
+
+  test("each key of Zerohop's is one, and the shuffle manager is ours") {
+    val page = Files.readString(Distribution.repository.resolve("docs/configuration.md"))
+    val confs = Examples.files(".conf").map(file => file -> Examples.conf(file)) :+
+      (Examples.folder -> texts(application.at("/spec/sparkConf")))
+    assert(confs.size > 4)
+    for ((file, conf) <- confs) {
+      assert(conf.get("spark.shuffle.manager").contains("io.zerohop.spark.ZerohopShuffleManager"), file)
+      for (key <- conf.keys if key.startsWith("spark.zerohop.")) {
+        assert(page.contains(s"| `$key` |"), s"$file has $key")
+      }
+    }
+  }
+
+  test("each manifest parses") {
+    val files = Examples.files(".yaml")
+    assert(files.size >= 5)
+    for (file <- files) {
+      val documents = yaml.readerFor(classOf[JsonNode]).readValues[JsonNode](file.toFile)
+      assert(documents.readAll().asScala.forall(_.isObject), file)
+    }
+  }
+
+  test("templates have no field that the API of Kubernetes does not have") {
+    for (template <- templates) assertKnown(template, classOf[Pod])
+    val spec = application.get("spec")
+    spec.get("volumes").forEach(assertKnown(_, classOf[Volume]))
+    spec.at("/executor/initContainers").forEach(assertKnown(_, classOf[Container]))
+  }
+
+  test("a field that the API does not have is noticed") {
+    val wrong = templates.head.toString.replace("\"hostPath\"", "\"hostPaths\"")
+    intercept[org.scalatest.exceptions.TestFailedException] {
+      assertKnown(yaml.readTree(wrong), classOf[Pod])
+    }
+  }
+
+  test("templates, settings and the application speak of one folder and one user") {
+    val conf = Examples.conf("kubernetes/zerohop.conf")
+    val socketDir = conf("spark.zerohop.socket.dir")
+    assert(texts(application.at("/spec/sparkConf"))("spark.zerohop.socket.dir") === socketDir)
+    val pods = templates.map(_.get("spec")) :+ application.at("/spec/executor")
+    for (pod <- pods) {
+      val security = if (pod.has("securityContext")) "securityContext" else "podSecurityContext"
+      val uid = pod.at(s"/$security/runAsUser").asInt
+      val init = pod.at("/initContainers/0")
+      assert(init.get("command").toString.contains(s"chown $uid:$uid $socketDir"))
+      val executor = if (pod.has("containers")) pod.at("/containers/0") else pod
+      for (container <- Seq(init, executor)) {
+        assert(socketDir.startsWith(container.at("/volumeMounts/0/mountPath").asText + "/"))
+      }
+    }
+  }
+
+  test("what the pages link to is there") {
+    val pages = Distribution.repository.resolve("docs/platforms")
+    val link = "\\]\\(([^)#:]+)(?:#[^)]*)?\\)".r
+    for {
+      page <- Using.resource(Files.list(pages))(_.iterator.asScala.toVector)
+      target <- link.findAllMatchIn(Files.readString(page)).map(_.group(1))
+    } assert(Files.exists(pages.resolve(target)), s"$page links to $target")
+  }
+
+  private def kubernetes(name: String): JsonNode =
+    yaml.readTree(Examples.folder.resolve("kubernetes").resolve(name).toFile)
+
+  private def texts(node: JsonNode): Map[String, String] =
+    node.properties.asScala.map(entry => entry.getKey -> entry.getValue.asText).toMap
+
+  /** Read by the class and written again it has every field that it had. */
+  private def assertKnown[T <: AnyRef](written: JsonNode, kind: Class[T]): Unit = {
+    val again = api.valueToTree[JsonNode](api.treeToValue(written, kind))
+    val lost = fields(written, "").toSet -- fields(again, "")
+    assert(lost.isEmpty, s"no fields of ${kind.getSimpleName}")
+  }
+
+  private def fields(node: JsonNode, at: String): Seq[String] =
+    if (node.isObject) {
+      node.properties.asScala.toSeq.flatMap { entry =>
+        val name = s"$at/${entry.getKey}"
+        name +: fields(entry.getValue, name)
+      }
+    } else if (node.isArray) {
+      node.asScala.toSeq.zipWithIndex.flatMap { case (part, i) => fields(part, s"$at/$i") }
+    } else Nil
+}
