@@ -63,7 +63,10 @@ object Prometheus {
 
 /** Short questions by HTTP. */
 private object Http {
-  private val client = HttpClient.newBuilder.connectTimeout(Duration.ofSeconds(10)).build()
+  private val client = HttpClient.newBuilder
+    .connectTimeout(Duration.ofSeconds(10))
+    .followRedirects(HttpClient.Redirect.NORMAL) // Spark's web interface adds a slash to paths.
+    .build()
 
   /** The body, whatever the status but a server's failure. */
   def get(url: String): String = {
