@@ -103,6 +103,8 @@ def page(rows):
     owners = markdown(
         ["executors, one of which has all map outputs", "readers", "connections", "heap a reader, bytes", "threads more"],
         [[number(row["executors"]), number(row["peers"]), number(row["connections"]), number(row["pair_heap_bytes"]), number(row["threads_more"])] for row in rows if row["case"] == "owner" and row["peers"]])
+    each = next(row["bytes_per_block"] for row in rows if row["case"] == "catalog")
+    owners += f"\n\nA block that is not empty takes {each:.1f} bytes of its owner's catalog, room that is left in chunks included; 10,000 map outputs of 10,000 such blocks {number(each * 1e2)} MB of all executors together."
     fetches = markdown(
         ["executors, bytes of a block", "read by UCX", "questions", "of them a peer", "kB of them and their answers", "bytes a block of these"],
         [[f"{row['executors']}, {number(row['block_bytes'])}", number(row["peers"]), number(row["questions"]), number(row["questions"] / row["peers"], 1), number(row["control_bytes"] / 1e3), number(row["control_bytes"] * row["executors"] / row["blocks"] / row["peers"])]
