@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
+import io.zerohop.shuffle.pool.SegmentIds;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
@@ -15,7 +16,7 @@ import java.util.function.Function;
  */
 final class UnpackedKeys<K> {
   /** Segments that a peer has at most at a time. */
-  static final int MOST = io.zerohop.shuffle.pool.SegmentIds.MAX_SLOTS;
+  static final int MOST = SegmentIds.MAX_SLOTS;
 
   private final Function<byte[], K> unpacker;
   private final Consumer<K> destroyer;
