@@ -56,6 +56,8 @@ public final class ExecutorMetrics implements Source {
     gauge(Metric.POOL_SEGMENTS, node, NodeStats::segments);
     gauge(Metric.LEASES_OPEN, node, stats -> stats.leases().open());
     gauge(Metric.PEERS, node, stats -> stats.peers().readable());
+    gauge(Metric.REMOTE_OWNERS, node, stats -> stats.peers().owners());
+    gauge(Metric.REMOTE_READERS, node, stats -> stats.peers().readers());
     gauge(Metric.STRANGERS, node, stats -> stats.peers().strangers());
     gauge(Metric.CONTROL_PORT, () -> (long) node.location().port());
   }

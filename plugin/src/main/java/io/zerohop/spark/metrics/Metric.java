@@ -79,6 +79,18 @@ public enum Metric {
       "executors",
       Owner.MEMORY,
       "Executors of the node whose memory can be read in place"),
+  REMOTE_OWNERS(
+      "remote.owners",
+      Type.GAUGE,
+      "executors",
+      Owner.MEMORY,
+      "Executors of other nodes that this one is connected to, to read their blocks"),
+  REMOTE_READERS(
+      "remote.readers",
+      Type.GAUGE,
+      "executors",
+      Owner.MEMORY,
+      "Executors of other nodes that are connected to this one, to read its blocks"),
   STRANGERS(
       "strangers",
       Type.TOTAL,
