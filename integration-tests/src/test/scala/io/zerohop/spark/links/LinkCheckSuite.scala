@@ -6,7 +6,7 @@ import java.util.jar.{JarEntry, JarOutputStream}
 import scala.util.Using
 
 import io.zerohop.spark.versions.{NeedsSparkHome, SparkHome, SparkHomes}
-import org.objectweb.asm.{ClassWriter, Opcodes}
+import org.objectweb.asm.{ClassWriter, Opcodes, Type}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The one jar links against every Spark that it says it runs on. */
@@ -60,6 +60,27 @@ class LinkCheckSuite extends AnyFunSuite with NeedsSparkHome {
         assert(has("SecurityManager", options) === known)
         assert(has("SSLOptions", provider) === known)
         assert(index.get("org/apache/spark/network/ssl/SSLFactory").isDefined === known)
+      }
+    }
+  }
+
+  for (home <- SparkHomes.all) {
+    test(s"the frame of a page in the UI of $home is made by one method, the rest has defaults") {
+      requireHome(home)
+      // SparkPages finds it by its name.
+      Using.resource(new ClassIndex(home.jars)) { index =>
+        val methods = index.get("org/apache/spark/ui/UIUtils$").get.methods.values
+        val frames = methods.filter(_.name == "headerSparkPage")
+        assert(frames.size === 1)
+        val arguments = Type.getArgumentTypes(frames.head.descriptor).map(_.getClassName).toSeq
+        val servlet = if (isBefore(home.version, "4.0")) "javax" else "jakarta"
+        assert(arguments.take(4) === Seq(
+          s"$servlet.servlet.http.HttpServletRequest",
+          "java.lang.String",
+          "scala.Function0",
+          "org.apache.spark.ui.SparkUITab"))
+        for (number <- 5 to arguments.size)
+          assert(methods.exists(_.name == s"headerSparkPage$$default$$$number"))
       }
     }
   }
