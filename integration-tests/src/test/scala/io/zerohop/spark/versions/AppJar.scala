@@ -14,6 +14,7 @@ import org.apache.spark.zerohop.ForgetfulShuffleManager
 object AppJar {
   private val Applications = Seq(
     classOf[ShuffleApp],
+    classOf[TabApp],
     classOf[ConnectServerApp],
     classOf[ConnectClientApp],
     classOf[PathBytes],
