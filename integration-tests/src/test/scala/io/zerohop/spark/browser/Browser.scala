@@ -1,0 +1,127 @@
+package io.zerohop.spark.browser
+
+import java.net.{InetAddress, ServerSocket, URI}
+import java.net.http.{HttpClient, HttpRequest, HttpResponse}
+import java.nio.file.{Files, Path, Paths}
+import java.time.Duration
+import java.util.Base64
+import java.util.concurrent.TimeUnit
+
+import scala.concurrent.duration._
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import io.zerohop.spark.support.Bounded
+
+/** Chromium without a window, driven over WebDriver. Owns both processes and a profile of its own. */
+final class Browser extends AutoCloseable {
+  private val json = new ObjectMapper
+  private val client = HttpClient.newHttpClient()
+
+  private val port = Using.resource(
+    new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+
+  private val folder = Files.createDirectories(
+    Paths.get(sys.props("zerohop.test.target"), "browser"))
+
+  private val profile = Files.createTempDirectory("zerohop-chromium")
+
+  private val driver = new ProcessBuilder("chromedriver", s"--port=$port")
+    .redirectErrorStream(true)
+    .redirectOutput(folder.resolve("chromedriver.txt").toFile)
+    .start()
+
+  private val session: String =
+    try {
+      Bounded.until("chromedriver", 30.seconds) {
+        Try(ask("GET", "/status", "").get("ready").asBoolean).getOrElse(false)
+      }
+      begin()
+    } catch {
+      case e: Throwable =>
+        stop()
+        throw e
+    }
+
+  private def begin(): String = {
+    val arguments = Seq(
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--disable-dev-shm-usage",
+      "--force-device-scale-factor=1",
+      s"--window-size=${Browser.Width},900",
+      s"--user-data-dir=$profile")
+    val options = Map("args" -> arguments.asJava).asJava
+    val wanted = Map("alwaysMatch" -> Map("goog:chromeOptions" -> options).asJava).asJava
+    val body = json.writeValueAsString(Map("capabilities" -> wanted).asJava)
+    ask("POST", "/session", body).get("sessionId").asText
+  }
+
+  /** Loads a page, its scripts included. */
+  def open(url: String): Unit = {
+    command("/url", Map("url" -> url))
+    ()
+  }
+
+  /** What a script of JavaScript returns. */
+  def run(script: String): JsonNode =
+    command("/execute/sync", Map("script" -> script, "args" -> Seq.empty[String].asJava))
+
+  /** The whole page as PNG. */
+  def screenshot(): Array[Byte] = {
+    val height = run("return document.documentElement.scrollHeight").asInt
+    command("/window/rect", Map("width" -> Int.box(Browser.Width), "height" -> Int.box(height + 150)))
+    Base64.getDecoder.decode(ask("GET", s"/session/$session/screenshot", "").asText)
+  }
+
+  private def command(path: String, parameters: Map[String, AnyRef]): JsonNode =
+    ask("POST", s"/session/$session$path", json.writeValueAsString(parameters.asJava))
+
+  private def ask(method: String, path: String, body: String): JsonNode = {
+    val request = HttpRequest
+      .newBuilder(URI.create(s"http://127.0.0.1:$port$path"))
+      .timeout(Duration.ofSeconds(60))
+      .method(method, HttpRequest.BodyPublishers.ofString(body))
+      .build()
+    val response = client.send(request, HttpResponse.BodyHandlers.ofString())
+    if (response.statusCode != 200) {
+      throw new AssertionError(s"$method $path: ${response.body}; see $folder")
+    }
+    json.readTree(response.body).get("value")
+  }
+
+  override def close(): Unit =
+    try {
+      ask("DELETE", s"/session/$session", "")
+      ()
+    } finally stop()
+
+  private def stop(): Unit = {
+    val children = driver.descendants.iterator.asScala.toList
+    driver.destroy()
+    if (!driver.waitFor(10, TimeUnit.SECONDS)) driver.destroyForcibly()
+    children.foreach(_.destroyForcibly())
+    Try(Browser.delete(profile))
+    ()
+  }
+}
+
+object Browser {
+  val Width = 1040
+
+  /** Whether Debian's chromium and chromium-driver are there. */
+  def isThere: Boolean = Seq("chromium", "chromedriver").forall { name =>
+    sys.env("PATH").split(':').exists(folder => Files.isExecutable(Paths.get(folder, name)))
+  }
+
+  private def delete(folder: Path): Unit =
+    Using.resource(Files.walk(folder)) { files =>
+      files.iterator.asScala.toSeq.reverse.foreach(Files.deleteIfExists(_))
+    }
+}

@@ -1,0 +1,160 @@
+package io.zerohop.spark.browser
+
+import java.awt.image.BufferedImage
+import java.io.ByteArrayInputStream
+import java.nio.file.{Files, Paths, StandardCopyOption}
+import javax.imageio.{IIOImage, ImageIO, ImageWriteParam}
+
+import scala.concurrent.duration._
+import scala.jdk.CollectionConverters._
+import scala.util.{Random, Using}
+
+import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.{Bounded, Cluster, PathBytes}
+import org.apache.spark.HashPartitioner
+import org.apache.spark.rdd.RDD
+import org.scalatest.funsuite.AnyFunSuite
+
+/** The tab GPU Shuffle as a user sees it: the page of a running application, in a real browser. */
+class TabBrowserSuite extends AnyFunSuite {
+  private val settings = Seq(
+    "spark.shuffle.manager" -> ManagerUnderTest.name,
+    "spark.ui.enabled" -> "true",
+    "spark.ui.port" -> "0",
+    "spark.zerohop.ui.interval" -> "1s",
+    "spark.zerohop.pool.size" -> "24m",
+    "spark.zerohop.segment.size" -> "8m")
+
+  test("the tab loads, has the metrics' numbers, sorts and filters") {
+    assume(ManagerUnderTest.isZerohop, "the tab is Zerohop's")
+    assume(Browser.isThere, "no chromium and chromedriver; on Debian: chromium chromium-driver")
+    Cluster.withCluster(3, settings: _*) { cluster =>
+      // Kept, since Spark drops the shuffles of what nobody refers to any more.
+      val (kept, bytes) = cluster.counted("shuffles that outgrow the pools")(shuffle(cluster))
+      Using.resource(new Browser) { browser =>
+        val url = cluster.sc.uiWebUrl.get + "/zerohop/"
+        agrees(browser, url, bytes)
+        loadsNothingFromElsewhere(browser)
+        keepPicture(browser.screenshot())
+        sorts(browser)
+        filters(browser)
+      }
+      assert(kept.nonEmpty)
+    }
+  }
+
+  /** Small shuffles, and in the end one of which a part finds no room in memory. */
+  private def shuffle(cluster: Cluster): Seq[RDD[_]] =
+    for (size <- Seq(100, 400, 900, 3000)) yield {
+      val rows = cluster.sc.parallelize(0 until 8, 8).flatMap { map =>
+        val random = new Random(map)
+        Iterator.tabulate(4000)(row => (row, random.nextBytes(size)))
+      }
+      val shuffled = rows.partitionBy(new HashPartitioner(8))
+      assert(shuffled.count() === 32000)
+      shuffled
+    }
+
+  /** Reports and metrics come by two ways, so the page is loaded until they agree. */
+  private def agrees(browser: Browser, url: String, metrics: PathBytes): Unit = {
+    def expected = Seq("local", "peer", "staged").map(path => path -> metrics.bytes(path)).toMap
+    assert(expected.values.forall(_ > 0), expected)
+    var shown = Map.empty[String, Long]
+    Bounded.until(s"the page says $shown, the metrics $expected", 30.seconds) {
+      browser.open(url)
+      shown = byPath(browser)
+      shown == expected
+    }
+    assert(browser.run("return document.querySelector('li.active').innerText").asText.trim
+      === "GPU Shuffle")
+    val pairs = numbers(browser, "zerohop-pairs", 5)
+    assert(pairs.sum === expected.values.sum)
+    val cells = browser.run(
+      "return [...document.querySelectorAll('#zerohop-heat td[data-bytes]')]" +
+        ".map(cell => Number(cell.dataset.bytes))")
+    assert(cells.elements.asScala.map(_.asLong).sum === expected.values.sum)
+    val reasons = browser.run(
+      "return document.querySelector('#zerohop-shuffles tbody').innerText").asText
+    assert(reasons.contains("it does not hold them in memory"))
+    assert(numbers(browser, "zerohop-memory", 6).sum > 0, "bytes in files")
+  }
+
+  private def byPath(browser: Browser): Map[String, Long] = {
+    val rows = browser.run(
+      "return [...document.querySelectorAll('#zerohop-paths tbody tr')].map(row => " +
+        "[row.cells[0].innerText, row.cells[2].getAttribute('sorttable_customkey')])")
+    rows.elements.asScala.map(row => row.get(0).asText -> row.get(1).asText.toLong).toMap
+  }
+
+  /** The numbers of a column, from 1, as they are sorted by. */
+  private def numbers(browser: Browser, table: String, column: Int): Seq[Long] =
+    browser
+      .run(
+        s"return [...document.querySelectorAll('#$table tbody td:nth-child($column)')]" +
+          ".map(cell => Number(cell.getAttribute('sorttable_customkey')))")
+      .elements
+      .asScala
+      .map(_.asLong)
+      .toSeq
+
+  private def loadsNothingFromElsewhere(browser: Browser): Unit = {
+    val elsewhere = browser.run(
+      "return performance.getEntriesByType('resource').map(one => one.name)" +
+        ".filter(name => !name.startsWith(location.origin + '/') && !name.startsWith('data:'))")
+    assert(elsewhere.size === 0, elsewhere)
+  }
+
+  private def sorts(browser: Browser): Unit = {
+    def click(column: Int): Unit = {
+      browser.run(s"document.querySelectorAll('#zerohop-shuffles th')[${column - 1}].click()")
+      ()
+    }
+    val shuffles = numbers(browser, "zerohop-shuffles", 1)
+    assert(shuffles.size >= 4 && shuffles === shuffles.sorted)
+    click(6)
+    val ascending = numbers(browser, "zerohop-shuffles", 6)
+    assert(ascending === ascending.sorted && ascending.distinct.size > 1)
+    click(6)
+    assert(numbers(browser, "zerohop-shuffles", 6) === ascending.reverse)
+  }
+
+  private def filters(browser: Browser): Unit = {
+    val all = numbers(browser, "zerohop-shuffles", 8)
+    val staged = all.count(_ > 0)
+    assert(staged > 0 && staged < all.size, all)
+    browser.run(
+      "const form = document.getElementById('zerohop-filter');" +
+        "form.elements['path'].value = 'staged'; form.submit()")
+    Bounded.until("the filtered page", 20.seconds) {
+      browser.run("return location.search + document.readyState").asText
+        .matches("\\?path=staged.*complete")
+    }
+    assert(byPath(browser).keySet === Set("staged"))
+    val left = numbers(browser, "zerohop-shuffles", 8)
+    assert(left.size === staged && left.forall(_ > 0))
+  }
+
+  /** Small enough for docs/: without transparency, and packed as well as can be. */
+  private def keepPicture(png: Array[Byte]): Unit = {
+    val taken = ImageIO.read(new ByteArrayInputStream(png))
+    val opaque = new BufferedImage(taken.getWidth, taken.getHeight, BufferedImage.TYPE_INT_RGB)
+    opaque.createGraphics().drawImage(taken, 0, 0, null)
+    val file = Paths.get(sys.props("zerohop.test.target"), "browser", "gpu-shuffle.png")
+    val writer = ImageIO.getImageWritersByFormatName("png").next()
+    val packed = writer.getDefaultWriteParam
+    packed.setCompressionMode(ImageWriteParam.MODE_EXPLICIT)
+    packed.setCompressionQuality(0)
+    Files.deleteIfExists(file)
+    Using.resource(ImageIO.createImageOutputStream(file.toFile)) { out =>
+      writer.setOutput(out)
+      writer.write(null, new IIOImage(opaque, null, null), packed)
+      writer.dispose()
+    }
+    if (sys.props.get("zerohop.docs.write").contains("true")) {
+      assert(Files.size(file) < 200 * 1024, s"$file is too large for docs/")
+      val docs = Paths.get(sys.props("zerohop.test.repository"), "docs", "images")
+      Files.createDirectories(docs)
+      Files.copy(file, docs.resolve("gpu-shuffle.png"), StandardCopyOption.REPLACE_EXISTING)
+    }
+  }
+}
