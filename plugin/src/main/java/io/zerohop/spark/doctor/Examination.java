@@ -55,7 +55,9 @@ public final class Examination {
     } catch (final ZerohopException e) {
       notes.add(Finding.said(item, Verdict.FAIL, e.getMessage(), ""));
     } catch (final Exception | LinkageError e) {
-      notes.add(Finding.fail(item, "the check failed: " + e, ""));
+      notes.add(
+          Finding.fail(
+              item, "the check failed: " + e, "report this line, unless it says what is wrong"));
     }
   }
 

@@ -10,6 +10,7 @@ import java.util.OptionalLong;
 
 /** What the kernel and the container let this process have. */
 final class LimitCheck implements Check {
+  private static final long KIB = 1L << 10;
   private static final long MIB = 1L << 20;
   private static final long LEAST_LOCKED = 1024 * MIB;
   private static final long FEW_FILES = 4096;
@@ -63,7 +64,7 @@ final class LimitCheck implements Check {
     if (limit.isEmpty()) {
       return Finding.ok(Item.MEMLOCK, "locked memory is not limited");
     }
-    final String found = "locked memory is limited to " + limit.getAsLong() / MIB + " MiB";
+    final String found = "locked memory is limited to " + limit.getAsLong() / KIB + " KiB";
     if (mayLock()) {
       return Finding.ok(Item.MEMLOCK, found + ", which CAP_IPC_LOCK overrides");
     }

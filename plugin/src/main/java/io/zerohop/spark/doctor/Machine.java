@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
@@ -32,7 +33,19 @@ public final class Machine {
    */
   public static void examine(
       final Examination examination, final Settings settings, final boolean measures) {
-    new Machine(Wanted.of(settings::get)).examine(examination, measures);
+    new Machine(wanted(examination, settings)).examine(examination, measures);
+  }
+
+  /** What is not valid is said, and the rest is looked at by the defaults. */
+  private static Wanted wanted(final Examination examination, final Settings settings) {
+    try {
+      return Wanted.of(settings::get);
+    } catch (final IllegalArgumentException e) {
+      final Finding invalid =
+          Finding.fail(Item.MANAGER, e.getMessage(), "see docs/configuration.md for the values");
+      examination.run(Item.MANAGER, SHORT, notes -> notes.add(invalid));
+      return Wanted.of(key -> null);
+    }
   }
 
   private void examine(final Examination examination, final boolean measures) {
@@ -59,11 +72,24 @@ public final class Machine {
 
   /** Whether the port for other nodes can be served here, by a process that does not do so yet. */
   static void examinePort(final Examination examination, final Settings settings) {
-    examination.run(Item.PORT, SHORT, new PortCheck(settings::get));
+    examination.run(Item.PORT, SHORT, notes -> new PortCheck(settings::get).run(notes));
   }
 
   private UcxStarter ucx() {
-    return (oneSided, onStart) -> UcxLoader.start(wanted.jucx(), devices(), oneSided, onStart);
+    return (oneSided, onStart) ->
+        UcxLoader.start(wanted.jucx(), devices(), oneSided, this::enterGpu);
+  }
+
+  /** As a node does it: without, UCX takes slow ways to GPU memory. The context stays entered. */
+  private void enterGpu() {
+    if (gpus.absence() != null) {
+      return;
+    }
+    try (Gpus.Gpu gpu = gpus.open(0)) {
+      gpu.device().enter();
+    } catch (final ZerohopException e) {
+      return; // GpuCheck says so; UCX goes on without.
+    }
   }
 
   /** Those of this host's own address, as an executor that is known by it takes them. */

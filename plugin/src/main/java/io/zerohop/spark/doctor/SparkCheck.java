@@ -105,7 +105,7 @@ final class SparkCheck implements Check {
     try {
       unknown = ZerohopConf.validate(conf);
     } catch (final IllegalArgumentException e) {
-      return Finding.said(Item.MANAGER, Verdict.FAIL, e.getMessage(), "see docs/configuration.md");
+      return Finding.fail(Item.MANAGER, e.getMessage(), "see docs/configuration.md for the values");
     }
     final String manager = conf.get("spark.shuffle.manager", "");
     if (!manager.equals(ZerohopConf.SHUFFLE_MANAGER)) {

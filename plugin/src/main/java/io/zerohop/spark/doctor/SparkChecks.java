@@ -15,19 +15,25 @@ final class SparkChecks {
 
   /** Of an application's settings, before it runs. */
   static void ofSettings(final Examination examination, final Settings settings) {
-    final SparkConf conf = new SparkConf(false);
-    settings.all().forEach(conf::set);
-    ofDriver(examination, conf);
+    examination.run(
+        Item.SPARK,
+        LIMIT,
+        notes -> {
+          final SparkConf conf = new SparkConf(false);
+          settings.all().forEach(conf::set);
+          check(conf, NamedJars.with(settings, Preflight::look)).run(notes);
+        });
   }
 
   /** Of an application's driver. */
   static void ofDriver(final Examination examination, final SparkConf conf) {
+    examination.run(Item.SPARK, LIMIT, notes -> check(conf, Preflight.look()).run(notes));
+  }
+
+  private static SparkCheck check(final SparkConf conf, final Preflight seen) {
     final boolean local = conf.get("spark.master", "").matches("local(\\[.*\\])?");
     final String heap = local ? "spark.driver.memory" : "spark.executor.memory";
-    examination.run(
-        Item.SPARK,
-        LIMIT,
-        new SparkCheck(conf, version(), Preflight.look(), conf.getSizeAsBytes(heap, "1g")));
+    return new SparkCheck(conf, version(), seen, conf.getSizeAsBytes(heap, "1g"));
   }
 
   /**

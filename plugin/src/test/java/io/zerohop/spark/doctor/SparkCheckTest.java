@@ -4,9 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.spark.rapids.api.RapidsProbe;
 import io.zerohop.spark.rapids.setup.Preflight;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What settings come to, where nothing or something else is wrong than in PlantedFaultsTest. */
 class SparkCheckTest {
@@ -66,6 +74,25 @@ class SparkCheckTest {
     seen = new Preflight(null, null, null, null);
     assertThat(find(Item.RAPIDS).verdict()).isEqualTo(Verdict.WARN);
     assertThat(find(Item.RAPIDS).mend()).contains("rapids-4-spark");
+  }
+
+  @Test
+  void jarsThatSettingsNameAreLookedAt(@TempDir final Path folder) throws IOException {
+    final Path jar = folder.resolve("rapids-4-spark.jar");
+    try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
+      out.putNextEntry(new JarEntry("rapids4spark-version-info.properties"));
+      out.write("version=26.08.7".getBytes(StandardCharsets.US_ASCII));
+    }
+    for (final Map<String, String> named :
+        List.of(
+            Map.of("spark.driver.extraClassPath", "/nowhere/a.jar:" + jar),
+            Map.of("spark.driver.extraClassPath", folder + "/*"),
+            Map.of("spark.jars", "hdfs://far/b.jar, file:" + jar))) {
+      final Preflight found = NamedJars.with(Settings.of(named), Preflight::look);
+      assertThat(found.rapids()).as("%s", named).isEqualTo("26.08.7");
+    }
+    assertThat(NamedJars.with(Settings.of(Map.of()), Preflight::look).rapids())
+        .isEqualTo(Preflight.look().rapids());
   }
 
   @Test
