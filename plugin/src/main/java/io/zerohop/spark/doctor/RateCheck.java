@@ -62,6 +62,11 @@ final class RateCheck {
 
   /** Of each pair of GPUs, each by itself, and from the host. */
   static Check gpus(final Gpus gpus) {
+    return gpus(gpus, bytes());
+  }
+
+  /** The same with so many bytes. */
+  static Check gpus(final Gpus gpus, final int bytes) {
     return notes -> {
       if (gpus.absence() != null) {
         return;
@@ -74,7 +79,7 @@ final class RateCheck {
         final Topology topology = gpus.topology();
         for (final Gpus.Gpu owner : open) {
           for (final Gpus.Gpu reader : open) {
-            pair(notes, owner, reader, topology);
+            pair(notes, owner, reader, topology, bytes);
           }
         }
       } catch (final ZerohopException e) {
@@ -86,14 +91,18 @@ final class RateCheck {
   }
 
   private static void pair(
-      final Notes notes, final Gpus.Gpu owner, final Gpus.Gpu reader, final Topology topology) {
+      final Notes notes,
+      final Gpus.Gpu owner,
+      final Gpus.Gpu reader,
+      final Topology topology,
+      final int bytes) {
     final Reach reach = topology.reach(reader.uuid(), owner.uuid());
     if (owner != reader && reach == Reach.HOST) {
       return; // GpuCheck says so.
     }
     final String from = owner.device().name();
     final String to = reader.device().name();
-    try (GpuPair pair = new GpuPair(owner.device(), reader.device(), bytes())) {
+    try (GpuPair pair = new GpuPair(owner.device(), reader.device(), bytes)) {
       if (owner == reader) {
         add(notes, new Rate("local", from, to, pair.measure(), IN_GPU));
         add(notes, new Rate("host", "host", to, pair.measureFromHost(), PCIE));

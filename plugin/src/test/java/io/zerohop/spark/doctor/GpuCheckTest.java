@@ -62,7 +62,7 @@ class GpuCheckTest {
   @Test
   void ratesOfAllPairsAreMeasured() throws Exception {
     final Notes notes = new Notes();
-    RateCheck.gpus(gpus).run(notes);
+    RateCheck.gpus(gpus, 4 << 20).run(notes);
     assertThat(gpus.held()).isZero();
     assertThat(notes.rates()).hasSize(3 + 3 + 6).allMatch(rate -> rate.gigabytes() > 0);
     assertThat(notes.rates().stream().filter(rate -> rate.path().equals("nvlink")))
