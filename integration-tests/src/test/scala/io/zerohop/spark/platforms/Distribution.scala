@@ -59,7 +59,7 @@ object Distribution {
 
   /** What Spark's launcher would add by itself: its jars, and what they need of Java. */
   def java(home: String, mainClass: String, arguments: Seq[String]): Seq[String] =
-    Seq(Paths.get(sys.props("java.home"), "bin", "java").toString, "-Xmx256m") ++
+    Seq(Paths.get(sys.props("java.home"), "bin", "java").toString, "-Xmx768m") ++
       JavaModuleOptions.defaultModuleOptionArray() ++
       Seq("-cp", s"$home/conf:$home/jars/*", mainClass) ++ arguments
 
