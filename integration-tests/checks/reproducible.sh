@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the release of HEAD twice, in two folders of different names, and compares every byte:
-#   reproducible.sh FOLDER [MAVEN OPTION...]
+#   reproducible.sh FOLDER [MAVEN OPTION...]   (a path without blanks, which nvcc does not take)
 # FOLDER gets both builds, some hundred MB each, and is left to look at. Needs what a release needs:
 # git, a JDK, Maven, a C compiler and nvcc. The same tools give the same bytes; others may not.
 set -euo pipefail
@@ -13,7 +13,7 @@ mkdir -p "$1"
 folder="$(cd "$1" && pwd)"
 shift
 commit="$(git -C "$project" rev-parse HEAD)"
-trees=("$folder/first" "$folder/a second, longer one")
+trees=("$folder/first" "$folder/a-second-longer-one")
 for tree in "${trees[@]}"; do
   rm -rf "$tree"
   mkdir -p "$tree"
