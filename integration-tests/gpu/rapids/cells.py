@@ -15,11 +15,11 @@ FILES = {"check": "gpu_rapids.json", "tpcds": "gpu_tpcds_check.json"}
 def row_of(folder, line):
     """A step's row: how many queries were compared, and how many had the CPU's rows."""
     named = CELL.fullmatch(line["cell"]).groupdict()
-    row = {"case": "zerohop", **named, "cuda": int(named["cuda"]), "run": line["step"],
+    row = {"case": line["step"], **named, "cuda": int(named["cuda"]),
            "exit_status": line["exit_status"], "seconds": line["seconds"]}
     file = folder / line["cell"] / line["step"] / FILES[line["step"]]
     found = json.loads(file.read_text())["rows"] if file.exists() else []
-    row["compared"] = len(found)
+    row["cases"] = len(found)
     row["equal"] = sum(each.get("equal") is True and "error" not in each for each in found)
     for path in ("local", "peer", "ucx", "staged"):
         row[f"{path}_bytes"] = sum(each.get(f"{path}_bytes", 0) for each in found)
@@ -31,15 +31,15 @@ def cells(out, commit_file, folder):
     lines = [json.loads(line) for line in (folder / "cells.jsonl").read_text().splitlines()]
     # The last time counts.
     rows = list({(line["cell"], line["step"]): row_of(folder, line) for line in lines}.values())
-    value = measurement("compatibility", commit_file, rows)
+    value = measurement("gpu_compatibility", commit_file, rows)
     value["goals"] = [
-        {"goal": f"cells whose {run} has the CPU's rows in every query", "at_least": 7,
-         "value": sum(row["run"] == run and 0 < row["compared"] == row["equal"] for row in rows)}
-        for run in FILES]
+        {"goal": f"cells whose {case} has the CPU's rows in every query", "at_least": 7,
+         "value": sum(row["case"] == case and 0 < row["cases"] == row["equal"] for row in rows)}
+        for case in FILES]
     write(out, value)
     for row in rows:
-        print(f"{row['spark']}_{row['scala']} RAPIDS {row['rapids']} CUDA {row['cuda']}: {row['run']}"
-              f" {row['equal']} of {row['compared']} equal, staged {row['staged_bytes']}, {row['seconds']} s")
-    bad = [row for row in rows if row["exit_status"] or row["equal"] < row["compared"] or not row["compared"]]
+        print(f"{row['spark']}_{row['scala']} RAPIDS {row['rapids']} CUDA {row['cuda']}: {row['case']}"
+              f" {row['equal']} of {row['cases']} equal, staged {row['staged_bytes']}, {row['seconds']} s")
+    bad = [row for row in rows if row["exit_status"] or row["equal"] < row["cases"] or not row["cases"]]
     if bad:
         sys.exit(f"{len(bad)} runs are not as they should be")

@@ -22,27 +22,42 @@ final class EntryClass {
    * @throws IllegalStateException if Java is too old, with a message for the user
    */
   static <T> T onNewJava(final String key, final T value) {
-    final String version = System.getProperty("java.specification.version", "");
-    if (major(version) < OLDEST_JAVA) {
+    if (!isNewJava()) {
       throw new IllegalStateException(
-          "zerohop: this process runs on Java "
-              + version
-              + " ("
-              + System.getProperty("java.home", "?")
-              + "), and Zerohop needs Java "
-              + OLDEST_JAVA
-              + " or later, which Spark 3.5 supports too; point JAVA_HOME of the driver and"
-              + " spark.executorEnv.JAVA_HOME at one, or take Zerohop's class out of "
+          "zerohop: "
+              + tooOld()
+              + "; point JAVA_HOME of the driver and spark.executorEnv.JAVA_HOME at one, or take"
+              + " Zerohop's class out of "
               + key);
     }
     return value;
+  }
+
+  /** Whether this Java can load the classes behind entry classes. */
+  static boolean isNewJava() {
+    return major(version()) >= OLDEST_JAVA;
+  }
+
+  /** Which Java this is, and which one is wanted. */
+  static String tooOld() {
+    return "this process runs on Java "
+        + version()
+        + " ("
+        + System.getProperty("java.home", "?")
+        + "), and Zerohop needs Java "
+        + OLDEST_JAVA
+        + " or later, which Spark 3.5 supports too";
+  }
+
+  private static String version() {
+    return System.getProperty("java.specification.version", "");
   }
 
   /**
    * Makes an object of the class behind an entry class.
    *
    * @param type what it is known as here
-   * @param name its class, beside this one
+   * @param name its class, in or below the package of this one
    * @param parameters those of its public constructor
    */
   static <T> T make(

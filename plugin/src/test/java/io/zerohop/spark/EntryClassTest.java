@@ -15,6 +15,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.api.plugin.SparkPlugin;
 import org.apache.spark.shuffle.ShuffleManager;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
+import org.apache.spark.status.AppHistoryServerPlugin;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -42,7 +43,13 @@ final class EntryClassTest {
       for (final Path file : files.filter(f -> f.toString().endsWith(".class")).toList()) {
         final String name = file.getFileName().toString();
         final boolean entry =
-            List.of("EntryClass.class", "ZerohopPlugin.class", "ZerohopShuffleManager.class")
+            List.of(
+                    "EntryClass.class",
+                    "HistoryListeners212.class",
+                    "Main.class",
+                    "ZerohopHistoryPlugin.class",
+                    "ZerohopPlugin.class",
+                    "ZerohopShuffleManager.class")
                 .contains(name);
         try (InputStream bytes = Files.newInputStream(file)) {
           assertThat(classFileVersion(bytes)).as(name).isEqualTo(entry ? JAVA_8 : JAVA_17);
@@ -68,6 +75,19 @@ final class EntryClassTest {
           .isExactlyInstanceOf(IllegalStateException.class)
           .hasMessageEndingWith("take Zerohop's class out of spark.plugins");
     }
+  }
+
+  @Test
+  void aHistoryServerOnOldJavaGoesOnWithoutTheTab() throws Exception {
+    System.setProperty(VERSION, "11");
+    final AppHistoryServerPlugin plugin =
+        (AppHistoryServerPlugin)
+            Class.forName("io.zerohop.spark.ZerohopHistoryPlugin", true, new OldJava())
+                .getConstructor()
+                .newInstance();
+    assertThat(plugin.createListeners(conf(), null).isEmpty()).isTrue();
+    plugin.setupUI(null);
+    assertThat(plugin.displayOrder()).isPositive();
   }
 
   /** The loader is one that would notice: without the look at the version it refuses. */

@@ -6,9 +6,9 @@ import java.lang.reflect.Method;
 import java.nio.file.Path;
 
 /**
- * The jar's main class. Zerohop's classes log by an interface that Spark brings. Where Spark is not
- * on the class path they are loaded once more, with Spark's jars beside them if an installation is
- * named, and else with the interface alone, which then logs nothing.
+ * Starts the jar's commands. Zerohop's classes log by an interface that Spark brings. Where Spark
+ * is not on the class path they are loaded once more, with Spark's jars beside them if an
+ * installation is named, and else with the interface alone, which then logs nothing.
  */
 public final class Launcher {
   static final String SPARK_HOME_OPTION = "--spark-home";

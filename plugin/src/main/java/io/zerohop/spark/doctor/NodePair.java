@@ -90,6 +90,7 @@ final class NodePair implements AutoCloseable {
         .receiveBufferBytes(64L << 20)
         .spillStart(1)
         .spillIdle(Duration.ofSeconds(3))
+        .ucxIdle(Duration.ofMinutes(10))
         .ucxMode(UcxMode.AUTO)
         .build();
   }

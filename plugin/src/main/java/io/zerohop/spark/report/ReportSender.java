@@ -2,6 +2,7 @@ package io.zerohop.spark.report;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import java.time.Duration;
 import java.util.concurrent.Executors;
@@ -61,7 +62,8 @@ public final class ReportSender implements AutoCloseable {
     try {
       thread.scheduleWithFixedDelay(this::sendIfDue, millis, millis, TimeUnit.MILLISECONDS);
     } catch (final ZerohopException e) {
-      LOG.warn("Zerohop: this executor is missing in the tab GPU Shuffle: no thread is left", e);
+      SparkCode.NOT_IN_TAB.warn(
+          LOG, "Zerohop: this executor is missing in the tab GPU Shuffle: no thread is left", e);
     }
   }
 

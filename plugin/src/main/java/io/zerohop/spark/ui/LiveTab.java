@@ -1,6 +1,7 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.log.SparkCode;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -30,7 +31,8 @@ public final class LiveTab {
         ShuffleTab.attach(context.ui().get(), model::snapshot);
       }
     } catch (final RuntimeException | LinkageError e) {
-      LOG.warn(
+      SparkCode.NO_TAB.warn(
+          LOG,
           "Zerohop: this application has no tab {}; set {}=0 if none is wanted",
           ShuffleTab.NAME,
           ZerohopConf.UI_INTERVAL.key(),

@@ -2,6 +2,7 @@ package io.zerohop.spark.ui;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.ZerohopHistoryPlugin;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.ByteArrayInputStream;
 import java.lang.reflect.Proxy;
@@ -112,7 +113,7 @@ class HistoryPluginTest {
 
   private static AppHistoryServerPlugin plugin() {
     return ServiceLoader.load(AppHistoryServerPlugin.class).stream()
-        .filter(found -> found.type() == HistoryPlugin.class)
+        .filter(found -> found.type() == ZerohopHistoryPlugin.class)
         .findFirst()
         .orElseThrow()
         .get();

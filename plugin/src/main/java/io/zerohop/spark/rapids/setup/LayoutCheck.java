@@ -7,6 +7,7 @@ import ai.rapids.cudf.HostColumnVector.BasicType;
 import ai.rapids.cudf.HostColumnVector.ListType;
 import ai.rapids.cudf.HostMemoryBuffer;
 import ai.rapids.cudf.Table;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.PackedColumns;
 import java.nio.ByteBuffer;
@@ -62,7 +63,8 @@ final class LayoutCheck {
     }
     PackedColumns.trust(wrong == null);
     if (wrong != null) {
-      LOG.warn(
+      SparkCode.LAYOUT_UNKNOWN.warn(
+          LOG,
           "Zerohop: this version of cudf packs tables in another way than is known ({}), so small"
               + " tables are concatenated by cudf, which is slower; see docs/compatibility.md",
           wrong);

@@ -1,4 +1,4 @@
-package io.zerohop.spark.ui;
+package io.zerohop.spark;
 
 import org.apache.spark.SparkConf;
 import org.apache.spark.scheduler.SparkListener;
@@ -7,7 +7,8 @@ import scala.collection.Seq;
 
 /**
  * What Spark for Scala 2.12 calls on a plugin of the history server: there {@code Seq} is the
- * general one. The compiler adds this method to {@link HistoryPlugin}, beside that of Scala 2.13.
+ * general one. The compiler adds this method to {@link ZerohopHistoryPlugin}, beside that of Scala
+ * 2.13.
  */
 interface HistoryListeners212 {
   Seq<SparkListener> createListeners(SparkConf conf, ElementTrackingStore store);

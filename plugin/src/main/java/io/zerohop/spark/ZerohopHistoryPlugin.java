@@ -1,0 +1,59 @@
+package io.zerohop.spark;
+
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.apache.spark.SparkConf;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.status.AppHistoryServerPlugin;
+import org.apache.spark.status.ElementTrackingStore;
+import org.apache.spark.ui.SparkUI;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.collection.immutable.List;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+
+/**
+ * What the history server finds in {@code META-INF/services} where our jar is on its class path, to
+ * show the tab GPU Shuffle. An {@link EntryClass}, since the server may run on an older Java than
+ * the applications: it has no tab then, and everything else as before.
+ */
+public final class ZerohopHistoryPlugin implements AppHistoryServerPlugin, HistoryListeners212 {
+  private static final Logger LOG = LoggerFactory.getLogger(ZerohopHistoryPlugin.class);
+
+  /** Behind the tabs of Spark's own plugins. */
+  private static final int ORDER = 1_000;
+
+  /** Called by Spark. */
+  public ZerohopHistoryPlugin() {}
+
+  @Override
+  public Seq<SparkListener> createListeners(
+      final SparkConf conf, final ElementTrackingStore store) {
+    @SuppressWarnings("unchecked")
+    final List<SparkListener> none = (List<SparkListener>) (Object) Nil$.MODULE$;
+    if (!EntryClass.isNewJava()) {
+      LOG.info("zerohop: no tab GPU Shuffle: {}", EntryClass.tooOld());
+      return none;
+    }
+    @SuppressWarnings("unchecked")
+    final Function<ElementTrackingStore, SparkListener> listeners =
+        EntryClass.make(Function.class, "ui.HistoryListener", new Class<?>[0]);
+    return none.$colon$colon(listeners.apply(store));
+  }
+
+  @Override
+  public void setupUI(final SparkUI ui) {
+    if (EntryClass.isNewJava()) {
+      @SuppressWarnings("unchecked")
+      final Consumer<SparkUI> tab =
+          EntryClass.make(Consumer.class, "ui.HistoryTab", new Class<?>[0]);
+      tab.accept(ui);
+    }
+  }
+
+  @Override
+  public int displayOrder() {
+    return ORDER;
+  }
+}

@@ -1,0 +1,31 @@
+package io.zerohop.spark.ui;
+
+import io.zerohop.spark.log.SparkCode;
+import java.util.function.Consumer;
+import org.apache.spark.ui.SparkUI;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Gives an application's UI in the history server its tab, from what {@link HistoryListener} has
+ * left in the store. An application without a report has none. A failure costs the tab alone.
+ */
+public final class HistoryTab implements Consumer<SparkUI> {
+  private static final Logger LOG = LoggerFactory.getLogger(HistoryTab.class);
+
+  /** Called by the plugin of the history server, by this class's name. */
+  public HistoryTab() {}
+
+  @Override
+  public void accept(final SparkUI ui) {
+    try {
+      final UiSnapshot stored = StoredSnapshot.read(ui.store().store());
+      if (stored != null) {
+        ShuffleTab.attach(ui, () -> stored);
+      }
+    } catch (final Exception | LinkageError e) {
+      SparkCode.NO_HISTORY_TAB.warn(
+          LOG, "Zerohop: an application has no tab {}; all else is shown", ShuffleTab.NAME, e);
+    }
+  }
+}
