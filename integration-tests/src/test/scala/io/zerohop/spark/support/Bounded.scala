@@ -19,6 +19,12 @@ object Bounded {
     try Await.result(Future(body)(threads), limit)
     catch { case _: TimeoutException => giveUp(what, limit) }
 
+  /** Begins `body` in a thread of its own; what is returned waits two minutes for its end. */
+  def async[T](body: => T): () => T = {
+    val running = Future(body)(threads)
+    () => apply("the end of what was begun", 2.minutes)(Await.result(running, Duration.Inf))
+  }
+
   /** Asks again and again until `condition` holds. */
   def until(what: => String, limit: FiniteDuration)(condition: => Boolean): Unit = {
     val end = limit.fromNow
