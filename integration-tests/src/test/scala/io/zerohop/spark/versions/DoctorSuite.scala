@@ -109,7 +109,8 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
         s"spark.zerohop.socket.dir=${folder.resolve("s")}")
     }
     assert(ended.out.linesIterator.exists(_.startsWith("ok   memfd ")), ended.out)
-    assert(ended.out.linesIterator.toSeq.last.endsWith(" failed"), ended.out)
+    // libucx may write behind it.
+    assert(ended.out.linesIterator.exists(_.endsWith(" failed")), ended.out)
     val wrong = withFolder(alone(_, "doctor", "--jsn"))
     assert(wrong.exit === 64)
     assert(wrong.err.contains("--json"))
