@@ -4,10 +4,12 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.spark.report.ReaderCounts;
 import io.zerohop.spark.report.ReportCounters;
 import java.util.List;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
+import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * Where one reader's bytes are counted: in Spark's own metrics (what is read in place counts as
@@ -20,15 +22,14 @@ public final class ReadMetrics {
   private final TaskContext task;
   private final PathAccumulators accumulators;
   private final ExecutorMetrics executor;
-  private final ReportCounters reports;
-  private final int shuffleId;
+  private final ReaderCounts reports;
   private final BlockCount counted;
   private long waitedNanos;
 
   /**
    * Metrics of one reader.
    *
-   * @param reports what the driver is told
+   * @param reports what the driver is told, at the latest when the task ends
    * @param shuffleId the shuffle that is read
    * @param batches whether Spark counts what is read of one map output as one block
    */
@@ -42,9 +43,9 @@ public final class ReadMetrics {
     this.task = task;
     this.accumulators = accumulators;
     this.executor = executor;
-    this.reports = reports;
-    this.shuffleId = shuffleId;
+    this.reports = new ReaderCounts(reports, shuffleId);
     this.counted = new BlockCount(batches);
+    task.addTaskCompletionListener((TaskCompletionListener) ended -> this.reports.flush());
   }
 
   /** Counts what a fetch tells, for this reporter. */
@@ -54,13 +55,13 @@ public final class ReadMetrics {
       public void fetched(
           final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {
         ReadMetrics.this.fetched(reporter, path, blocks, bytes);
-        reports.fetched(shuffleId, source.executorId(), path, blocks.size(), bytes);
+        reports.fetched(source.executorId(), path, blocks.size(), bytes);
       }
 
       @Override
       public void fellBack(
           final BlockSource source, final List<Block> blocks, final String reason) {
-        reports.fellBack(shuffleId, blocks.size(), reason);
+        reports.fellBack(blocks.size(), reason);
       }
 
       @Override
@@ -94,6 +95,6 @@ public final class ReadMetrics {
     reporter.incFetchWaitTime(waitedNanos / NANOS_PER_MILLI);
     waitedNanos %= NANOS_PER_MILLI;
     executor.waited(nanos);
-    reports.waited(shuffleId, nanos);
+    reports.waited(nanos);
   }
 }

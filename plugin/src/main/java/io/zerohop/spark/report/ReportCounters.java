@@ -51,6 +51,11 @@ public final class ReportCounters implements ContactListener {
     this.enabled = enabled;
   }
 
+  /** Whether anybody takes what is counted. */
+  boolean isEnabled() {
+    return enabled;
+  }
+
   /** A task of a stage writes a shuffle. */
   public synchronized void writes(final int shuffleId, final int stageId) {
     final UseCount use = use(shuffleId);

@@ -1,0 +1,44 @@
+package io.zerohop.spark.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.report.ShuffleReport.Flow;
+import io.zerohop.spark.report.ShuffleReport.Moved;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ReaderCountsTest {
+  private final ReportCounters executor = new ReportCounters(true);
+  private final ReaderCounts reader = new ReaderCounts(executor, 3);
+
+  @Test
+  void allIsToldAtTheEndAndOnce() {
+    for (int i = 0; i < 1_000; i++) {
+      reader.fetched("7", Path.PEER, 1, 10);
+      reader.fetched("8", Path.STAGED, 2, 5);
+    }
+    reader.waited(40);
+    reader.waited(2);
+    reader.fellBack(4, "it is on another node");
+    reader.flush();
+    reader.flush();
+    final ShuffleReport report = executor.drain("1", null);
+    assertThat(report.shuffles()).hasSize(1);
+    assertThat(report.shuffles().get(0).moved())
+        .isEqualTo(Map.of("peer", new Moved(1_000, 10_000), "staged", new Moved(2_000, 5_000)));
+    assertThat(report.shuffles().get(0).waitNanos()).isEqualTo(42);
+    assertThat(report.shuffles().get(0).fallbacks()).containsValue(4L);
+    assertThat(report.flows()).extracting(Flow::bytes).containsExactlyInAnyOrder(10_000L, 5_000L);
+  }
+
+  @Test
+  void whatNobodyTakesIsNotKept() {
+    final ReportCounters off = new ReportCounters(false);
+    final ReaderCounts unused = new ReaderCounts(off, 3);
+    unused.fetched("7", Path.PEER, 1, 10);
+    unused.waited(1);
+    unused.flush();
+    assertThat(off.isEmpty()).isTrue();
+  }
+}
