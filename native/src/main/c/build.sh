@@ -36,14 +36,17 @@ compiler_of() {
 
 # Fails where a library wants a newer C library than it should.
 check_versions() {
-  if ! versions=$(LC_ALL=C readelf --wide --version-info "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV); then
+  newest=
+  if versions=$(readelf --wide --version-info "$1"); then
+    newest=$(echo "$versions" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
+  fi
+  if [ -z "$newest" ]; then
     echo "zerohop: readelf does not tell which glibc $1 wants; it comes with binutils" >&2
     exit 1
   fi
-  newest=$(echo "$versions" | tail -n 1)
   if [ "$(printf '%s\n' "$newest" "GLIBC_$glibc" | sort -V | tail -n 1)" != "GLIBC_$glibc" ]; then
     echo "zerohop: $1 wants $newest, and no more than GLIBC_$glibc should be wanted:" >&2
-    LC_ALL=C readelf --wide --dyn-syms "$1" | grep "@$newest" >&2
+    readelf --wide --dyn-syms "$1" | grep "@$newest" >&2
     echo "zerohop: pin these functions in $PWD/glibc.h" >&2
     exit 1
   fi

@@ -87,7 +87,8 @@ void zh_give_memory(JNIEnv *env, jobject pointer, void *address, jlong bytes) {
     return;
   }
   give(env, pointer, (uint64_t)(uintptr_t)address);
-  jobject buffer = (*env)->NewDirectByteBuffer(env, address, bytes);
+  /* No buffer of Java's is larger; the address serves for those. */
+  jobject buffer = bytes > INT32_MAX ? NULL : (*env)->NewDirectByteBuffer(env, address, bytes);
   if (buffer != NULL) {
     (*env)->SetObjectField(env, pointer, java.buffer, buffer);
   }

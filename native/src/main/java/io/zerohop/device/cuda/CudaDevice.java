@@ -143,11 +143,6 @@ public final class CudaDevice implements Device {
         context.attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID));
   }
 
-  /** Major and minor compute capability, as 90 for 9.0. */
-  public int computeCapability() {
-    return context.computeCapability();
-  }
-
   /** Whether the driver hands out this GPU's memory as dma-buf, which network cards register. */
   public boolean dmaBufCapable() {
     return context.attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED) != 0;

@@ -145,7 +145,9 @@ public final class BlockFetcher implements AutoCloseable {
       if (pollStaged() || nextInPlace()) {
         return true;
       }
-      if (!unmet.isEmpty()) {
+      // One more owner is connected where nothing else is under way, or there is nothing else to
+      // do.
+      if (!unmet.isEmpty() && (plan.isEmpty() || !transfers.isWaiting())) {
         timed(this::meetNext);
       } else if (!plan.isEmpty()) {
         timed(this::openWindow);
@@ -163,7 +165,7 @@ public final class BlockFetcher implements AutoCloseable {
   /** Whether the current block is the last of its window; true of every staged block. */
   public boolean endsWindow() {
     if (block() instanceof ReceivedBlock) {
-      return received % RECEIVED_WINDOW == 0 || !transfers.hasArrived();
+      return received % RECEIVED_WINDOW == 0 || (unmet.isEmpty() && !transfers.hasArrived());
     }
     return block().path() == Path.STAGED || !windows.hasNext();
   }
@@ -208,8 +210,8 @@ public final class BlockFetcher implements AutoCloseable {
 
   /**
    * Chooses the ways that are known at once. First contact takes some milliseconds, or seconds with
-   * an owner that says nothing, and there may be a thousand owners: so it is left until nothing
-   * else can be handed out, and what is met is read meanwhile.
+   * an owner that says nothing, and there may be a thousand owners: so they are connected one by
+   * one while what is there already is handed out.
    */
   private void plan() {
     if (planned) {

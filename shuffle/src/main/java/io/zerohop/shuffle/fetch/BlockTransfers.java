@@ -35,8 +35,9 @@ final class BlockTransfers implements AutoCloseable {
   static final Duration RESERVE_PATIENCE = Duration.ofSeconds(2);
 
   /**
-   * Windows of one reader that are asked for or not all handed out. Each takes memory at both ends
-   * whatever is in it, so a thousand owners with a few bytes each must not be asked all at once.
+   * Windows of one reader that are asked for or not all handed out; those that a GPU's reader keeps
+   * after that do not count. Each takes memory at both ends whatever is in it, so a thousand owners
+   * with a few bytes each must not be asked all at once.
    */
   static final int MOST_WINDOWS = 64;
 
@@ -93,19 +94,14 @@ final class BlockTransfers implements AutoCloseable {
 
   /** Adds blocks that will be asked for when there are receive buffers for them. */
   void add(final BlockSource source, final List<Block> blocks, final Path path) {
-    add(source, blocks, path, 0);
-  }
-
-  private void add(
-      final BlockSource source, final List<Block> blocks, final Path path, final int attempts) {
     if (blocks.isEmpty()) {
       return;
     }
     final Request last = pending.peekLast();
-    if (last != null && last.source == source && last.path == path && last.attempts == attempts) {
+    if (last != null && last.isFor(source, path, 0)) {
       last.blocks.addAll(blocks);
     } else {
-      pending.add(new Request(source, path, attempts, new ArrayDeque<>(blocks)));
+      pending.add(new Request(source, path, 0, new ArrayDeque<>(blocks)));
     }
   }
 
@@ -239,7 +235,15 @@ final class BlockTransfers implements AutoCloseable {
           ShuffleCode.FETCH_FAILED, request, failed.block, "it could not be fetched", failed.cause);
     }
     final Path path = rerouter.again(request.source, failed.block, failed.cause, request.attempts);
-    add(request.source, List.of(failed.block), path, request.attempts + 1);
+    // First in line: its owner was just connected anew, and would be idle again at the end of it.
+    final Request first = pending.peekFirst();
+    if (first != null && first.isFor(request.source, path, request.attempts + 1)) {
+      first.blocks.add(failed.block);
+    } else {
+      pending.addFirst(
+          new Request(
+              request.source, path, request.attempts + 1, new ArrayDeque<>(List.of(failed.block))));
+    }
   }
 
   /**
@@ -377,18 +381,12 @@ final class BlockTransfers implements AutoCloseable {
       final Block block,
       final String what,
       final Throwable cause) {
-    return new BlockFetchException(
+    return BlockFetchException.of(
         block,
         request.source,
-        code.marked(
-            block
-                + " of executor "
-                + request.source.executorId()
-                + " ("
-                + request.path.label()
-                + "): "
-                + what
-                + (cause == null ? "" : ": " + cause)),
+        request.path,
+        code,
+        what + (cause == null ? "" : ": " + cause),
         cause);
   }
 
@@ -397,7 +395,11 @@ final class BlockTransfers implements AutoCloseable {
    *
    * @param attempts how often they failed before
    */
-  private record Request(BlockSource source, Path path, int attempts, Deque<Block> blocks) {}
+  private record Request(BlockSource source, Path path, int attempts, Deque<Block> blocks) {
+    boolean isFor(final BlockSource owner, final Path way, final int tries) {
+      return source == owner && path == way && attempts == tries;
+    }
+  }
 
   /** Blocks that were asked for together. */
   private static final class Window {

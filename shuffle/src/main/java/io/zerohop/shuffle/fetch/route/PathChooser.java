@@ -92,15 +92,28 @@ public final class PathChooser {
    */
   public boolean connectsFirst(final BlockSource source) {
     final Location owner = source.location();
-    if (ucx == null || owner == null || owner.port() == 0 || !allowed.contains(Path.UCX)) {
-      return false;
-    }
-    final boolean inPlace =
-        owner.incarnation() == self.incarnation()
-            || (owner.bootId().equals(self.bootId())
-                && allowed.contains(Path.PEER)
-                && owner.folderId().equals(self.folderId()));
-    return !inPlace && !ucx.isConnected(owner);
+    return stagedOnly == null
+        && owner != null
+        && mayUseUcx(owner)
+        && !isLocal(owner)
+        && !(isOnThisNode(owner) && allowed.contains(Path.PEER) && hasOurFolder(owner))
+        && !ucx.isConnected(owner);
+  }
+
+  private boolean isLocal(final Location owner) {
+    return owner.incarnation() == self.incarnation();
+  }
+
+  private boolean isOnThisNode(final Location owner) {
+    return owner.bootId().equals(self.bootId());
+  }
+
+  private boolean hasOurFolder(final Location owner) {
+    return owner.folderId().equals(self.folderId());
+  }
+
+  private boolean mayUseUcx(final Location owner) {
+    return ucx != null && owner.port() > 0 && allowed.contains(Path.UCX);
   }
 
   /**
@@ -131,20 +144,20 @@ public final class PathChooser {
     if (owner == null) {
       return Route.staged(ShuffleCode.NO_LOCATION.marked("its map status has no location"));
     }
-    if (owner.incarnation() == self.incarnation()) {
+    if (isLocal(owner)) {
       return allowed.contains(Path.LOCAL)
           ? Route.inPlace(local)
           : Route.staged(
               ShuffleCode.LOCAL_NOT_ALLOWED.marked("spark.zerohop.paths does not allow 'local'"));
     }
-    if (!owner.bootId().equals(self.bootId())) {
+    if (!isOnThisNode(owner)) {
       return elsewhere(source, staging, "it is on another node");
     }
     if (!allowed.contains(Path.PEER)) {
       return elsewhere(source, staging, "spark.zerohop.paths does not allow 'peer'");
     }
-    if (!owner.folderId().equals(self.folderId())) {
-      if (ucx != null && owner.port() > 0 && allowed.contains(Path.UCX)) {
+    if (!hasOurFolder(owner)) {
+      if (mayUseUcx(owner)) {
         return elsewhere(source, staging, "it has another spark.zerohop.socket.dir");
       }
       return staged(

@@ -10,7 +10,7 @@ import java.util.function.Function;
 /**
  * Keys of a peer's segments as UCX takes them, each unpacked once. A peer that runs for weeks makes
  * ever new segments, and nobody says which are gone; so all are let go when there are more than it
- * can have at a time. Owns the keys; for one thread.
+ * can have at a time and none is in use. Owns the keys; for one thread.
  *
  * @param <K> an unpacked key
  */

@@ -70,7 +70,7 @@ final class MessageSender {
   private void send(final Message message) {
     try {
       to.send(transfer, message.offset(), message.address(), message.bytes(), this::sent);
-    } catch (final RuntimeException e) {
+    } catch (final RuntimeException | OutOfMemoryError e) { // Of direct memory, mostly.
       sent(String.valueOf(e.getMessage()));
     }
   }

@@ -123,7 +123,7 @@ public final class RemoteService implements ControlService {
     return ByteBuffer.allocate(1 + bytes).put(Wire.GRANTED);
   }
 
-  private static ByteBuffer refusal(final RuntimeException why) {
+  private static ByteBuffer refusal(final Throwable why) {
     final byte[] words = String.valueOf(why.getMessage()).getBytes(Wire.TEXT);
     return ByteBuffer.allocate(1 + words.length).put(Wire.REFUSED).put(words).flip();
   }
@@ -244,7 +244,7 @@ public final class RemoteService implements ControlService {
     ByteBuffer words;
     try {
       words = total(start(reader, id, transfer, hostOnly));
-    } catch (final RuntimeException e) {
+    } catch (final RuntimeException | OutOfMemoryError e) {
       LOG.debug("blocks cannot be sent", e);
       sends.ended(reader);
       words = refusal(e);

@@ -13,8 +13,8 @@ import org.slf4j.LoggerFactory;
  * What is to be sent to readers, a few requests at a time: each holds copies of small blocks, and
  * of those in GPU memory, until the reader has them. Readers take turns, so that one with many
  * requests keeps nobody waiting for more than one of its own, and none may have all places, so that
- * one that takes nothing does not stop the others. Each step costs the same for any number of
- * readers. Thread safe.
+ * one that takes nothing does not stop the others (two such hold all places, until their leases
+ * end). Each step costs the same for any number of readers. Thread safe.
  */
 final class SendQueue {
   private static final Logger LOG = LoggerFactory.getLogger(SendQueue.class);
