@@ -36,19 +36,28 @@ public final class ZerohopHistoryPlugin implements AppHistoryServerPlugin, Histo
       LOG.info("zerohop: no tab GPU Shuffle: {}", EntryClass.tooOld());
       return none;
     }
-    @SuppressWarnings("unchecked")
-    final Function<ElementTrackingStore, SparkListener> listeners =
-        EntryClass.make(Function.class, "ui.HistoryListener", new Class<?>[0]);
-    return none.$colon$colon(listeners.apply(store));
+    try {
+      @SuppressWarnings("unchecked")
+      final Function<ElementTrackingStore, SparkListener> listeners =
+          EntryClass.make(Function.class, "ui.HistoryListener", new Class<?>[0]);
+      return none.$colon$colon(listeners.apply(store));
+    } catch (final RuntimeException | LinkageError e) {
+      LOG.info("zerohop: no tab GPU Shuffle with this Spark", e);
+      return none;
+    }
   }
 
   @Override
   public void setupUI(final SparkUI ui) {
     if (EntryClass.isNewJava()) {
-      @SuppressWarnings("unchecked")
-      final Consumer<SparkUI> tab =
-          EntryClass.make(Consumer.class, "ui.HistoryTab", new Class<?>[0]);
-      tab.accept(ui);
+      try {
+        @SuppressWarnings("unchecked")
+        final Consumer<SparkUI> tab =
+            EntryClass.make(Consumer.class, "ui.HistoryTab", new Class<?>[0]);
+        tab.accept(ui);
+      } catch (final RuntimeException | LinkageError e) {
+        LOG.info("zerohop: no tab GPU Shuffle with this Spark", e);
+      }
     }
   }
 

@@ -18,7 +18,24 @@ public final class SparkPages {
   private static final String HEADER = "headerSparkPage";
   private static final int GIVEN = 4;
 
-  private SparkPages() {}
+  private final Method header;
+
+  private SparkPages(final Method header) {
+    this.header = header;
+  }
+
+  /**
+   * Finds it in this Spark.
+   *
+   * @throws IllegalStateException if it is not there
+   */
+  public static SparkPages find() {
+    return Arrays.stream(UIUtils$.class.getMethods())
+        .filter(method -> method.getName().equals(HEADER))
+        .findFirst()
+        .map(SparkPages::new)
+        .orElseThrow(() -> unknown(new NoSuchMethodException("UIUtils." + HEADER)));
+  }
 
   /**
    * A page with Spark's header around it.
@@ -29,16 +46,11 @@ public final class SparkPages {
    * @param tab the page's
    */
   @SuppressWarnings("unchecked")
-  public static Seq<Node> inFrame(
+  public Seq<Node> inFrame(
       final Object request, final String title, final Seq<Node> content, final SparkUITab tab) {
     final UIUtils$ utils = UIUtils$.MODULE$;
     final Function0<Seq<Node>> body = () -> content;
     try {
-      final Method header =
-          Arrays.stream(UIUtils$.class.getMethods())
-              .filter(method -> method.getName().equals(HEADER))
-              .findFirst()
-              .orElseThrow(() -> new NoSuchMethodException("UIUtils." + HEADER));
       final Object[] arguments = new Object[header.getParameterCount()];
       arguments[0] = request;
       arguments[1] = title;
@@ -51,11 +63,15 @@ public final class SparkPages {
     } catch (final InvocationTargetException e) {
       throw SparkLinks.rethrow(e.getCause());
     } catch (final ReflectiveOperationException e) {
-      throw new IllegalStateException(
-          "Zerohop does not know the pages of Spark "
-              + org.apache.spark.package$.MODULE$.SPARK_VERSION()
-              + "'s UI; it supports 3.5, 4.0, 4.1 and 4.2",
-          e);
+      throw unknown(e);
     }
+  }
+
+  private static IllegalStateException unknown(final ReflectiveOperationException why) {
+    return new IllegalStateException(
+        "Zerohop does not know the pages of Spark "
+            + org.apache.spark.package$.MODULE$.SPARK_VERSION()
+            + "'s UI; it supports 3.5, 4.0, 4.1 and 4.2",
+        why);
   }
 }

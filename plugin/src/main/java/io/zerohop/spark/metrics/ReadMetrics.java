@@ -45,7 +45,7 @@ public final class ReadMetrics {
     this.executor = executor;
     this.reports = new ReaderCounts(reports, shuffleId);
     this.counted = new BlockCount(batches);
-    task.addTaskCompletionListener((TaskCompletionListener) ended -> this.reports.flush());
+    task.addTaskCompletionListener((TaskCompletionListener) ended -> this.reports.end());
   }
 
   /** Counts what a fetch tells, for this reporter. */

@@ -6,23 +6,18 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What one reader has counted and not yet told its executor's {@link ReportCounters}, whose lock
- * all tasks share: it is taken once in a slot of time, and not for each block. For the task's
- * thread alone; to be flushed when the task ends.
+ * What one reader has counted in the present slot of time and not yet told its executor's {@link
+ * ReportCounters}, whose lock all tasks share: so it is taken once in a slot, and not for each
+ * block. To be flushed when the task ends. Thread safe, since a step of the reader may outlast its
+ * task for a moment; what is counted after that is told at once.
  */
 public final class ReaderCounts {
-  private static final long SLOT_NANOS = ReportCounters.SLOT_MILLIS * 1_000_000;
-
   private final ReportCounters executor;
   private final int shuffleId;
-  private final Map<String, Map<Path, Count>> flows = new HashMap<>();
+  private Map<String, Map<Path, MovedCount>> flows = new HashMap<>();
+  private long slot;
   private long waitNanos;
-  private long told = System.nanoTime();
-
-  private static final class Count {
-    private long blocks;
-    private long bytes;
-  }
+  private boolean ended;
 
   /**
    * Nothing is counted if the executor does not report.
@@ -36,23 +31,37 @@ public final class ReaderCounts {
 
   /** Blocks have come from an owner. */
   public void fetched(final String owner, final Path path, final long blocks, final long bytes) {
-    if (!executor.isEnabled()) {
-      return;
+    if (executor.isEnabled()) {
+      fetched(owner, path, blocks, bytes, System.nanoTime() / ReportCounters.SLOT_NANOS);
     }
-    final Count count =
-        flows
-            .computeIfAbsent(owner, any -> new EnumMap<>(Path.class))
-            .computeIfAbsent(path, any -> new Count());
-    count.blocks += blocks;
-    count.bytes += bytes;
-    if (System.nanoTime() - told >= SLOT_NANOS) {
-      flush();
+  }
+
+  synchronized void fetched(
+      final String owner, final Path path, final long blocks, final long bytes, final long now) {
+    if (now != slot) {
+      tell();
+      slot = now;
+    }
+    flows
+        .computeIfAbsent(owner, any -> new EnumMap<>(Path.class))
+        .computeIfAbsent(path, any -> new MovedCount())
+        .add(blocks, bytes);
+    if (ended) {
+      tell();
     }
   }
 
   /** The reader stood still. */
   public void waited(final long nanos) {
-    waitNanos += nanos;
+    if (!executor.isEnabled()) {
+      return;
+    }
+    synchronized (this) {
+      waitNanos += nanos;
+      if (ended) {
+        tell();
+      }
+    }
   }
 
   /** Blocks have to be staged. */
@@ -60,18 +69,17 @@ public final class ReaderCounts {
     executor.fellBack(shuffleId, blocks, reason);
   }
 
-  /** Tells what was counted. */
-  public void flush() {
-    flows.forEach(
-        (owner, paths) ->
-            paths.forEach(
-                (path, count) ->
-                    executor.fetched(shuffleId, owner, path, count.blocks, count.bytes)));
-    flows.clear();
-    if (waitNanos > 0) {
-      executor.waited(shuffleId, waitNanos);
+  /** Tells what was counted; the task has ended. */
+  public synchronized void end() {
+    ended = true;
+    tell();
+  }
+
+  private void tell() {
+    if (!flows.isEmpty() || waitNanos > 0) {
+      executor.add(shuffleId, slot, flows, waitNanos);
+      flows = new HashMap<>();
       waitNanos = 0;
     }
-    told = System.nanoTime();
   }
 }

@@ -15,8 +15,9 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * What an executor counts between two reports. Bounded: what would not fit into one report is
- * counted under {@link #OTHERS}, or dropped if it is text. Thread safe.
+ * What an executor counts between two reports. Bounded: owners and reasons that would not fit into
+ * one report are counted under {@link #OTHERS}; shuffles, stages and contacts beyond the limits are
+ * left out. Thread safe.
  */
 public final class ReportCounters implements ContactListener {
   /** Blocks that are handed out within one slot count as having taken the whole of it. */
@@ -32,15 +33,12 @@ public final class ReportCounters implements ContactListener {
   static final int MOST_CONTACTS = 200;
   static final int MOST_CHARS = 300;
 
-  private static final long SLOT_NANOS = SLOT_MILLIS * 1_000_000;
+  static final long SLOT_NANOS = SLOT_MILLIS * 1_000_000;
 
   private final boolean enabled;
   private Map<String, Map<Path, FlowCount>> flows = new HashMap<>();
   private Map<Integer, UseCount> shuffles = new HashMap<>();
   private List<Contact> contacts = new ArrayList<>();
-
-  /** The last slot of each flow, kept over reports. */
-  private final Map<String, Map<Path, Long>> slots = new HashMap<>();
 
   private int flowCount;
 
@@ -57,55 +55,65 @@ public final class ReportCounters implements ContactListener {
   }
 
   /** A task of a stage writes a shuffle. */
-  public synchronized void writes(final int shuffleId, final int stageId) {
-    final UseCount use = use(shuffleId);
-    if (use != null && use.writers.size() < MOST_STAGES) {
-      use.writers.add(stageId);
+  public void writes(final int shuffleId, final int stageId) {
+    if (enabled) {
+      addStage(shuffleId, stageId, true);
     }
   }
 
   /** A task of a stage reads a shuffle. */
-  public synchronized void reads(final int shuffleId, final int stageId) {
-    final UseCount use = use(shuffleId);
-    if (use != null && use.readers.size() < MOST_STAGES) {
-      use.readers.add(stageId);
+  public void reads(final int shuffleId, final int stageId) {
+    if (enabled) {
+      addStage(shuffleId, stageId, false);
     }
   }
 
-  /** Blocks of one shuffle have come from an owner. */
-  public synchronized void fetched(
+  private synchronized void addStage(final int shuffleId, final int stageId, final boolean writes) {
+    final UseCount use = use(shuffleId);
+    if (use != null) {
+      final TreeSet<Integer> stages = writes ? use.writers : use.readers;
+      if (stages.size() < MOST_STAGES) {
+        stages.add(stageId);
+      }
+    }
+  }
+
+  /**
+   * Adds what one reader has counted in one slot.
+   *
+   * @param slot of {@link System#nanoTime}, in slots
+   * @param byOwner blocks that have come, by their owner
+   * @param waitNanos how long it stood still
+   */
+  synchronized void add(
       final int shuffleId,
-      final String owner,
-      final Path path,
-      final long blocks,
-      final long bytes) {
-    if (!enabled) {
-      return;
-    }
-    final FlowCount flow = flow(owner, path);
-    flow.moved.add(blocks, bytes);
-    final long slot = System.nanoTime() / SLOT_NANOS;
-    final Long last =
-        slots.computeIfAbsent(flow.owner, any -> new EnumMap<>(Path.class)).put(path, slot);
-    if (last == null || last != slot) {
-      flow.busySlots++;
-    }
+      final long slot,
+      final Map<String, Map<Path, MovedCount>> byOwner,
+      final long waitNanos) {
     final UseCount use = use(shuffleId);
+    byOwner.forEach(
+        (owner, paths) ->
+            paths.forEach(
+                (path, count) -> {
+                  flow(owner, path).add(count, slot);
+                  if (use != null) {
+                    use.moved.computeIfAbsent(path, any -> new MovedCount()).add(count);
+                  }
+                }));
     if (use != null) {
-      use.moved.computeIfAbsent(path, any -> new MovedCount()).add(blocks, bytes);
-    }
-  }
-
-  /** A reader of a shuffle stood still. */
-  public synchronized void waited(final int shuffleId, final long nanos) {
-    final UseCount use = use(shuffleId);
-    if (use != null) {
-      use.waitNanos += nanos;
+      use.waitNanos += waitNanos;
     }
   }
 
   /** Blocks have to be staged. */
-  public synchronized void fellBack(final int shuffleId, final long blocks, final String reason) {
+  void fellBack(final int shuffleId, final long blocks, final String reason) {
+    if (enabled) {
+      addFallback(shuffleId, blocks, reason);
+    }
+  }
+
+  private synchronized void addFallback(
+      final int shuffleId, final long blocks, final String reason) {
     final UseCount use = use(shuffleId);
     if (use != null) {
       final String known = shorten(reason);
@@ -128,15 +136,12 @@ public final class ReportCounters implements ContactListener {
       flowCount += room ? 1 : 0;
       final String as = room ? owner : OTHERS;
       paths = flows.computeIfAbsent(as, any -> new EnumMap<>(Path.class));
-      return paths.computeIfAbsent(path, any -> new FlowCount(as));
+      return paths.computeIfAbsent(path, any -> new FlowCount());
     }
     return paths.get(path);
   }
 
   private UseCount use(final int shuffleId) {
-    if (!enabled) {
-      return null;
-    }
     final UseCount known = shuffles.get(shuffleId);
     if (known != null || shuffles.size() >= MOST_SHUFFLES) {
       return known;
@@ -172,33 +177,22 @@ public final class ReportCounters implements ContactListener {
     shuffles = new HashMap<>();
     contacts = new ArrayList<>();
     flowCount = 0;
-    if (slots.size() > MOST_FLOWS) {
-      slots.clear();
-    }
     return report;
   }
 
-  private static final class MovedCount {
-    private long blocks;
-    private long bytes;
-
-    void add(final long moreBlocks, final long moreBytes) {
-      blocks += moreBlocks;
-      bytes += moreBytes;
-    }
-  }
-
   private static final class FlowCount {
-    private final String owner;
     private final MovedCount moved = new MovedCount();
+    private long lastSlot = Long.MIN_VALUE;
     private long busySlots;
 
-    FlowCount(final String owner) {
-      this.owner = owner;
+    void add(final MovedCount more, final long slot) {
+      moved.add(more);
+      busySlots += slot == lastSlot ? 0 : 1;
+      lastSlot = slot;
     }
 
     Flow report(final String from, final Path path) {
-      return new Flow(from, path.label(), moved.blocks, moved.bytes, busySlots * SLOT_MILLIS);
+      return new Flow(from, path.label(), moved.blocks(), moved.bytes(), busySlots * SLOT_MILLIS);
     }
   }
 
@@ -212,7 +206,7 @@ public final class ReportCounters implements ContactListener {
     ShuffleUse report(final int shuffleId) {
       final Map<String, Moved> byPath = new HashMap<>();
       moved.forEach(
-          (path, count) -> byPath.put(path.label(), new Moved(count.blocks, count.bytes)));
+          (path, count) -> byPath.put(path.label(), new Moved(count.blocks(), count.bytes())));
       return new ShuffleUse(
           shuffleId,
           new ArrayList<>(writers),

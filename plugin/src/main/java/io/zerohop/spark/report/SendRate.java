@@ -4,8 +4,8 @@ import java.time.Duration;
 
 /**
  * When an executor may report: in every interval, but after a long report only so many intervals
- * later as it was long; and when it falls idle at once, in bursts, in the long run no more often
- * than once in an interval. All times are readings of {@link System#nanoTime}. Not thread safe.
+ * later as it was long; and when it falls idle at once, in bursts, in the long run no more than the
+ * same. All times are readings of {@link System#nanoTime}. Not thread safe.
  */
 final class SendRate {
   /** Characters that an executor may send in an interval: they all end up in the event log. */
@@ -32,13 +32,17 @@ final class SendRate {
 
   /** Takes a report at once, if there is one left. */
   boolean take(final long now) {
-    left = Math.min(most, left + (double) (now - last) / nanos);
-    last = now;
+    earn(now);
     if (left < 1) {
       return false;
     }
     left--;
     return true;
+  }
+
+  private void earn(final long now) {
+    left = Math.min(most, left + (double) (now - last) / nanos);
+    last = now;
   }
 
   /** Whether the report of an interval may be sent. */
@@ -48,6 +52,8 @@ final class SendRate {
 
   /** A report was sent. */
   void sent(final int chars, final long now) {
+    earn(now);
     due = now + nanos * (chars / INTERVAL_CHARS);
+    left -= (double) chars / INTERVAL_CHARS; // Below 0 it takes as long until one is left again.
   }
 }

@@ -6,6 +6,8 @@ import java.util.Comparator;
 final class ExecutorOrder implements Comparator<String> {
   static final ExecutorOrder INSTANCE = new ExecutorOrder();
 
+  private static final int MOST_DIGITS = 18;
+
   private ExecutorOrder() {}
 
   @Override
@@ -15,6 +17,14 @@ final class ExecutorOrder implements Comparator<String> {
   }
 
   private static long number(final String id) {
-    return id.matches("\\d{1,18}") ? Long.parseLong(id) : Long.MAX_VALUE;
+    long number = 0;
+    for (int i = 0; i < id.length(); i++) {
+      final int digit = id.charAt(i) - '0';
+      if (digit < 0 || digit > 9 || i == MOST_DIGITS) {
+        return Long.MAX_VALUE;
+      }
+      number = 10 * number + digit;
+    }
+    return id.isEmpty() ? Long.MAX_VALUE : number;
   }
 }

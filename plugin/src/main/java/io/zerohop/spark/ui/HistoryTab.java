@@ -3,6 +3,7 @@ package io.zerohop.spark.ui;
 import io.zerohop.spark.log.SparkCode;
 import java.util.function.Consumer;
 import org.apache.spark.ui.SparkUI;
+import org.apache.spark.util.kvstore.KVStore;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -19,9 +20,9 @@ public final class HistoryTab implements Consumer<SparkUI> {
   @Override
   public void accept(final SparkUI ui) {
     try {
-      final UiSnapshot stored = StoredSnapshot.read(ui.store().store());
-      if (stored != null) {
-        ShuffleTab.attach(ui, () -> stored);
+      final KVStore store = ui.store().store();
+      if (StoredSnapshot.isIn(store)) {
+        ShuffleTab.attach(ui, () -> StoredSnapshot.read(store));
       }
     } catch (final Exception | LinkageError e) {
       SparkCode.NO_HISTORY_TAB.warn(

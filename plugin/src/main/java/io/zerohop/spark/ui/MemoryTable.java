@@ -18,8 +18,11 @@ final class MemoryTable {
 
   private MemoryTable() {}
 
-  static void render(final Html page, final List<Series> memory) {
+  static void render(final Html page, final List<Series> memory, final long leftOut) {
     page.raw("<h4>Pools, files and spills</h4>");
+    if (leftOut > 0) {
+      page.raw("<p class=\"note\">Without " + leftOut + " further executors.</p>");
+    }
     final List<Point> time = MemoryTimeline.of(memory, MOMENTS);
     if (!time.isEmpty()) {
       chart(page, time);
@@ -33,7 +36,7 @@ final class MemoryTable {
         "Host memory",
         "of",
         "Files",
-        "GPU full, went to host",
+        "Overflowed to host",
         "Spilled to host",
         "Spilled to files");
     for (final Series one : memory) {
@@ -59,7 +62,7 @@ final class MemoryTable {
         "GPU memory",
         "Host memory",
         "Files",
-        "GPU full, went to host",
+        "Overflowed to host",
         "Spilled to host",
         "Spilled to files");
     for (final Point point : time) {

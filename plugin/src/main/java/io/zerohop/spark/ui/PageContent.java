@@ -33,7 +33,7 @@ final class PageContent {
     form(page, query);
     HeatMap.render(page, snapshot.pairs(), query);
     ShuffleTable.render(page, snapshot, query);
-    MemoryTable.render(page, snapshot.memory());
+    MemoryTable.render(page, snapshot.memory(), snapshot.executorsLeftOut());
     contacts(page, snapshot);
     return page.raw("</div>").toString();
   }

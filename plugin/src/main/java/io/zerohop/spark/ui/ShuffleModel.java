@@ -12,9 +12,12 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
@@ -24,14 +27,22 @@ import java.util.TreeSet;
  * points of an executor every second one. Thread safe.
  */
 final class ShuffleModel {
+  /** Of names that are kept only to be counted. */
+  private static final int MOST_LEFT_OUT = 100_000;
+
   private final Limits limits;
   private final Map<PairKey, PairSum> pairs = new HashMap<>();
 
   /** The least recently used first. */
   private final Map<Integer, ShuffleSum> shuffles = new LinkedHashMap<>(16, 0.75f, true);
 
-  /** The executor that reported least recently first. */
-  private final Map<String, List<Point>> memory = new LinkedHashMap<>(16, 0.75f, true);
+  private final Map<String, List<Point>> memory = new LinkedHashMap<>();
+
+  /** Those of them that are gone, the first one first: they make room for others. */
+  private final Set<String> gone = new LinkedHashSet<>();
+
+  /** Executors that report and whose pools are not kept, since there are so many. */
+  private final Set<String> leftOut = new HashSet<>();
 
   private final Deque<ContactLine> contacts = new ArrayDeque<>();
   private long evictedShuffles;
@@ -123,9 +134,12 @@ final class ShuffleModel {
   }
 
   private void add(final String executorId, final long timeMillis, final ShuffleReport.Memory now) {
-    final List<Point> points = memory.computeIfAbsent(executorId, any -> new ArrayList<>());
+    if (!hasRoom(executorId)) {
+      return;
+    }
+    gone.remove(executorId);
     add(
-        points,
+        memory.computeIfAbsent(executorId, any -> new ArrayList<>()),
         new Point(
             timeMillis,
             now.hostUsed(),
@@ -136,9 +150,24 @@ final class ShuffleModel {
             now.overflowed(),
             now.spilledToHost(),
             now.spilledToFiles()));
-    if (memory.size() > limits.executors) {
-      memory.remove(memory.keySet().iterator().next());
+  }
+
+  /** Whether an executor's pools are kept; one that is gone makes room. */
+  private boolean hasRoom(final String executorId) {
+    if (memory.containsKey(executorId) || memory.size() < limits.executors) {
+      return true;
     }
+    if (gone.isEmpty()) {
+      if (leftOut.size() < MOST_LEFT_OUT) {
+        leftOut.add(executorId);
+      }
+      return false;
+    }
+    final String first = gone.iterator().next();
+    gone.remove(first);
+    memory.remove(first);
+    leftOut.remove(executorId);
+    return true;
   }
 
   /**
@@ -147,8 +176,10 @@ final class ShuffleModel {
    * @param timeMillis when, in milliseconds since 1970
    */
   synchronized void removed(final String executorId, final long timeMillis) {
+    leftOut.remove(executorId);
     final List<Point> points = memory.get(executorId);
     if (points != null) {
+      gone.add(executorId);
       final Point last = points.get(points.size() - 1);
       add(
           points,
@@ -176,24 +207,36 @@ final class ShuffleModel {
   }
 
   /** What is known now. */
-  synchronized UiSnapshot snapshot() {
+  UiSnapshot snapshot() {
+    final UiSnapshot copy = copy(); // Sorted where nobody waits for it.
+    copy.pairs()
+        .sort(
+            Comparator.comparing(Pair::reader, ExecutorOrder.INSTANCE)
+                .thenComparing(Pair::owner, ExecutorOrder.INSTANCE)
+                .thenComparing(Pair::path));
+    copy.shuffles().sort(Comparator.comparingInt(Shuffle::shuffleId));
+    copy.memory().sort(Comparator.comparing(Series::executorId, ExecutorOrder.INSTANCE));
+    return copy;
+  }
+
+  private synchronized UiSnapshot copy() {
     final List<Pair> pairList = new ArrayList<>();
     pairs.forEach(
         (key, sum) ->
             pairList.add(
                 new Pair(key.reader, key.owner, key.path, sum.blocks, sum.bytes, sum.busyMillis)));
-    pairList.sort(
-        Comparator.comparing(Pair::reader, ExecutorOrder.INSTANCE)
-            .thenComparing(Pair::owner, ExecutorOrder.INSTANCE)
-            .thenComparing(Pair::path));
     final List<Shuffle> shuffleList = new ArrayList<>();
     shuffles.forEach((id, sum) -> shuffleList.add(sum.copy(id)));
-    shuffleList.sort(Comparator.comparingInt(Shuffle::shuffleId));
     final List<Series> series = new ArrayList<>();
     memory.forEach((id, points) -> series.add(new Series(id, List.copyOf(points))));
-    series.sort(Comparator.comparing(Series::executorId, ExecutorOrder.INSTANCE));
     return new UiSnapshot(
-        pairList, shuffleList, series, List.copyOf(contacts), evictedShuffles, evictedContacts);
+        pairList,
+        shuffleList,
+        series,
+        List.copyOf(contacts),
+        evictedShuffles,
+        evictedContacts,
+        leftOut.size());
   }
 
   private record PairKey(String reader, String owner, String path) {}

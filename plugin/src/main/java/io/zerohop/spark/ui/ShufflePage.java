@@ -15,6 +15,7 @@ import scala.xml.Unparsed;
 final class ShufflePage extends WebUIPage implements RenderJavax212 {
   private final ShuffleTab tab;
   private final Supplier<UiSnapshot> snapshots;
+  private final SparkPages pages = SparkPages.find();
 
   ShufflePage(final ShuffleTab tab, final Supplier<UiSnapshot> snapshots) {
     super("");
@@ -34,6 +35,6 @@ final class ShufflePage extends WebUIPage implements RenderJavax212 {
 
   private Seq<Node> inFrame(final Object request, final PageQuery query) {
     final String html = PageContent.of(snapshots.get(), query);
-    return SparkPages.inFrame(request, ShuffleTab.NAME, new Unparsed(html), tab);
+    return pages.inFrame(request, ShuffleTab.NAME, new Unparsed(html), tab);
   }
 }

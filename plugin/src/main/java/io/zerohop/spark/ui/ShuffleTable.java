@@ -31,7 +31,7 @@ final class ShuffleTable {
         "peer",
         "ucx",
         "staged",
-        "Waited",
+        "Fetch wait time",
         "Fallbacks");
     shown.forEach(shuffle -> row(page, shuffle));
     page.endTable();

@@ -1,7 +1,6 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.ReportJson;
-import java.util.NoSuchElementException;
 import org.apache.spark.util.kvstore.KVIndex;
 import org.apache.spark.util.kvstore.KVStore;
 
@@ -29,12 +28,21 @@ public final class StoredSnapshot {
     return stored;
   }
 
-  /** The snapshot in a store; null if there is none. */
-  static UiSnapshot read(final KVStore store) throws Exception {
+  /** Whether a store has a snapshot. */
+  static boolean isIn(final KVStore store) throws Exception {
+    return store.count(StoredSnapshot.class) > 0;
+  }
+
+  /**
+   * The snapshot in a store.
+   *
+   * @throws IllegalStateException if it cannot be read
+   */
+  static UiSnapshot read(final KVStore store) {
     try {
       return ReportJson.read(store.read(StoredSnapshot.class, ONLY).json, UiSnapshot.class);
-    } catch (final NoSuchElementException none) {
-      return null;
+    } catch (final Exception e) {
+      throw new IllegalStateException("the tab's numbers cannot be read from the store", e);
     }
   }
 }

@@ -13,6 +13,7 @@ import java.util.Map;
  * @param contacts connections between executors, the oldest first
  * @param evictedShuffles older shuffles that are not kept
  * @param evictedContacts older contacts that are not kept
+ * @param executorsLeftOut executors whose pools are not kept
  */
 public record UiSnapshot(
     List<Pair> pairs,
@@ -20,7 +21,8 @@ public record UiSnapshot(
     List<Series> memory,
     List<ContactLine> contacts,
     long evictedShuffles,
-    long evictedContacts) {
+    long evictedContacts,
+    long executorsLeftOut) {
 
   /**
    * What one executor got of another one's blocks by one path.

@@ -21,8 +21,8 @@ class ReaderCountsTest {
     reader.waited(40);
     reader.waited(2);
     reader.fellBack(4, "it is on another node");
-    reader.flush();
-    reader.flush();
+    reader.end();
+    reader.end();
     final ShuffleReport report = executor.drain("1", null);
     assertThat(report.shuffles()).hasSize(1);
     assertThat(report.shuffles().get(0).moved())
@@ -33,12 +33,38 @@ class ReaderCountsTest {
   }
 
   @Test
+  void eachSlotInWhichSomethingCameIsBusy() {
+    final ReaderCounts other = new ReaderCounts(executor, 3);
+    for (int slot = 1; slot <= 20; slot++) {
+      reader.fetched("7", Path.PEER, 1, 10, slot);
+      reader.fetched("7", Path.PEER, 1, 10, slot);
+      other.fetched("7", Path.PEER, 1, 10, slot);
+    }
+    reader.end();
+    other.end();
+    final Flow flow = executor.drain("1", null).flows().get(0);
+    assertThat(flow.bytes()).isEqualTo(600);
+    // By two readers in turns a slot may count twice, and never not at all.
+    assertThat(flow.busyMillis()).isBetween(200L, 220L);
+  }
+
+  @Test
+  void whatIsCountedBehindTheEndIsToldAtOnce() {
+    reader.end();
+    reader.fetched("7", Path.PEER, 1, 10);
+    reader.waited(5);
+    final ShuffleReport report = executor.drain("1", null);
+    assertThat(report.flows().get(0).bytes()).isEqualTo(10);
+    assertThat(report.shuffles().get(0).waitNanos()).isEqualTo(5);
+  }
+
+  @Test
   void whatNobodyTakesIsNotKept() {
     final ReportCounters off = new ReportCounters(false);
     final ReaderCounts unused = new ReaderCounts(off, 3);
     unused.fetched("7", Path.PEER, 1, 10);
     unused.waited(1);
-    unused.flush();
+    unused.end();
     assertThat(off.isEmpty()).isTrue();
   }
 }

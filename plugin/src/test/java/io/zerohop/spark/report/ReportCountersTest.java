@@ -18,10 +18,12 @@ class ReportCountersTest {
   void aReportHasWhatWasCountedAndTheNextOneNothing() {
     counters.writes(3, 1);
     counters.reads(3, 2);
-    counters.fetched(3, "7", Path.PEER, 2, 100);
-    counters.fetched(3, "7", Path.PEER, 1, 50);
-    counters.fetched(3, "8", Path.STAGED, 4, 10);
-    counters.waited(3, 5_000);
+    final ReaderCounts reader = new ReaderCounts(counters, 3);
+    reader.fetched("7", Path.PEER, 2, 100);
+    reader.fetched("7", Path.PEER, 1, 50);
+    reader.fetched("8", Path.STAGED, 4, 10);
+    reader.waited(5_000);
+    reader.end();
     counters.fellBack(3, 4, "it is on another node");
     counters.met("7", "read in place");
 
@@ -51,17 +53,18 @@ class ReportCountersTest {
   void whatNobodyTakesIsNotCounted() {
     final ReportCounters off = new ReportCounters(false);
     off.writes(1, 1);
-    off.fetched(1, "2", Path.LOCAL, 1, 1);
     off.fellBack(1, 1, "reason");
     off.met("2", "how");
     assertThat(off.isEmpty()).isTrue();
   }
 
   @Test
-  void aReportIsBoundedAndItsSumsAreWhole() {
+  void aReportIsBoundedAndOwnersAndReasonsAddUp() {
     final int owners = ReportCounters.MOST_FLOWS + 100;
     for (int i = 0; i < owners; i++) {
-      counters.fetched(i, String.valueOf(i), Path.LOCAL, 1, 10);
+      final ReaderCounts reader = new ReaderCounts(counters, i);
+      reader.fetched(String.valueOf(i), Path.LOCAL, 1, 10);
+      reader.end();
       counters.fellBack(0, 1, "reason " + i);
       counters.met(String.valueOf(i), "how");
       counters.reads(0, i);

@@ -35,7 +35,9 @@ class ReportSenderTest {
     start(NEVER);
     sender.taskBegins();
     sender.taskBegins();
-    counters.fetched(1, "2", Path.PEER, 1, 77);
+    final ReaderCounts reader = new ReaderCounts(counters, 1);
+    reader.fetched("2", Path.PEER, 1, 77);
+    reader.end();
     sender.taskEnded();
     assertThat(sent).isEmpty();
     sender.taskEnded();
@@ -69,6 +71,9 @@ class ReportSenderTest {
     rate.sent(3 * SendRate.INTERVAL_CHARS, 1_000);
     assertThat(rate.isDue(1_299)).isFalse();
     assertThat(rate.isDue(1_300)).isTrue();
+    // Nor is one sent because the executor has fallen idle.
+    assertThat(rate.take(1_100)).isFalse();
+    assertThat(rate.take(1_600)).isTrue();
   }
 
   @Test

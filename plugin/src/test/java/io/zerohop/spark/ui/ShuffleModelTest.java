@@ -75,6 +75,24 @@ class ShuffleModelTest {
   }
 
   @Test
+  void seriesOfLiveExecutorsStayWhole() {
+    final ShuffleModel model = new ShuffleModel(SMALL); // Two executors.
+    for (int i = 0; i < 5; i++) {
+      for (final String executor : List.of("1", "2", "3", "4")) {
+        model.add(Reports.ofMemory(executor, i, i));
+      }
+    }
+    assertThat(model.snapshot().memory()).extracting(one -> one.points().size()).containsOnly(5);
+    assertThat(model.snapshot().executorsLeftOut()).isEqualTo(2);
+    model.removed("1", Reports.BEGIN + 10);
+    model.add(Reports.ofMemory("3", 20, 1));
+    assertThat(model.snapshot().memory())
+        .extracting(UiSnapshot.Series::executorId)
+        .containsExactly("2", "3");
+    assertThat(model.snapshot().executorsLeftOut()).isEqualTo(1);
+  }
+
+  @Test
   void whatALostExecutorHeldIsGoneAndWhatItSpilledIsNot() {
     final ShuffleModel model = new ShuffleModel();
     model.add(Reports.ofMemory("1", 0, 4096));
@@ -102,6 +120,6 @@ class ShuffleModelTest {
     final ShuffleModel model = new ShuffleModel();
     model.add(new ShuffleReport("1", 0, null, null, null, null));
     assertThat(model.snapshot())
-        .isEqualTo(new UiSnapshot(List.of(), List.of(), List.of(), List.of(), 0, 0));
+        .isEqualTo(new UiSnapshot(List.of(), List.of(), List.of(), List.of(), 0, 0, 0));
   }
 }
