@@ -68,10 +68,10 @@ public final class RapidsShufflePlugin implements SparkPlugin {
       }
 
       private synchronized void closeOnce() {
-        if (!closed && RapidsMode.isActive(SparkEnv.get().conf())) {
-          RapidsLatch.closeInExecutor(SparkEnv.get());
-        }
-        closed = true;
+        closed =
+            closed
+                || !RapidsMode.isActive(SparkEnv.get().conf())
+                || RapidsLatch.closeInExecutor(SparkEnv.get());
       }
     };
   }

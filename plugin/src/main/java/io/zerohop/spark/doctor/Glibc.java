@@ -19,7 +19,8 @@ import java.util.regex.Pattern;
 final class Glibc implements Check {
   private static final Pattern SYMBOL = Pattern.compile("GLIBC_2\\.(\\d+)");
   private static final Pattern RELEASE = Pattern.compile("release version 2\\.(\\d+)");
-  private static final Pattern MAPPED = Pattern.compile("\\S*/(libc\\.so\\.6|libc-2\\.\\d+\\.so)$");
+  private static final Pattern MAPPED =
+      Pattern.compile("(\\S*/(?:libc\\.so\\.6|libc-2\\.\\d+\\.so))(?: \\(deleted\\))?$");
   private final SystemFiles files;
 
   Glibc(final SystemFiles files) {
@@ -55,7 +56,7 @@ final class Glibc implements Check {
     return files.lines("proc/self/maps").stream()
         .map(MAPPED::matcher)
         .filter(Matcher::find)
-        .map(Matcher::group)
+        .map(found -> found.group(1))
         .map(path -> files.root().resolve(path.substring(1)))
         .findFirst();
   }

@@ -97,7 +97,7 @@ final class GpuCheck implements Check {
         final boolean reached = i == j || topology.peerAccess()[i][j];
         all &= reached;
         final int links = topology.links()[i][j];
-        row.append(i == j ? " -" : !reached ? " SYS" : links > 0 ? " NV" + links : " PCI");
+        row.append(i == j ? " -" : !reached ? " NS" : links > 0 ? " NV" + links : " PCI");
       }
       rows.add(row.substring(1));
     }
@@ -107,7 +107,8 @@ final class GpuCheck implements Check {
         ? Finding.ok(Item.NVLINK, text)
         : Finding.warn(
             Item.NVLINK,
-            text + "; pairs with SYS do not reach each other's memory and are staged",
+            text
+                + "; pairs with NS (as in nvidia-smi topo -p2p) do not reach each other's memory and are staged",
             "nvidia-smi topo -p2p r says why; virtual machines need NVLink passed through, and PCIe"
                 + " switches ACS off");
   }

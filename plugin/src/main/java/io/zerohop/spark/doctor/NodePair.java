@@ -65,6 +65,10 @@ final class NodePair implements AutoCloseable {
     }
   }
 
+  /**
+   * Not by the keys' defaults: Spark parses their sizes and durations, and may not be there. Limits
+   * are short, since both nodes are here.
+   */
   private static NodeConfig config(
       final java.nio.file.Path base, final String name, final byte[] secret, final long bytes) {
     return NodeConfig.builder()
@@ -193,8 +197,11 @@ final class NodePair implements AutoCloseable {
   }
 
   private void closeOwner() {
-    owner.unregisterShuffle(SHUFFLE);
-    owner.close();
+    try {
+      owner.unregisterShuffle(SHUFFLE);
+    } finally {
+      owner.close();
+    }
   }
 
   /** Nobody counts. */

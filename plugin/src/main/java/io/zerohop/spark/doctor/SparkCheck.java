@@ -55,7 +55,7 @@ final class SparkCheck implements Check {
     notes.add(stepsAside());
     notes.add(gpuShuffles());
     notes.add(otherNodes());
-    sizes(notes);
+    sizes(conf, heapBytes, notes);
   }
 
   Finding sparkVersion() {
@@ -68,7 +68,7 @@ final class SparkCheck implements Check {
   }
 
   private Finding rapidsVersion() {
-    final boolean wanted = plugins().contains(RAPIDS_PLUGIN);
+    final boolean wanted = plugins(conf).contains(RAPIDS_PLUGIN);
     if (seen.rapids() == null) {
       return wanted
           ? Finding.warn(
@@ -80,23 +80,20 @@ final class SparkCheck implements Check {
     }
     final String obstacle = RapidsMode.releaseObstacle(seen);
     if (obstacle != null) {
-      return Finding.fail(
-          Item.RAPIDS,
-          obstacle + ", so its shuffles go through host memory",
-          "use a rapids-4-spark jar of a release in docs/compatibility.md");
+      return Finding.said(
+          Item.RAPIDS, Verdict.FAIL, "its shuffles go through host memory: " + obstacle, "");
     }
-    return RapidsMode.isTried(seen.rapids())
-        ? Finding.ok(Item.RAPIDS, "RAPIDS Accelerator " + seen.rapids())
+    final String what = "RAPIDS Accelerator " + seen.rapids();
+    return RapidsMode.isBound(seen.rapids())
+        ? Finding.ok(Item.RAPIDS, what + ", a release whose jar was checked")
         : Finding.warn(
             Item.RAPIDS,
-            "RAPIDS Accelerator "
-                + seen.rapids()
-                + " has not been run with Zerohop; all that is used of it is there",
-            "compare some results with the CPU's, or use a release of docs/compatibility.md that was"
-                + " run");
+            what + " is of a release whose jar was not checked with Zerohop",
+            "compare some results with the CPU's, or use a rapids-4-spark jar of a release that"
+                + " docs/compatibility.md knows by its jar");
   }
 
-  private List<String> plugins() {
+  private static List<String> plugins(final SparkConf conf) {
     return Arrays.stream(conf.get("spark.plugins", "").split(",")).map(String::trim).toList();
   }
 
@@ -140,10 +137,10 @@ final class SparkCheck implements Check {
   }
 
   private Finding gpuShuffles() {
-    if (!plugins().contains(RAPIDS_PLUGIN)) {
+    if (!plugins(conf).contains(RAPIDS_PLUGIN)) {
       return Finding.skip(Item.GPU_SHUFFLES, "RAPIDS' plugin is not in spark.plugins");
     }
-    if (!plugins().contains(OUR_PLUGIN)) {
+    if (!plugins(conf).contains(OUR_PLUGIN)) {
       return Finding.warn(
           Item.GPU_SHUFFLES,
           "RAPIDS' shuffles go through host memory, since its plugin is there without ours",
@@ -159,7 +156,7 @@ final class SparkCheck implements Check {
             Item.GPU_SHUFFLES,
             Verdict.WARN,
             "RAPIDS' shuffles go through host memory: " + obstacle,
-            KEEP_AUTHENTICATION);
+            conf.getBoolean("spark.authenticate", false) ? KEEP_AUTHENTICATION : "");
   }
 
   private Finding otherNodes() {
@@ -177,7 +174,7 @@ final class SparkCheck implements Check {
   }
 
   /** What {@code auto} comes to here. */
-  void sizes(final Notes notes) {
+  static void sizes(final SparkConf conf, final long heapBytes, final Notes notes) {
     final PoolSizing.Plan plan = PoolSizing.plan(conf, heapBytes);
     final String host =
         plan.bytes() / MIB
@@ -189,7 +186,7 @@ final class SparkCheck implements Check {
             ? Finding.ok(Item.SIZES, host)
             : Finding.warn(Item.SIZES, host, plan.advice()));
     try {
-      if (plugins().contains(RAPIDS_PLUGIN)) {
+      if (plugins(conf).contains(RAPIDS_PLUGIN)) {
         notes.add(
             Finding.ok(
                 Item.SIZES, PoolSizing.devicePoolBytes(conf) / MIB + " MiB of its GPU's memory"));

@@ -21,7 +21,7 @@ final class SparkChecks {
         notes -> {
           final SparkConf conf = new SparkConf(false);
           settings.all().forEach(conf::set);
-          check(conf, NamedJars.with(settings, Preflight::look)).run(notes);
+          check(conf, NamedJars.with(settings, Preflight::lookAtVersion)).run(notes);
         });
   }
 
@@ -43,9 +43,8 @@ final class SparkChecks {
    */
   static void ofExecutor(
       final Examination examination, final SparkConf conf, final List<Address> others) {
-    final SparkCheck check =
-        new SparkCheck(conf, version(), Preflight.look(), Runtime.getRuntime().maxMemory());
-    examination.run(Item.SIZES, LIMIT, check::sizes);
+    final long heap = Runtime.getRuntime().maxMemory();
+    examination.run(Item.SIZES, LIMIT, notes -> SparkCheck.sizes(conf, heap, notes));
     examination.run(
         Item.REACH, LIMIT.plus(PROBE.multipliedBy(others.size())), notes -> reach(notes, others));
   }

@@ -42,9 +42,6 @@ public final class OtherNodes {
       final SparkConf conf,
       final byte[] secret,
       final String gpu) {
-    if (!ZerohopConf.PATHS.get(conf).contains(Path.UCX)) {
-      return;
-    }
     final String obstacle = obstacle(conf);
     if (obstacle != null) {
       LOG.info(
@@ -79,6 +76,9 @@ public final class OtherNodes {
 
   /** Why no port is opened for other nodes; null if one may be. */
   public static String obstacle(final SparkConf conf) {
+    if (!ZerohopConf.PATHS.get(conf).contains(Path.UCX)) {
+      return SparkCode.UCX_LEFT_OUT.marked(ZerohopConf.PATHS.key() + " does not have 'ucx'");
+    }
     if (!ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)) {
       return SparkCode.NETWORK_NOT_TRUSTED.marked(
           "where only trusted programs reach the network, "

@@ -29,6 +29,7 @@ public enum SparkCode implements LogCode {
   UCX_ON_ALL_INTERFACES(4062),
   STRANGER(4063),
   ANSWERED_TWICE(4064),
+  UCX_LEFT_OUT(4065),
 
   // GPUs and RAPIDS.
   NOT_FROM_GPU_TO_GPU(5020),

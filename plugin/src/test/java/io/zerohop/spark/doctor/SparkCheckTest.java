@@ -64,6 +64,13 @@ class SparkCheckTest {
   }
 
   @Test
+  void nobodyIsToldOfAuthenticationThatIsOff() {
+    conf.set("spark.zerohop.rapids.enabled", "false");
+    assertThat(find(Item.GPU_SHUFFLES).mend())
+        .isEqualTo("set spark.zerohop.rapids.enabled=true to allow it");
+  }
+
+  @Test
   void ourPluginHasToBeBesideRapids() {
     conf.set("spark.plugins", "com.nvidia.spark.SQLPlugin");
     assertThat(find(Item.GPU_SHUFFLES).mend()).contains("io.zerohop.spark.ZerohopPlugin");
@@ -88,11 +95,12 @@ class SparkCheckTest {
             Map.of("spark.driver.extraClassPath", "/nowhere/a.jar:" + jar),
             Map.of("spark.driver.extraClassPath", folder + "/*"),
             Map.of("spark.jars", "hdfs://far/b.jar, file:" + jar))) {
-      final Preflight found = NamedJars.with(Settings.of(named), Preflight::look);
-      assertThat(found.rapids()).as("%s", named).isEqualTo("26.08.7");
+      seen = NamedJars.with(Settings.of(named), Preflight::lookAtVersion);
+      assertThat(seen.rapids()).as("%s", named).isEqualTo("26.08.7");
+      assertThat(find(Item.RAPIDS).verdict()).as("%s", named).isEqualTo(Verdict.OK);
     }
-    assertThat(NamedJars.with(Settings.of(Map.of()), Preflight::look).rapids())
-        .isEqualTo(Preflight.look().rapids());
+    assertThat(NamedJars.with(Settings.of(Map.of()), Preflight::lookAtVersion).rapids())
+        .isEqualTo(Preflight.lookAtVersion().rapids());
   }
 
   @Test

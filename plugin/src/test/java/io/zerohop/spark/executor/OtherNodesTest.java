@@ -18,6 +18,12 @@ class OtherNodesTest {
   }
 
   @Test
+  void nothingIsOpenedWhereThePathIsNotWanted() {
+    conf.set(TRUSTED, "true").set("spark.zerohop.paths", "local,staged");
+    assertThat(OtherNodes.obstacle(conf)).startsWith("spark.zerohop.paths");
+  }
+
+  @Test
   void nothingIsOpenedWhereEncryptionIsDemanded() {
     conf.set(TRUSTED, "true").set("spark.network.crypto.enabled", "true");
     assertThat(OtherNodes.obstacle(conf)).startsWith("spark.network.crypto.enabled demands");

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.rapids.api.RapidsFeature;
 import io.zerohop.spark.rapids.api.SpillStore;
 import io.zerohop.spark.rapids.setup.PoolAdvice;
 import io.zerohop.spark.rapids.setup.RapidsMode;
@@ -94,7 +95,9 @@ public final class DevicePressure implements AutoCloseable {
   /** Whether RAPIDS' pool could use what ours gives back. */
   static boolean applies(final SparkConf conf) {
     final String pool = RapidsKeys.get(conf, PoolAdvice.POOL, "").trim().toUpperCase(Locale.ROOT);
-    return (pool.isEmpty() || GROWING.contains(pool)) && conf.getBoolean(ENABLED, true);
+    return (pool.isEmpty() || GROWING.contains(pool))
+        && conf.getBoolean(ENABLED, true)
+        && RapidsMode.has(conf, RapidsFeature.SPILL_STORE);
   }
 
   private void register() {

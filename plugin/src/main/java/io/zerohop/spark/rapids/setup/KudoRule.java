@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids.setup;
 
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.rapids.api.RapidsFeature;
 import io.zerohop.spark.rapids.checksum.RetryChecksums;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -36,7 +37,8 @@ final class KudoRule extends Rule<SparkPlan> {
     if (env == null || !RapidsMode.isActive(env.conf())) {
       return plan; // Spark has its own sentence about a context that was stopped.
     }
-    final KudoPartitioning kudo = RapidsMode.hasKudo(env.conf()) ? KudoPartitioning.get() : null;
+    final KudoPartitioning kudo =
+        RapidsMode.has(env.conf(), RapidsFeature.KUDO) ? KudoPartitioning.get() : null;
     final boolean on = kudo != null && isOn(env.conf());
     return plan.transformUp(
         new AbstractPartialFunction<SparkPlan, SparkPlan>() {

@@ -52,23 +52,37 @@ final class LayoutCheck {
   /**
    * Runs it, and has packed tables put together by our own knowledge of them if it passes, and by
    * cudf, which is slower, if it does not. That is said in one line.
+   *
+   * @param last whether it is not tried again should it fail, as where GPU memory is short; until
+   *     then cudf does it, and nothing is said
+   * @return whether it could be looked at
    */
-  static void run(final RapidsClasses rapids) {
-    String wrong;
+  static boolean run(final RapidsClasses rapids, final boolean last) {
+    final String wrong;
     try {
       wrong = rapids.withRetry(LayoutCheck::difference);
     } catch (final RuntimeException | OutOfMemoryError e) {
+      PackedColumns.trust(false);
       LOG.debug("cudf's packed tables cannot be looked at", e);
-      wrong = e.toString();
+      if (last) {
+        say("could not be asked how it packs tables", e);
+      }
+      return false;
     }
     PackedColumns.trust(wrong == null);
     if (wrong != null) {
-      SparkCode.LAYOUT_UNKNOWN.warn(
-          LOG,
-          "Zerohop: this version of cudf packs tables in another way than is known ({}), so small"
-              + " tables are concatenated by cudf, which is slower; see docs/compatibility.md",
-          wrong);
+      say("packs tables in another way than is known", wrong);
     }
+    return true;
+  }
+
+  private static void say(final String what, final Object why) {
+    SparkCode.LAYOUT_UNKNOWN.warn(
+        LOG,
+        "Zerohop: this cudf {} ({}), so small tables are concatenated by cudf, which is slower; see"
+            + " docs/compatibility.md",
+        what,
+        String.valueOf(why));
   }
 
   /** What is another way than we know; null if nothing is. */

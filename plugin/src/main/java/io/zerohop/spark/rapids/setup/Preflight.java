@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  * what only it lacks forbids nothing.
  *
  * @param rapids version of the RAPIDS jar on the class path; null if there is none
- * @param probe what that lacks; null if there is none
+ * @param probe what that lacks; null if there is none, or it was not looked at
  * @param kernels why our jar cannot use a GPU; null if it can
  * @param library why this machine cannot load our native library; null if it can
  */
@@ -29,6 +29,14 @@ public record Preflight(String rapids, RapidsProbe probe, String kernels, String
     final String rapids = rapidsVersion();
     final RapidsProbe probe = rapids == null ? null : RapidsProbe.look();
     return new Preflight(rapids, probe, CudaDevice.missingKernels(), libraryFailure());
+  }
+
+  /**
+   * Looks without RAPIDS' classes, where its jar is named by settings and is not on the class path
+   * of this process.
+   */
+  public static Preflight lookAtVersion() {
+    return new Preflight(rapidsVersion(), null, CudaDevice.missingKernels(), libraryFailure());
   }
 
   private static String libraryFailure() {

@@ -45,8 +45,8 @@ public final class RapidsMode {
    */
   private static final String HANDED_OVER = "spark.plugins.internal.conf." + PLUGIN + ".";
 
-  /** Set by the driver where RAPIDS' own split stays, whatever the user wants. */
-  private static final String WITHOUT_KUDO = "spark.zerohop.internal.rapids.withoutKudo";
+  /** Set by the driver: features that this RAPIDS goes without, whatever the user wants. */
+  private static final String WITHOUT = "spark.zerohop.internal.rapids.without";
 
   private static final long MIB = 1L << 20;
 
@@ -57,9 +57,9 @@ public final class RapidsMode {
     return conf.getBoolean(ACTIVE, false);
   }
 
-  /** Whether the driver found that this RAPIDS can split whole batches by its serializer. */
-  static boolean hasKudo(final SparkConf conf) {
-    return !conf.getBoolean(WITHOUT_KUDO, false);
+  /** Whether a feature is used with this RAPIDS, as the driver has found. */
+  public static boolean has(final SparkConf conf, final RapidsFeature feature) {
+    return !Arrays.asList(conf.get(WITHOUT, "").split(",")).contains(feature.name());
   }
 
   /**
@@ -78,10 +78,8 @@ public final class RapidsMode {
     if (!concerns(conf)) {
       return;
     }
-    if (seen.probe() != null && seen.probe().knowsCudfKeys()) {
-      RapidsKeys.knowNew(conf);
-    }
-    final String mode = RapidsKeys.get(conf, MODE, "").toUpperCase(Locale.ROOT);
+    learnKeys(conf, seen);
+    final String mode = mode(conf);
     final String obstacle = obstacle(conf, mode, seen);
     if (obstacle == null) {
       final long pool = PoolSizing.devicePoolBytes(conf);
@@ -120,6 +118,16 @@ public final class RapidsMode {
     }
   }
 
+  private static void learnKeys(final SparkConf conf, final Preflight seen) {
+    if (seen.probe() != null && seen.probe().knowsCudfKeys()) {
+      RapidsKeys.knowNew(conf);
+    }
+  }
+
+  private static String mode(final SparkConf conf) {
+    return RapidsKeys.get(conf, MODE, "").toUpperCase(Locale.ROOT);
+  }
+
   /** What a user should know of this release, and what of ours it goes without. */
   private static void tellOf(final SparkConf conf, final Preflight seen) {
     final RapidsRelease release = RapidsRelease.of(seen.rapids());
@@ -146,9 +154,7 @@ public final class RapidsMode {
             seen.rapids(),
             feature.words(),
             why.equals(lacks) ? "it lacks " + lacks : why);
-        if (feature == RapidsFeature.KUDO) {
-          conf.set(WITHOUT_KUDO, "true");
-        }
+        conf.set(WITHOUT, conf.get(WITHOUT, "") + "," + feature.name());
       }
     }
   }
@@ -213,16 +219,21 @@ public final class RapidsMode {
         && ZerohopConf.ENABLED.get(conf);
   }
 
-  /** Why RAPIDS' shuffles do not stay in GPU memory; null if they do. */
+  /** Why RAPIDS' shuffles would not stay in GPU memory; null if they would. Changes nothing. */
   public static String obstacle(final SparkConf conf, final Preflight seen) {
-    return obstacle(conf, conf.get(MODE, "").toUpperCase(Locale.ROOT), seen);
+    final SparkConf copy = conf.clone();
+    learnKeys(copy, seen);
+    return obstacle(copy, mode(copy), seen);
   }
 
   /** What stands in the way and what mends it; null if nothing does. */
   static String obstacle(final SparkConf conf, final String mode, final Preflight seen) {
     if (!ZerohopConf.RAPIDS_ENABLED.get(conf)) {
       return SparkCode.GPU_SHUFFLES_OFF.marked(
-          "set " + ZerohopConf.RAPIDS_ENABLED.key() + "=true to allow it");
+          ZerohopConf.RAPIDS_ENABLED.key()
+              + " is false; set "
+              + ZerohopConf.RAPIDS_ENABLED.key()
+              + "=true to allow it");
     }
     // The manager steps aside for the same, and sort shuffle cannot take batches on the GPU.
     final String inactive = Activation.obstacle(conf);
@@ -253,8 +264,8 @@ public final class RapidsMode {
     return releaseObstacle(seen);
   }
 
-  /** Whether a release's jar is held against what we use of it, and run on GPUs. */
-  public static boolean isTried(final String version) {
+  /** Whether all that is used of a release was bound against its jar. */
+  public static boolean isBound(final String version) {
     final RapidsRelease release = RapidsRelease.of(version);
     return release != null && release.basis() == RapidsRelease.Basis.JAR;
   }
@@ -273,9 +284,10 @@ public final class RapidsMode {
               + version
               + " is older than "
               + RapidsRelease.all().get(0).name()
-              + "; use that or a later one");
+              + "; use a rapids-4-spark jar of that or a later one");
     }
-    final String missing = seen.probe().missing(RapidsFeature.SHUFFLE);
+    final String missing =
+        seen.probe() == null ? null : seen.probe().missing(RapidsFeature.SHUFFLE);
     if (missing != null) {
       return SparkCode.RAPIDS_INCOMPLETE.marked(
           "RAPIDS Accelerator "

@@ -24,7 +24,7 @@ record RapidsRelease(String name, Basis basis, Map<RapidsFeature, String> withou
 
   /** How a release is known. */
   enum Basis {
-    /** Its jar is bound by a check, and it is run on GPUs. */
+    /** By its jar, which a check binds; docs/compatibility.md says what was run of it. */
     JAR,
 
     /** By its public source; nobody has run it. */
@@ -34,8 +34,14 @@ record RapidsRelease(String name, Basis basis, Map<RapidsFeature, String> withou
     PROBE
   }
 
+  private static final List<RapidsRelease> ALL = read();
+
   /** All of the matrix, the oldest first. */
   static List<RapidsRelease> all() {
+    return ALL;
+  }
+
+  private static List<RapidsRelease> read() {
     try (InputStream in = RapidsRelease.class.getResourceAsStream(MATRIX)) {
       final List<RapidsRelease> all = new ArrayList<>();
       for (final JsonNode node : new ObjectMapper().readTree(in).get("releases")) {
@@ -51,7 +57,7 @@ record RapidsRelease(String name, Basis basis, Map<RapidsFeature, String> withou
                 node.get("basis").asText().equals("jar") ? Basis.JAR : Basis.SOURCE,
                 without));
       }
-      return all;
+      return List.copyOf(all);
     } catch (final IOException e) {
       throw new UncheckedIOException("Zerohop's jar lacks " + MATRIX, e);
     }

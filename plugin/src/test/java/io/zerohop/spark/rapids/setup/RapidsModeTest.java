@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.cuda.CudaDevice;
+import io.zerohop.spark.rapids.api.RapidsFeature;
 import io.zerohop.spark.rapids.api.RapidsProbe;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
@@ -113,9 +114,12 @@ class RapidsModeTest {
       RapidsMode.prepare(conf, seen(version));
       assertThat(RapidsMode.isActive(conf)).as("%s", version).isTrue();
       // Before 26.08 RAPIDS' serializer is not there, or has bugs.
-      assertThat(RapidsMode.hasKudo(conf))
+      assertThat(RapidsMode.has(conf, RapidsFeature.KUDO))
           .as("%s", version)
           .isEqualTo(version.compareTo("26.07") > 0);
+      assertThat(RapidsMode.has(conf, RapidsFeature.SPILL_STORE))
+          .as("%s", version)
+          .isEqualTo(!version.startsWith("24.12"));
     }
   }
 
