@@ -96,14 +96,13 @@ units() {
 }
 
 job() {
-  local into="$folder/job" home="$project/integration-tests/target/spark-home" zerohop
+  local into="$folder/job" home="$project/integration-tests/target/spark-home" zerohop report
   zerohop="$(find "$project/plugin/target" -maxdepth 1 -name "zerohop-spark-*.jar" ! -name "*-sources.jar" \
     ! -name "*-javadoc.jar" | head -n 1)"
   [ -n "$zerohop" ] && [ -d "$home/jars" ] || fail "package first: mvn -B package -DskipTests"
   rm -rf "$into"
-  mkdir -p "$into/classes" "$into/tmp"
+  mkdir -p "$into/tmp"
   mkdir -m 700 "$into/sockets"
-  javac -proc:none -d "$into/classes" -cp "$home/jars/*" "$here/Arm64Job.java"
   # Workers write to a folder of SPARK_HOME.
   mkdir "$into/spark"
   ln -s "$home/jars" "$home/conf" "$home/RELEASE" "$into/spark/"
@@ -111,12 +110,17 @@ job() {
     SPARK_LOCAL_IP=127.0.0.1 \
     emulated "$job_seconds" "$java" -Xmx600m "${quick[@]}" \
     "@$project/integration-tests/java.options" "-Djava.io.tmpdir=$into/tmp" \
-    -cp "$into/classes:$zerohop:$home/conf:$home/jars/*" \
+    -cp "$project/integration-tests/target/test-classes:$zerohop:$home/conf:$home/jars/*" \
     "-Dspark.executor.extraClassPath=$zerohop" \
     "-Dspark.executor.extraJavaOptions=${quick[*]} -Djava.io.tmpdir=$into/tmp" \
     "-Dspark.local.dir=$into/tmp" "-Dspark.zerohop.socket.dir=$into/sockets" \
-    -Dspark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager Arm64Job) >"$into/log" 2>&1
-  grep '^arm64 job: ' "$into/log"
+    "-Dspark.master=local-cluster[2,1,1024]" -Dspark.executor.memory=600m -Dspark.network.timeout=300s \
+    -Dspark.zerohop.pool.size=64m -Dspark.ui.enabled=false \
+    -Dspark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager \
+    io.zerohop.spark.versions.ShuffleApp) >"$into/log" 2>&1
+  report="$(grep '^shuffle-app: ' "$into/log")" && echo "$report"
+  [[ "$report" == *" groups=1000 sum=4999950000 "* ]] && [[ "$report" == *" zerohop.peer.bytes="[1-9]* ]] &&
+    { [[ "$report" != *" zerohop.staged.bytes="* ]] || [[ "$report" == *" zerohop.staged.bytes=0"* ]]; }
 }
 
 [ $# -ge 1 ] || { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }

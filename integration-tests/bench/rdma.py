@@ -17,12 +17,13 @@ from tables import markdown
 LIBUCX = {"bookworm": "1.13.1", "trixie": "1.18.1"}
 REPORT = "TEST-junit-jupiter.xml"
 LIMIT_SECONDS = 1200
+JOBS = 5  # of rdma.sh all
 PACKAGE = "io.zerohop.shuffle.transport.ucx."
 PAGE = pathlib.Path(__file__).resolve().parent / "../../docs/rdma.md"
 RUNS = {
     "stop": "gets while the owner is stopped; owners that die",
     "retries": "owners that die, with an adapter that tries for ever",
-    "unit": "all unit tests of path `ucx`",
+    "unit": "all unit tests of path `ucx`, but for one of the docs",
 }
 SCENARIOS = {
     "rows": "64 blocks of 256 KiB, nothing is done to the machines",
@@ -74,7 +75,13 @@ def main(out, commit, folder):
         "goals": goals(rows),
         "rows": rows,
     })
-    PAGE.write_text(replace_section(PAGE.read_text(), "rdma", page(rows)))
+    PAGE.write_text(replace_section(PAGE.read_text(), "rdma", page(rows) + missing(goals(rows))))
+
+
+def missing(found):
+    """What the page must not pass over: goals that nothing has shown yet."""
+    left = [goal["goal"] for goal in found if goal["value"] is None or not goal.get("at_least", 0) <= goal["value"] <= goal.get("at_most", goal["value"])]
+    return "".join(["\n\n**Not shown yet:** ", "; ".join(left), "."]) if left else ""
 
 
 def page(rows):
@@ -112,7 +119,10 @@ def goals(rows):
     applications = [row for row in rows if "scenario" in row]
     found.append({"goal": "scenarios between two machines whose rows are all right", "at_least": 10, "value": sum(row["right"] for row in applications)})
     found.append({"goal": "bytes that were staged where nothing was done to the machines", "at_most": 0, "value": sum(row["staged_bytes"] for row in applications if row["scenario"] == "rows")})
-    found.append({"goal": "seconds of the whole profile's jobs, images made", "at_most": LIMIT_SECONDS, "value": sum(row["seconds"] for row in rows if "exit_status" in row)})
+    jobs = [row for row in rows if "exit_status" in row]
+    # Of a part of the jobs it says nothing.
+    whole = sum(row["seconds"] for row in jobs) if len(jobs) == JOBS else None
+    found.append({"goal": "seconds of the whole profile's jobs, images made", "at_most": LIMIT_SECONDS, "value": whole})
     return found
 
 

@@ -12,15 +12,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, Local}
 
 /** Chromium without a window, driven over WebDriver. Owns both processes and a profile of its own. */
 final class Browser extends AutoCloseable {
   private val json = new ObjectMapper
   private val client = HttpClient.newHttpClient()
 
-  private val port = Using.resource(
-    new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+  private val port = Local.freePort()
 
   private val folder = Files.createDirectories(
     Paths.get(sys.props("zerohop.test.target"), "browser"))
@@ -107,21 +106,11 @@ final class Browser extends AutoCloseable {
     driver.destroy()
     if (!driver.waitFor(10, TimeUnit.SECONDS)) driver.destroyForcibly()
     children.foreach(_.destroyForcibly())
-    Try(Browser.delete(profile))
+    Try(Local.delete(profile))
     ()
   }
 }
 
 object Browser {
   val Width = 1040
-
-  /** Whether Debian's chromium and chromium-driver are there. */
-  def isThere: Boolean = Seq("chromium", "chromedriver").forall { name =>
-    sys.env("PATH").split(':').exists(folder => Files.isExecutable(Paths.get(folder, name)))
-  }
-
-  private def delete(folder: Path): Unit =
-    Using.resource(Files.walk(folder)) { files =>
-      files.iterator.asScala.toSeq.reverse.foreach(Files.deleteIfExists(_))
-    }
 }

@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Cluster, PathBytes}
+import io.zerohop.spark.support.{Bounded, Cluster, Local, PathBytes}
 import org.apache.spark.HashPartitioner
 import org.apache.spark.rdd.RDD
 import org.scalatest.funsuite.AnyFunSuite
@@ -27,7 +27,7 @@ class TabBrowserSuite extends AnyFunSuite {
 
   test("the tab loads, has the metrics' numbers, sorts and filters") {
     assume(ManagerUnderTest.isZerohop, "the tab is Zerohop's")
-    assume(Browser.isThere, "no chromium and chromedriver; on Debian: chromium chromium-driver")
+    Local.require("chromium", "chromedriver")
     Cluster.withCluster(3, settings: _*) { cluster =>
       // Kept, since Spark drops the shuffles of what nobody refers to any more.
       val (kept, bytes) = cluster.counted("shuffles that outgrow the pools")(shuffle(cluster))

@@ -35,9 +35,9 @@ class ScaleDownSuite extends ClusterSuite {
     var most = 0
     val (answer, bytes) = cluster.counted("scale up and down", 480.seconds) {
       val job = Bounded.async(Workload.answer(joined(scaledDown))((_, _) => ()))
-      Bounded.until("more executors than one", 180.seconds) {
+      Bounded.until(s"$executors executors", 180.seconds) {
         most = most.max(SparkInternals.executorIds(cluster.sc).size)
-        most > 1
+        most == executors
       }
       Bounded.until("one executor again", 180.seconds) {
         val there = SparkInternals.executorIds(cluster.sc).size

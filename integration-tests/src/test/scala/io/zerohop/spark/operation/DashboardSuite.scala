@@ -11,7 +11,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.ObjectMapper
 import io.zerohop.spark.metrics.Metric
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, Local}
 import org.apache.spark.{SparkConf, SparkContext}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.apache.spark.zerohop.SparkInternals
@@ -99,7 +99,7 @@ class DashboardSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   test("each expression of the dashboard returns data from a Prometheus") {
     assume(ManagerUnderTest.isZerohop, "sort shuffle has no source zerohop")
-    assume(Prometheus.isInstalled, "there is no prometheus")
+    Local.require("prometheus")
     val target = sc.uiWebUrl.get.replaceFirst("https?://", "")
     val config = Files.readString(folder.resolve("prometheus.yml"))
       .replace("localhost:4040", target)

@@ -12,18 +12,23 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, Local}
 
 /** A Prometheus of its own, as a child process; it ends with `close`. */
 final class Prometheus(config: String) extends AutoCloseable {
   private val folder = Files.createTempDirectory("prometheus")
   private val log = folder.resolve("log")
-  private val port = Prometheus.freePort()
+  private val port = Local.freePort()
   private val process = start()
 
-  Bounded.until(s"Prometheus, see $log", 30.seconds) {
+  try Bounded.until(s"Prometheus, see $log", 30.seconds) {
     assert(process.isAlive, s"Prometheus has ended: ${Files.readString(log)}")
     Try(Http.get(s"http://127.0.0.1:$port/-/ready")).isSuccess
+  }
+  catch {
+    case e: Throwable =>
+      close()
+      throw e
   }
 
   private def start(): Process = {
@@ -48,24 +53,15 @@ final class Prometheus(config: String) extends AutoCloseable {
   override def close(): Unit = {
     process.destroy()
     if (!process.waitFor(20, TimeUnit.SECONDS)) process.destroyForcibly().waitFor()
-    Using.resource(Files.walk(folder))(_.iterator.asScala.toSeq.reverse.foreach(Files.delete))
+    Local.delete(folder)
   }
-}
-
-object Prometheus {
-  def isInstalled: Boolean =
-    System.getenv("PATH").split(':').exists(dir => Files.isExecutable(Path.of(dir, "prometheus")))
-
-  /** It may be taken until it is used; Prometheus then ends, which its log says. */
-  private def freePort(): Int =
-    Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
 }
 
 /** Short questions by HTTP. */
 private object Http {
   private val client = HttpClient.newBuilder
     .connectTimeout(Duration.ofSeconds(10))
-    .followRedirects(HttpClient.Redirect.NORMAL) // Spark's web interface adds a slash to paths.
+    .followRedirects(HttpClient.Redirect.NORMAL) // Spark's web UI adds a slash to paths.
     .build()
 
   /** The body, whatever the status but a server's failure. */

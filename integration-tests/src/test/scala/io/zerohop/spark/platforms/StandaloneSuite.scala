@@ -8,7 +8,7 @@ import scala.concurrent.duration._
 import scala.util.{Try, Using}
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, Local}
 import io.zerohop.spark.versions.{AppJar, ShuffleApp, SparkHomes}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -22,7 +22,7 @@ class StandaloneSuite extends AnyFunSuite {
     val target = Paths.get(sys.props("zerohop.test.target")).toAbsolutePath
     val folder = Files.createTempDirectory(Files.createDirectories(target.resolve("platforms")), "sa-")
     val home = Distribution.of(SparkHomes.of("4.1.3"), folder.resolve("spark"))
-    val port = freePort()
+    val port = Local.freePort()
     val environment = Map("SPARK_HOME" -> home.toString, "SPARK_SCALA_VERSION" -> "2.13")
     val cluster = Distribution.process(
       Seq(examples.resolve("start.sh").toString),
@@ -40,6 +40,7 @@ class StandaloneSuite extends AnyFunSuite {
       assert(report.getOrElse("zerohop.peer.bytes", "0").toLong > 0, report)
       assert(report.getOrElse("zerohop.staged.bytes", "0") === "0", report)
     } finally Distribution.end(cluster)
+    Local.delete(folder)
   }
 
   /** Waits for both executors, so that each has something to read of the other. */
@@ -55,9 +56,6 @@ class StandaloneSuite extends AnyFunSuite {
       Files.readString(folder.resolve("submit.out"))
     } finally Distribution.end(process)
   }
-
-  private def freePort(): Int =
-    Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
 
   private def listens(port: Int): Boolean = Try {
     Using.resource(new Socket)(_.connect(new InetSocketAddress("127.0.0.1", port), 1000))

@@ -11,7 +11,7 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, Local}
 import org.apache.spark.launcher.JavaModuleOptions
 
 /**
@@ -23,8 +23,7 @@ import org.apache.spark.launcher.JavaModuleOptions
  */
 final class HistoryServerProcess(home: SparkHome, logs: Path, extra: Seq[Path])
     extends AutoCloseable {
-  private val port = Using.resource(
-    new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+  private val port = Local.freePort()
 
   private val folder = Files.createDirectories(
     Paths.get(sys.props("zerohop.test.target"), "history", s"${home.version}_${home.scala}"))

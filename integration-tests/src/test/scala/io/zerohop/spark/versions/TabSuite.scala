@@ -5,6 +5,7 @@ import java.nio.file.{Files, Path}
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.Local
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The tab GPU Shuffle, live and in the history server, on every supported Spark. */
@@ -38,6 +39,7 @@ class TabSuite extends AnyFunSuite with NeedsSparkHome {
           assert(TabApp.bytes(page, path) === live(path).toLong, s"by $path, see ${server.log}")
       }
       if (Bare.contains(home)) withoutJar(home, logs, id)
+      Local.delete(logs)
     }
   }
 
