@@ -7,6 +7,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.route.Route;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -290,7 +291,10 @@ public final class BlockFetcher implements AutoCloseable {
             context, request.source(), request.route().memory(), request.blocks(), side, ended);
     if (opened == null) {
       if (!plan.reroute(request)) {
-        stage(request.source(), request.blocks(), "it had no lane free for another reader");
+        stage(
+            request.source(),
+            request.blocks(),
+            ShuffleCode.NO_LANE_FREE.marked("it had no lane free for another reader"));
       }
       return;
     }
@@ -300,7 +304,10 @@ public final class BlockFetcher implements AutoCloseable {
       windows.open(opened);
       count(request.source(), opened.path(), opened.blocks(), opened.bytes());
     }
-    stage(request.source(), opened.notHeld(), "it does not hold them in memory");
+    stage(
+        request.source(),
+        opened.notHeld(),
+        ShuffleCode.NOT_IN_MEMORY.marked("it does not hold them in memory"));
   }
 
   private void stage(final BlockSource source, final List<Block> blocks, final String reason) {

@@ -29,6 +29,7 @@ public enum ShuffleCode implements LogCode {
   PEER_ENDED(3036),
   PEER_SOCKET_GONE(3037),
   SHARES_NO_MEMORY(3038),
+  NO_LANE_FREE(3039),
 
   // Other nodes.
   UCX_NOT_ENDED(4001),
@@ -53,6 +54,9 @@ public enum ShuffleCode implements LogCode {
   UCX_BROKEN_OFF(4029),
   NO_RDMA_DEVICE(4030),
   GETS_EMULATED(4031),
+  GET_FAILED(4032),
+  TRANSFER_STALLED(4033),
+  CONNECTION_LOST(4034),
   GPU_NOT_OFFERED(4040),
   GPU_GET_FAILED(4041),
   GPU_NOT_HERE(4042),
@@ -85,7 +89,8 @@ public enum ShuffleCode implements LogCode {
   STAGED_NOT_OPENED(6029),
   ARRIVED_EMPTY(6030),
   FETCH_FAILED(6031),
-  NOT_ARRIVED(6032);
+  NOT_ARRIVED(6032),
+  NOT_IN_MEMORY(6033);
 
   private final int number;
 

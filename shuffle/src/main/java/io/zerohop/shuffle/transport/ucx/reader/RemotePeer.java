@@ -221,7 +221,8 @@ public final class RemotePeer implements AutoCloseable {
 
   private ZerohopException lost(final String why) {
     return new ZerohopException(
-        ZerohopException.Category.RETRY, "executor " + name + " was lost: " + why);
+        ZerohopException.Category.RETRY,
+        ShuffleCode.CONNECTION_LOST.marked("executor " + name + " was lost: " + why));
   }
 
   @Override

@@ -4,6 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.Transport.Sink;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricCopy;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
@@ -375,7 +376,9 @@ public final class RemoteTransfer {
 
   private void got(final String failure) {
     if (failure != null) {
-      fail(new ZerohopException(Category.RETRY, "a get failed: " + failure));
+      fail(
+          new ZerohopException(
+              Category.RETRY, ShuffleCode.GET_FAILED.marked("a get failed: " + failure)));
     } else {
       progress();
     }
@@ -422,7 +425,9 @@ public final class RemoteTransfer {
     if (System.nanoTime() - lastProgress > nanos) {
       fail(
           new ZerohopException(
-              Category.RETRY, "nothing came of it for " + nanos / 1_000_000_000 + " s"));
+              Category.RETRY,
+              ShuffleCode.TRANSFER_STALLED.marked(
+                  "nothing came of it for " + nanos / 1_000_000_000 + " s")));
     }
   }
 
