@@ -150,7 +150,8 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
   test("as README starts it an application measures each path") {
     val report = asApplication(SparkHomes.of("4.1.3"), Nil)
     // Spark's default overhead leaves nothing for blocks of two executors, or little.
-    assert(report.of("sizes").takeRight(2).map(verdict).forall(Set("ok", "warn")), report.out)
+    val sizes = report.of("sizes").takeRight(2).map(verdict)
+    assert(sizes.size === 2 && sizes.forall(Set("ok", "warn")), report.out)
     val rates = report.json.get("processes").asScala.toSeq.tail.map(_.get("rates").asScala.toSeq)
     assert(rates.size === 2)
     for (executor <- rates; path <- Seq("local", "peer", "staged"))
