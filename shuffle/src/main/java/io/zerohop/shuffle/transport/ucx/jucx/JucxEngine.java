@@ -72,7 +72,7 @@ public final class JucxEngine implements UcxEngine {
     this.memoryTypes = context.getMemoryTypesMask();
     JucxWorker driven = null;
     try {
-      driven = new JucxWorker(worker, onStart, spin);
+      driven = new JucxWorker(worker, onStart, spin, RdmaDevices.any());
     } finally {
       if (driven == null) { // There was no thread for it.
         worker.close();

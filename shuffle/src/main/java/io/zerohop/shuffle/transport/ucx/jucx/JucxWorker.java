@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -14,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.openucx.jucx.ucp.UcpWorker;
 import org.slf4j.Logger;
@@ -23,11 +25,19 @@ import org.slf4j.LoggerFactory;
  * The thread that drives a worker: others hand it what is to be done, and it alone calls UCX. While
  * requests are under way it looks for progress a little before it sleeps, since a wake-up costs
  * more than a small get.
+ *
+ * <p>An adapter wakes it by an event for what comes after it was asked for events. By the standard
+ * of verbs (ibv_req_notify_cq(3)) there is none for what came between the last look and that
+ * moment, and UCX does not look again; some adapters send one all the same. With an adapter another
+ * thread therefore wakes it now and then, or it would sleep until UCX's keepalive, 20 s.
  */
 final class JucxWorker implements Executor, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(JucxWorker.class);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
   private static final Duration CALL_LIMIT = Duration.ofSeconds(10);
+
+  /** How long what an adapter gave no event for lies there at most. */
+  private static final Duration LONGEST_SLEEP = Duration.ofMillis(50);
 
   private final UcpWorker worker;
   private final Runnable onStart;
@@ -37,6 +47,9 @@ final class JucxWorker implements Executor, AutoCloseable {
   private final AtomicLong ended = new AtomicLong();
   private final AtomicLong events = new AtomicLong();
   private final Thread thread;
+
+  /** Whether the thread sleeps, or is about to. */
+  private volatile boolean asleep;
 
   /** Written with the monitor held; the worker's thread reads it without. */
   private volatile Lifecycle state = Lifecycle.OPEN;
@@ -49,13 +62,38 @@ final class JucxWorker implements Executor, AutoCloseable {
    *
    * @param onStart run by the thread before it touches the worker, such as to enter a GPU's context
    * @param spin how long to look for progress before sleeping
+   * @param eventsGetLost whether it may be given no event for what has come
    */
-  JucxWorker(final UcpWorker worker, final Runnable onStart, final Duration spin) {
+  JucxWorker(
+      final UcpWorker worker,
+      final Runnable onStart,
+      final Duration spin,
+      final boolean eventsGetLost) {
     this.spinNanos = spin.toNanos();
     this.worker = worker;
     this.onStart = onStart;
     thread = Threads.daemon(this::run, "zerohop-ucx");
     thread.start();
+    if (eventsGetLost) {
+      startAlarm();
+    }
+  }
+
+  private void startAlarm() {
+    try {
+      Threads.daemon(this::wakeAgainAndAgain, "zerohop-ucx-alarm").start();
+    } catch (final ZerohopException e) {
+      LOG.debug("no thread is left to wake UCX's", e); // It has its keepalive.
+    }
+  }
+
+  private void wakeAgainAndAgain() {
+    while (state == Lifecycle.OPEN && !dead) {
+      if (asleep) {
+        wakeUp();
+      }
+      LockSupport.parkNanos(LONGEST_SLEEP.toNanos());
+    }
   }
 
   UcpWorker worker() {
@@ -140,7 +178,9 @@ final class JucxWorker implements Executor, AutoCloseable {
           Thread.onSpinWait();
         } else if (tasks.isEmpty()) {
           idleSince = 0;
+          asleep = true;
           worker.waitForEvents(); // Until a request gets on, or a task or the end is signalled.
+          asleep = false;
         }
       }
     } catch (final RuntimeException | LinkageError e) {
