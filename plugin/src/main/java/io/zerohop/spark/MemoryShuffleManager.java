@@ -4,6 +4,7 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.doctor.RunningDoctor;
 import io.zerohop.spark.driver.AppSecret;
 import io.zerohop.spark.driver.LiveShuffles;
 import io.zerohop.spark.executor.ExecutorShuffle;
@@ -23,6 +24,7 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.BaseShuffleHandle;
@@ -82,13 +84,12 @@ public final class MemoryShuffleManager extends SortShuffleManager {
   @Override
   public <K, V, C> ShuffleHandle registerShuffle(
       final int shuffleId, final ShuffleDependency<K, V, C> dependency) {
-    if (!active) {
-      return super.registerShuffle(shuffleId, dependency);
-    }
     if (!answers.getAndSet(true)) {
       // Not earlier: Spark makes this class before its SparkEnv.
-      LiveShuffles.serve(SparkEnv.get());
-      LiveTab.start(dependency.rdd().context(), SparkEnv.get());
+      answer(dependency.rdd().context());
+    }
+    if (!active) {
+      return super.registerShuffle(shuffleId, dependency);
     }
     final boolean gpu = RapidsShuffle.isGpuShuffle(dependency);
     if (gpu) {
@@ -101,6 +102,17 @@ public final class MemoryShuffleManager extends SortShuffleManager {
         PathAccumulators.register(dependency.rdd().context()),
         gpu,
         gpu && RapidsShuffle.reportsRowChecksums(dependency));
+  }
+
+  /** Also where Zerohop has stepped aside: the tab says why. */
+  private void answer(final SparkContext context) {
+    final SparkEnv env = SparkEnv.get();
+    if (active) {
+      LiveShuffles.serve(env);
+    }
+    if (ZerohopConf.ENABLED.get(conf)) {
+      LiveTab.start(context, env, () -> RunningDoctor.ofDriver(context.conf()));
+    }
   }
 
   @Override
@@ -204,7 +216,8 @@ public final class MemoryShuffleManager extends SortShuffleManager {
                 AppSecret.resolve(handle.secret(), env),
                 resolver,
                 files,
-                this::unregisterShuffle));
+                this::unregisterShuffle,
+                RunningDoctor::ofExecutor));
   }
 
   private ShuffleNode node() {

@@ -68,7 +68,8 @@ public final class TabApp {
       Thread.sleep(200);
       final String page = get(url);
       final StringBuilder text = new StringBuilder();
-      same = true;
+      same = isAdvised(page);
+      text.append(" tab.doctor=" + same);
       for (final String path : paths) {
         final long shown = bytes(page, path);
         text.append(" " + path + "=" + bytes.of(path) + " tab." + path + "=" + shown);
@@ -85,6 +86,12 @@ public final class TabApp {
             HttpRequest.newBuilder(URI.create(url)).timeout(LIMIT).build(),
             HttpResponse.BodyHandlers.ofString())
         .body();
+  }
+
+  /** Whether the page has what the doctor says of this application's settings. */
+  public static boolean isAdvised(final String page) {
+    return page.contains("zerohop-doctor-all")
+        && page.contains("nothing makes Zerohop leave shuffles to Spark");
   }
 
   /** Bytes by a path, as the tab's page says; 0 if it does not. */

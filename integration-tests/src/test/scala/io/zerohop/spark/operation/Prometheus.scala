@@ -1,10 +1,8 @@
 package io.zerohop.spark.operation
 
-import java.net.{InetAddress, ServerSocket, URI, URLEncoder}
-import java.net.http.{HttpClient, HttpRequest, HttpResponse}
+import java.net.URLEncoder
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
-import java.time.Duration
 import java.util.concurrent.TimeUnit
 
 import scala.concurrent.duration._
@@ -12,7 +10,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import io.zerohop.spark.support.{Bounded, Local}
+import io.zerohop.spark.support.{Bounded, Http, Local}
 
 /** A Prometheus of its own, as a child process; it ends with `close`. */
 final class Prometheus(config: String) extends AutoCloseable {
@@ -54,21 +52,5 @@ final class Prometheus(config: String) extends AutoCloseable {
     process.destroy()
     if (!process.waitFor(20, TimeUnit.SECONDS)) process.destroyForcibly().waitFor()
     Local.delete(folder)
-  }
-}
-
-/** Short questions by HTTP. */
-private object Http {
-  private val client = HttpClient.newBuilder
-    .connectTimeout(Duration.ofSeconds(10))
-    .followRedirects(HttpClient.Redirect.NORMAL) // Spark's web UI adds a slash to paths.
-    .build()
-
-  /** The body, whatever the status but a server's failure. */
-  def get(url: String): String = {
-    val request = HttpRequest.newBuilder(URI.create(url)).timeout(Duration.ofSeconds(20)).build()
-    val response = client.send(request, HttpResponse.BodyHandlers.ofString())
-    if (response.statusCode >= 500) throw new IllegalStateException(s"$url: ${response.body}")
-    response.body
   }
 }

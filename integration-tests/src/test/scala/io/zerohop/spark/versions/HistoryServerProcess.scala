@@ -1,17 +1,15 @@
 package io.zerohop.spark.versions
 
 import java.io.File
-import java.net.{InetAddress, ServerSocket, URI}
-import java.net.http.{HttpClient, HttpRequest, HttpResponse}
+import java.net.{InetAddress, ServerSocket}
 import java.nio.file.{Files, Path, Paths}
-import java.time.Duration
 import java.util.concurrent.TimeUnit
 
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import io.zerohop.spark.support.{Bounded, Local}
+import io.zerohop.spark.support.{Bounded, Http, Local}
 import org.apache.spark.launcher.JavaModuleOptions
 
 /**
@@ -30,9 +28,6 @@ final class HistoryServerProcess(home: SparkHome, logs: Path, extra: Seq[Path])
 
   /** What it says. */
   val log: Path = folder.resolve(if (extra.isEmpty) "without-jar.txt" else "with-jar.txt")
-
-  private val client =
-    HttpClient.newBuilder.followRedirects(HttpClient.Redirect.NORMAL).build()
 
   private val process = {
     val classPath =
@@ -65,14 +60,7 @@ final class HistoryServerProcess(home: SparkHome, logs: Path, extra: Seq[Path])
     }
 
   /** Status and text of a page. */
-  def get(path: String): (Int, String) = {
-    val request = HttpRequest
-      .newBuilder(URI.create(s"http://127.0.0.1:$port$path"))
-      .timeout(Duration.ofSeconds(30))
-      .build()
-    val response = client.send(request, HttpResponse.BodyHandlers.ofString())
-    (response.statusCode, response.body)
-  }
+  def get(path: String): (Int, String) = Http.answer(s"http://127.0.0.1:$port$path")
 
   override def close(): Unit = {
     process.destroy()

@@ -30,11 +30,13 @@ class TabSuite extends AnyFunSuite with NeedsSparkHome {
         assert(live(path).toLong > 0)
         assert(live(s"tab.$path") === live(path))
       }
+      assert(live("tab.doctor").toBoolean)
       val id = live("id")
       Using.resource(new HistoryServerProcess(home, logs, Seq(SparkHomes.zerohopJar))) { server =>
         server.await(id)
         val (status, page) = server.get(s"/history/$id/zerohop/")
         assert(status === 200, s"see ${server.log}")
+        assert(TabApp.isAdvised(page), s"see ${server.log}")
         for (path <- Seq("local", "peer"))
           assert(TabApp.bytes(page, path) === live(path).toLong, s"by $path, see ${server.log}")
       }

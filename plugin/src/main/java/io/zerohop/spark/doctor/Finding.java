@@ -1,8 +1,7 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.spark.report.Advice;
 import java.io.Serializable;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /**
  * One line of the doctor's report. Immutable.
@@ -13,9 +12,6 @@ import java.util.regex.Pattern;
  */
 public record Finding(Item item, Verdict verdict, String what, String mend)
     implements Serializable {
-
-  /** What a message ends with, by which docs/runbook.md explains it. */
-  private static final Pattern CODE = Pattern.compile(" \\[ZH-\\d+]$");
 
   static Finding ok(final Item item, final String what) {
     return new Finding(item, Verdict.OK, what, "");
@@ -41,12 +37,13 @@ public record Finding(Item item, Verdict verdict, String what, String mend)
    */
   static Finding said(
       final Item item, final Verdict verdict, final String message, final String otherwise) {
-    final Matcher coded = CODE.matcher(message);
-    final String code = coded.find() ? coded.group() : "";
-    final String text = message.substring(0, message.length() - code.length());
-    final int at = text.lastIndexOf("; ");
-    return at < 0
-        ? new Finding(item, verdict, message, otherwise)
-        : new Finding(item, verdict, text.substring(0, at) + code, text.substring(at + 2));
+    final Advice parts = Advice.said(item.key(), verdict.key(), message);
+    return new Finding(
+        item, verdict, parts.what(), parts.mend().isEmpty() ? otherwise : parts.mend());
+  }
+
+  /** As it stands in reports to the driver. */
+  Advice advice() {
+    return new Advice(item.key(), verdict.key(), what, mend);
   }
 }

@@ -55,7 +55,7 @@ public final class Report {
             String.format(
                 Locale.ROOT,
                 "%-4s %-12s %s%n",
-                finding.verdict().name().toLowerCase(Locale.ROOT),
+                finding.verdict().key(),
                 finding.item().key(),
                 finding.what()));
         if (!finding.mend().isEmpty()) {
@@ -97,7 +97,7 @@ public final class Report {
     final Json json = new Json();
     json.object();
     json.name("version").value(version());
-    json.name("verdict").value(verdict().name().toLowerCase(Locale.ROOT));
+    json.name("verdict").value(verdict().key());
     json.name("processes").array();
     for (final Section section : sections) {
       json.object().name("process").value(section.title());
@@ -105,7 +105,7 @@ public final class Report {
       for (final Finding finding : section.findings()) {
         json.object();
         json.name("check").value(finding.item().key());
-        json.name("verdict").value(finding.verdict().name().toLowerCase(Locale.ROOT));
+        json.name("verdict").value(finding.verdict().key());
         json.name("what").value(finding.what());
         json.name("mend").value(finding.mend()).end();
       }

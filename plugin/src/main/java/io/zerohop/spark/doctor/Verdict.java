@@ -1,5 +1,7 @@
 package io.zerohop.spark.doctor;
 
+import java.util.Locale;
+
 /** What a check says, the better ones first. */
 public enum Verdict {
   /** As it should be. */
@@ -9,5 +11,10 @@ public enum Verdict {
   /** Shuffles work, and something makes them slower or may end them later. */
   WARN,
   /** Something that was asked for, or that everything needs, does not work. */
-  FAIL
+  FAIL;
+
+  /** Its name in reports. */
+  public String key() {
+    return name().toLowerCase(Locale.ROOT);
+  }
 }

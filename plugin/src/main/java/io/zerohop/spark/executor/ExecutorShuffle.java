@@ -18,6 +18,7 @@ import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.TableStore;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
+import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.DriverReports;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ReportSender;
@@ -25,8 +26,10 @@ import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.function.IntConsumer;
+import java.util.function.Supplier;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
@@ -79,7 +82,8 @@ public final class ExecutorShuffle implements AutoCloseable {
       final ReportCounters reports,
       final ZerohopBlockResolver resolver,
       final MapOutputFiles files,
-      final IntConsumer drop) {
+      final IntConsumer drop,
+      final Supplier<List<Advice>> doctor) {
     this.env = env;
     this.conf = conf;
     this.node = node;
@@ -102,7 +106,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
     this.orphans = askForOrphans(env, conf, node, files, drop);
-    this.sender = newSender(env, conf, node, files, reports);
+    this.sender = newSender(env, conf, node, files, reports, doctor);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
@@ -111,7 +115,8 @@ public final class ExecutorShuffle implements AutoCloseable {
       final SparkConf conf,
       final ShuffleNode node,
       final MapOutputFiles files,
-      final ReportCounters reports) {
+      final ReportCounters reports,
+      final Supplier<List<Advice>> doctor) {
     final long millis = ZerohopConf.UI_INTERVAL.get(conf);
     return millis == 0
         ? null
@@ -119,6 +124,7 @@ public final class ExecutorShuffle implements AutoCloseable {
             env.executorId(),
             reports,
             () -> MemoryReport.of(node, files),
+            doctor,
             new DriverReports(env, conf),
             Duration.ofMillis(millis));
   }
@@ -167,6 +173,7 @@ public final class ExecutorShuffle implements AutoCloseable {
    * @param resolver serves this executor's own files
    * @param files writes them
    * @param drop forgets a shuffle that the driver has dropped
+   * @param doctor looks at this executor, in the background
    */
   public static ExecutorShuffle start(
       final SparkEnv env,
@@ -174,12 +181,13 @@ public final class ExecutorShuffle implements AutoCloseable {
       final byte[] secret,
       final ZerohopBlockResolver resolver,
       final MapOutputFiles files,
-      final IntConsumer drop) {
+      final IntConsumer drop,
+      final Supplier<List<Advice>> doctor) {
     final ReportCounters reports = new ReportCounters(ZerohopConf.UI_INTERVAL.get(conf) > 0);
     final NodeStart starter = new NodeStart(env, conf, secret, files, reports);
     final ShuffleNode node = starter.start();
     return new ExecutorShuffle(
-        env, conf, node, starter.stagedReads(), reports, resolver, files, drop);
+        env, conf, node, starter.stagedReads(), reports, resolver, files, drop, doctor);
   }
 
   private static BlockManagerId locationOf(final BlockManagerId own, final ShuffleNode node) {

@@ -8,12 +8,13 @@ import io.zerohop.device.cuda.TopologyReader;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
-import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.setup.RapidsMode;
+import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.time.Duration;
 import org.apache.spark.SparkConf;
@@ -33,25 +34,25 @@ final class NodeStart {
   private final SparkConf conf;
   private final byte[] secret;
   private final MapOutputFiles files;
-  private final ContactListener contacts;
+  private final ReportCounters reports;
   private final StartAttempts attempts = new StartAttempts(3, Duration.ofSeconds(1));
 
   /**
    * @param secret the application's secret
    * @param files take what has to leave memory
-   * @param contacts hears of executors that are connected to
+   * @param reports hear of executors that are connected to, and of what cannot be had
    */
   NodeStart(
       final SparkEnv env,
       final SparkConf conf,
       final byte[] secret,
       final MapOutputFiles files,
-      final ContactListener contacts) {
+      final ReportCounters reports) {
     this.env = env;
     this.conf = conf;
     this.secret = secret;
     this.files = files;
-    this.contacts = contacts;
+    this.reports = reports;
   }
 
   /** Starts it; null if this executor cannot hold blocks in memory. */
@@ -60,26 +61,23 @@ final class NodeStart {
       try {
         return attempts.run("the start on the GPU", this::startOnGpu);
       } catch (final ZerohopException e) {
-        SparkCode.NO_GPU_MEMORY.warn(
-            LOG,
-            "Zerohop: executor {} holds no shuffle blocks in GPU memory, and shuffles RAPIDS'"
-                + " tables through the host: {}",
-            env.executorId(),
-            e.getMessage(),
+        missing(
+            SparkCode.NO_GPU_MEMORY,
+            "holds no shuffle blocks in GPU memory, and shuffles RAPIDS' tables through the host",
             e);
       }
     }
     try {
       return attempts.run("the start", this::startOnHost);
     } catch (final ZerohopException e) {
-      SparkCode.NO_SHARED_MEMORY.warn(
-          LOG,
-          "Zerohop: executor {} keeps shuffle blocks in files, not in memory: {}",
-          env.executorId(),
-          e.getMessage(),
-          e);
+      missing(SparkCode.NO_SHARED_MEMORY, "keeps shuffle blocks in files, not in memory", e);
       return null;
     }
+  }
+
+  private void missing(final SparkCode code, final String what, final ZerohopException why) {
+    code.warn(LOG, "Zerohop: executor {} {}: {}", env.executorId(), what, why.getMessage(), why);
+    reports.advise(Advice.said("start", "warn", code.marked(what + ": " + why.getMessage())));
   }
 
   /** For an executor for which {@link #start} gave none. */
@@ -153,6 +151,6 @@ final class NodeStart {
         .poolBytes(poolBytes)
         .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
         .coldStorage(files)
-        .contacts(contacts);
+        .contacts(reports);
   }
 }

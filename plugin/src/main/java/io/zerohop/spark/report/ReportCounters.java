@@ -16,8 +16,8 @@ import java.util.TreeSet;
 
 /**
  * What an executor counts between two reports. Bounded: owners and reasons that would not fit into
- * one report are counted under {@link #OTHERS}; shuffles, stages and contacts beyond the limits are
- * left out. Thread safe.
+ * one report are counted under {@link #OTHERS}; shuffles, stages, contacts and advice beyond the
+ * limits are left out. Thread safe.
  */
 public final class ReportCounters implements ContactListener {
   /** Blocks that are handed out within one slot count as having taken the whole of it. */
@@ -31,6 +31,7 @@ public final class ReportCounters implements ContactListener {
   static final int MOST_STAGES = 32;
   static final int MOST_REASONS = 8;
   static final int MOST_CONTACTS = 200;
+  static final int MOST_ADVICE = 50;
   static final int MOST_CHARS = 300;
 
   static final long SLOT_NANOS = SLOT_MILLIS * 1_000_000;
@@ -39,6 +40,7 @@ public final class ReportCounters implements ContactListener {
   private Map<String, Map<Path, FlowCount>> flows = new HashMap<>();
   private Map<Integer, UseCount> shuffles = new HashMap<>();
   private List<Contact> contacts = new ArrayList<>();
+  private List<Advice> advice = new ArrayList<>();
 
   private int flowCount;
 
@@ -129,6 +131,14 @@ public final class ReportCounters implements ContactListener {
     }
   }
 
+  /** Something is not as it should be here. */
+  public synchronized void advise(final Advice line) {
+    if (enabled && advice.size() < MOST_ADVICE) {
+      advice.add(
+          new Advice(line.check(), line.verdict(), shorten(line.what()), shorten(line.mend())));
+    }
+  }
+
   private FlowCount flow(final String owner, final Path path) {
     Map<Path, FlowCount> paths = flows.get(owner);
     if (paths == null || !paths.containsKey(path)) {
@@ -157,7 +167,7 @@ public final class ReportCounters implements ContactListener {
 
   /** Whether anything was counted since the last report. */
   public synchronized boolean isEmpty() {
-    return flows.isEmpty() && shuffles.isEmpty() && contacts.isEmpty();
+    return flows.isEmpty() && shuffles.isEmpty() && contacts.isEmpty() && advice.isEmpty();
   }
 
   /**
@@ -172,10 +182,12 @@ public final class ReportCounters implements ContactListener {
     final List<ShuffleUse> uses = new ArrayList<>();
     shuffles.forEach((id, use) -> uses.add(use.report(id)));
     final ShuffleReport report =
-        new ShuffleReport(executorId, System.currentTimeMillis(), moved, uses, memory, contacts);
+        new ShuffleReport(
+            executorId, System.currentTimeMillis(), moved, uses, memory, contacts, advice);
     flows = new HashMap<>();
     shuffles = new HashMap<>();
     contacts = new ArrayList<>();
+    advice = new ArrayList<>();
     flowCount = 0;
     return report;
   }

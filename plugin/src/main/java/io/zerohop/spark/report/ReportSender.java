@@ -5,6 +5,7 @@ import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
@@ -32,10 +33,13 @@ public final class ReportSender implements AutoCloseable {
   private final AtomicInteger running = new AtomicInteger();
   private final ScheduledExecutorService thread;
 
-  /** Used by the thread alone, as is the one below. */
+  /** Used by the thread alone, as are those below. */
   private final SendRate rate;
 
   private Memory told;
+
+  /** Null when it has been asked. */
+  private Supplier<List<Advice>> doctor;
 
   /**
    * Begins to report.
@@ -43,6 +47,7 @@ public final class ReportSender implements AutoCloseable {
    * @param executorId this executor
    * @param counters what is reported
    * @param memory the executor's pools now
+   * @param doctor looks at this executor, once and in the background; ends in a limited time
    * @param driver takes a report as JSON; may fail, and waits a limited time
    * @param interval longest time between two reports
    */
@@ -50,11 +55,13 @@ public final class ReportSender implements AutoCloseable {
       final String executorId,
       final ReportCounters counters,
       final Supplier<Memory> memory,
+      final Supplier<List<Advice>> doctor,
       final Consumer<String> driver,
       final Duration interval) {
     this.executorId = executorId;
     this.counters = counters;
     this.memory = memory;
+    this.doctor = doctor;
     this.driver = driver;
     this.rate = new SendRate(BURST, interval, System.nanoTime());
     this.thread = Executors.newSingleThreadScheduledExecutor(ReportSender::newThread);
@@ -104,6 +111,7 @@ public final class ReportSender implements AutoCloseable {
 
   private void send() {
     try {
+      consult();
       final Memory now = memory.get();
       if (!counters.isEmpty() || !now.equals(told)) {
         final String report = ReportJson.write(counters.drain(executorId, now));
@@ -114,6 +122,19 @@ public final class ReportSender implements AutoCloseable {
     } catch (final Exception e) {
       // Scala throws what it does not declare. A failure must not end the reports.
       LOG.debug("a report for the tab GPU Shuffle was not sent", e);
+    }
+  }
+
+  private void consult() {
+    final Supplier<List<Advice>> asked = doctor;
+    doctor = null;
+    if (asked == null) {
+      return;
+    }
+    try {
+      asked.get().forEach(counters::advise);
+    } catch (final RuntimeException | LinkageError e) {
+      LOG.debug("the tab GPU Shuffle has nothing of the doctor for this executor", e);
     }
   }
 

@@ -14,6 +14,7 @@ import java.util.Map;
  * @param shuffles what its tasks did with each shuffle
  * @param memory its pools and files now; null if this report says nothing of them
  * @param contacts executors that it got to know
+ * @param advice what the doctor would say of this process
  */
 public record ShuffleReport(
     String executorId,
@@ -21,13 +22,15 @@ public record ShuffleReport(
     List<Flow> flows,
     List<ShuffleUse> shuffles,
     Memory memory,
-    List<Contact> contacts) {
+    List<Contact> contacts,
+    List<Advice> advice) {
 
   /** Takes lists that are missing for empty ones. */
   public ShuffleReport {
     flows = flows == null ? List.of() : List.copyOf(flows);
     shuffles = shuffles == null ? List.of() : List.copyOf(shuffles);
     contacts = contacts == null ? List.of() : List.copyOf(contacts);
+    advice = advice == null ? List.of() : List.copyOf(advice);
   }
 
   /**

@@ -20,7 +20,7 @@ public final class HistoryListener implements Function<ElementTrackingStore, Spa
     store.onFlush(
         () -> {
           final UiSnapshot known = model.snapshot();
-          if (!known.memory().isEmpty()) {
+          if (!known.isVoid()) {
             store.write(StoredSnapshot.of(known));
           }
           return BoxedUnit.UNIT;

@@ -1,7 +1,11 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.report.Advice;
+import java.util.List;
+import java.util.function.Supplier;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -17,8 +21,11 @@ public final class LiveTab {
    * Takes executors' reports in the driver from now on, writes them into the event log if there is
    * one, and shows them if the application has a UI. A failure costs the tab alone. To be called
    * once for a SparkContext.
+   *
+   * @param doctor looks at the driver, in the background; ends in a limited time
    */
-  public static void start(final SparkContext context, final SparkEnv env) {
+  public static void start(
+      final SparkContext context, final SparkEnv env, final Supplier<List<Advice>> doctor) {
     if (ZerohopConf.UI_INTERVAL.get(context.conf()) == 0) {
       return;
     }
@@ -30,6 +37,7 @@ public final class LiveTab {
         context.addSparkListener(new ModelListener(model));
         ShuffleTab.attach(context.ui().get(), model::snapshot);
       }
+      Threads.daemon(() -> consult(context, env, doctor), "zerohop-doctor").start();
     } catch (final RuntimeException | LinkageError e) {
       SparkCode.NO_TAB.warn(
           LOG,
@@ -37,6 +45,15 @@ public final class LiveTab {
           ShuffleTab.NAME,
           ZerohopConf.UI_INTERVAL.key(),
           e);
+    }
+  }
+
+  private static void consult(
+      final SparkContext context, final SparkEnv env, final Supplier<List<Advice>> doctor) {
+    try {
+      context.listenerBus().post(ShuffleReportEvent.of(env.executorId(), doctor.get()));
+    } catch (final RuntimeException | LinkageError e) {
+      LOG.debug("the tab {} has nothing of the doctor", ShuffleTab.NAME, e);
     }
   }
 }

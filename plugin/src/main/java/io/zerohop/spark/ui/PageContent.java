@@ -30,6 +30,7 @@ final class PageContent {
           "<p id=\"zerohop-empty\">No executor has reported yet: reports begin with the first"
               + " task that writes or reads a shuffle through Zerohop.</p>");
     }
+    AdviceTable.render(page, snapshot.advice());
     form(page, query);
     HeatMap.render(page, snapshot.pairs(), query);
     ShuffleTable.render(page, snapshot, query);

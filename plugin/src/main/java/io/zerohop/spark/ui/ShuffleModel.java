@@ -1,7 +1,9 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.ContactLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import io.zerohop.spark.ui.UiSnapshot.Point;
@@ -20,6 +22,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 
 /**
  * The reports of all executors, added up. Bounded: beyond the limits, pairs of executors are added
@@ -45,6 +48,7 @@ final class ShuffleModel {
   private final Set<String> leftOut = new HashSet<>();
 
   private final Deque<ContactLine> contacts = new ArrayDeque<>();
+  private final Map<Advice, AdviceSum> advice = new LinkedHashMap<>();
   private long evictedShuffles;
   private long evictedContacts;
 
@@ -58,10 +62,20 @@ final class ShuffleModel {
    * @param contacts contacts
    * @param reasons reasons of a shuffle
    * @param stages stages of a shuffle that write it, and as many that read it
+   * @param advice lines of the doctor's
+   * @param processes processes that are named with each of them
    */
   record Limits(
-      int pairs, int shuffles, int executors, int points, int contacts, int reasons, int stages) {
-    static final Limits DEFAULT = new Limits(10_000, 1_000, 200, 120, 1_000, 16, 64);
+      int pairs,
+      int shuffles,
+      int executors,
+      int points,
+      int contacts,
+      int reasons,
+      int stages,
+      int advice,
+      int processes) {
+    static final Limits DEFAULT = new Limits(10_000, 1_000, 200, 120, 1_000, 16, 64, 200, 8);
   }
 
   ShuffleModel() {
@@ -76,6 +90,7 @@ final class ShuffleModel {
   synchronized void add(final ShuffleReport report) {
     report.flows().forEach(flow -> add(report.executorId(), flow));
     report.shuffles().forEach(this::add);
+    report.advice().forEach(line -> add(report.executorId(), line));
     if (report.memory() != null) {
       add(report.executorId(), report.timeMillis(), report.memory());
     }
@@ -86,6 +101,16 @@ final class ShuffleModel {
       if (contacts.size() > limits.contacts) {
         contacts.remove();
         evictedContacts++;
+      }
+    }
+  }
+
+  private void add(final String process, final Advice line) {
+    if (advice.size() < limits.advice || advice.containsKey(line)) {
+      final AdviceSum sum = advice.computeIfAbsent(line, any -> new AdviceSum());
+      sum.count++;
+      if (sum.processes.size() < limits.processes) {
+        sum.processes.add(process);
       }
     }
   }
@@ -234,6 +259,9 @@ final class ShuffleModel {
         shuffleList,
         series,
         List.copyOf(contacts),
+        advice.entrySet().stream()
+            .map(it -> it.getValue().copy(it.getKey()))
+            .collect(Collectors.toCollection(ArrayList::new)),
         evictedShuffles,
         evictedContacts,
         leftOut.size());
@@ -245,6 +273,15 @@ final class ShuffleModel {
     private long blocks;
     private long bytes;
     private long busyMillis;
+  }
+
+  private static final class AdviceSum {
+    private final List<String> processes = new ArrayList<>();
+    private int count;
+
+    AdviceLine copy(final Advice line) {
+      return new AdviceLine(line, List.copyOf(processes), count);
+    }
   }
 
   private static final class ShuffleSum {

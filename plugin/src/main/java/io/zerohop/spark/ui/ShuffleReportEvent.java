@@ -1,6 +1,8 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport;
+import java.util.List;
 import org.apache.spark.scheduler.SparkListenerEvent;
 
 /**
@@ -9,4 +11,12 @@ import org.apache.spark.scheduler.SparkListenerEvent;
  *
  * @param report what the executor counted
  */
-public record ShuffleReportEvent(ShuffleReport report) implements SparkListenerEvent {}
+public record ShuffleReportEvent(ShuffleReport report) implements SparkListenerEvent {
+
+  /** Of a process that has counted nothing. */
+  static ShuffleReportEvent of(final String executorId, final List<Advice> advice) {
+    final long now = System.currentTimeMillis();
+    return new ShuffleReportEvent(
+        new ShuffleReport(executorId, now, List.of(), List.of(), null, List.of(), advice));
+  }
+}

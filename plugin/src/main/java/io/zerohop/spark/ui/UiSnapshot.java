@@ -1,5 +1,6 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.spark.report.Advice;
 import java.util.List;
 import java.util.Map;
 
@@ -11,6 +12,7 @@ import java.util.Map;
  * @param shuffles the shuffles, the oldest first
  * @param memory each executor's pools over time
  * @param contacts connections between executors, the oldest first
+ * @param advice what the doctor would say
  * @param evictedShuffles older shuffles that are not kept
  * @param evictedContacts older contacts that are not kept
  * @param executorsLeftOut executors whose pools are not kept
@@ -20,9 +22,20 @@ public record UiSnapshot(
     List<Shuffle> shuffles,
     List<Series> memory,
     List<ContactLine> contacts,
+    List<AdviceLine> advice,
     long evictedShuffles,
     long evictedContacts,
     long executorsLeftOut) {
+
+  /** Takes a list that an older release has not written for an empty one. */
+  public UiSnapshot {
+    advice = advice == null ? List.of() : advice;
+  }
+
+  /** Whether nobody has reported anything. */
+  boolean isVoid() {
+    return memory.isEmpty() && shuffles.isEmpty() && advice.isEmpty();
+  }
 
   /**
    * What one executor got of another one's blocks by one path.
@@ -91,4 +104,13 @@ public record UiSnapshot(
    * @param how by what
    */
   public record ContactLine(long timeMillis, String reader, String owner, String how) {}
+
+  /**
+   * What the doctor would say of some processes.
+   *
+   * @param advice the line of its report
+   * @param processes of which it would say that: the driver and executors, the first few of them
+   * @param count how many they are
+   */
+  public record AdviceLine(Advice advice, List<String> processes, int count) {}
 }

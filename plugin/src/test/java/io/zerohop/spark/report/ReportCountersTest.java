@@ -26,6 +26,8 @@ class ReportCountersTest {
     reader.end();
     counters.fellBack(3, 4, "it is on another node");
     counters.met("7", "read in place");
+    final Advice advice = new Advice("files", "warn", "few", "raise them");
+    counters.advise(advice);
 
     final ShuffleReport report = counters.drain("1", null);
     assertThat(report.executorId()).isEqualTo("1");
@@ -45,6 +47,7 @@ class ReportCountersTest {
     assertThat(peer.blocks()).isEqualTo(3);
     assertThat(peer.busyMillis()).isGreaterThanOrEqualTo(ReportCounters.SLOT_MILLIS);
     assertThat(report.contacts()).containsExactly(new Contact("7", "read in place"));
+    assertThat(report.advice()).containsExactly(advice);
     assertThat(counters.isEmpty()).isTrue();
     assertThat(counters.drain("1", null).flows()).isEmpty();
   }

@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -16,11 +18,13 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class ReportSenderTest {
   private static final Duration NEVER = Duration.ofDays(1);
+  private static final Advice ADVICE = new Advice("memlock", "warn", "it is low", "raise it");
   private static final Duration OFTEN = Duration.ofMillis(5);
 
   private final ReportCounters counters = new ReportCounters(true);
   private final BlockingQueue<String> sent = new LinkedBlockingQueue<>();
   private final AtomicLong used = new AtomicLong();
+  private final AtomicInteger asked = new AtomicInteger();
   private ReportSender sender;
 
   @AfterEach
@@ -51,6 +55,22 @@ class ReportSenderTest {
     used.set(4096);
     assertThat(take().memory().hostUsed()).isEqualTo(4096);
     assertThat(sent.poll(50, TimeUnit.MILLISECONDS)).isNull();
+  }
+
+  @Test
+  void theDoctorIsAskedOnceAndItsAdviceIsInTheFirstReport() throws Exception {
+    start(OFTEN);
+    assertThat(take().advice()).containsExactly(ADVICE);
+    used.set(1);
+    assertThat(take().advice()).isEmpty();
+    assertThat(asked.get()).isEqualTo(1);
+  }
+
+  @Test
+  void aDoctorThatFailsEndsNoReports() throws Exception {
+    asked.set(1);
+    start(OFTEN);
+    assertThat(take().advice()).isEmpty();
   }
 
   @Test
@@ -89,7 +109,14 @@ class ReportSenderTest {
   }
 
   private void start(final Duration interval) {
-    sender = new ReportSender("1", counters, this::memory, sent::add, interval);
+    sender = new ReportSender("1", counters, this::memory, this::advice, sent::add, interval);
+  }
+
+  private List<Advice> advice() {
+    if (asked.incrementAndGet() > 1) {
+      throw new LinkageError("asked again");
+    }
+    return List.of(ADVICE);
   }
 
   private Memory memory() {

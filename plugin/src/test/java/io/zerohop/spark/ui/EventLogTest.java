@@ -37,7 +37,8 @@ class EventLogTest {
   void aReportOfAnotherReleaseIsReadAsFarAsItIsKnown() {
     final ShuffleReport read =
         ReportJson.read("{\"executorId\":\"1\",\"new\":{\"x\":1}}", ShuffleReport.class);
-    assertThat(read).isEqualTo(new ShuffleReport("1", 0, List.of(), List.of(), null, List.of()));
+    assertThat(read)
+        .isEqualTo(new ShuffleReport("1", 0, List.of(), List.of(), null, List.of(), List.of()));
   }
 
   @Test
@@ -57,6 +58,11 @@ class EventLogTest {
     assertThat(StoredSnapshot.isIn(store)).isFalse();
     store.write(StoredSnapshot.of(model.snapshot()));
     assertThat(StoredSnapshot.read(store)).isEqualTo(model.snapshot());
+  }
+
+  @Test
+  void aSnapshotOfAnEarlierReleaseIsRead() {
+    assertThat(ReportJson.read("{\"memory\":[]}", UiSnapshot.class).advice()).isEmpty();
   }
 
   @Test

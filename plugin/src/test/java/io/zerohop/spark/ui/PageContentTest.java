@@ -34,6 +34,19 @@ class PageContentTest {
   }
 
   @Test
+  void whatIsToBeMendedIsInSightAndTheRestFoldedAway() throws Exception {
+    assertThat(text(page(PageQuery.ALL), "count(//table[@id='zerohop-doctor-all'])"))
+        .isEqualTo("0");
+    model.add(Reports.full("1"));
+    model.add(Reports.full("2"));
+    final Document page = page(PageQuery.ALL);
+    assertThat(text(page, "//table[@id='zerohop-doctor']/tbody"))
+        .isEqualTo("warnmemlocktoo <little>raise it1, 2");
+    assertThat(text(page, "//details/table[@id='zerohop-doctor-all']/tbody"))
+        .contains("Spark 4", "too <little>");
+  }
+
+  @Test
   void anEmptyPageSaysWhenReportsBegin() throws Exception {
     assertThat(text(page(PageQuery.ALL), "//p[@id='zerohop-empty']")).contains("first task");
   }

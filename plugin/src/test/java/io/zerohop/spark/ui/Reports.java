@@ -1,5 +1,6 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
@@ -13,6 +14,9 @@ import java.util.Map;
 final class Reports {
   static final long BEGIN = 1_700_000_000_000L;
   static final String REASON = "it could not be reached: <timeout> & \"more\" \u0001";
+
+  static final Advice MEND = new Advice("memlock", "warn", "too <little>", "raise it");
+  static final Advice FINE = new Advice("spark", "ok", "Spark 4", "");
 
   private Reports() {}
 
@@ -37,18 +41,19 @@ final class Reports {
                 2_500_000,
                 Map.of(REASON, 5L))),
         memory(1 << 20),
-        List.of(new Contact("2", "read by UCX: get over rc")));
+        List.of(new Contact("2", "read by UCX: get over rc")),
+        List.of(MEND, FINE));
   }
 
   /** An executor that read one shuffle. */
   static ShuffleReport ofShuffle(final int shuffleId) {
     final ShuffleUse use = new ShuffleUse(shuffleId, List.of(), List.of(), Map.of(), 1, Map.of());
-    return new ShuffleReport("1", BEGIN, null, List.of(use), null, null);
+    return new ShuffleReport("1", BEGIN, null, List.of(use), null, null, null);
   }
 
   /** An executor's memory at a time after the beginning. */
   static ShuffleReport ofMemory(final String executorId, final long millis, final long used) {
-    return new ShuffleReport(executorId, BEGIN + millis, null, null, memory(used), null);
+    return new ShuffleReport(executorId, BEGIN + millis, null, null, memory(used), null, null);
   }
 
   private static Memory memory(final long used) {

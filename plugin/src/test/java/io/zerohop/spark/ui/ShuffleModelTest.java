@@ -2,16 +2,20 @@ package io.zerohop.spark.ui;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Shuffle;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class ShuffleModelTest {
-  private static final ShuffleModel.Limits SMALL = new ShuffleModel.Limits(2, 3, 2, 10, 4, 1, 2);
+  private static final ShuffleModel.Limits SMALL =
+      new ShuffleModel.Limits(2, 3, 2, 10, 4, 1, 2, 5, 2);
 
   @Test
   void reportsAreAddedUp() {
@@ -118,8 +122,34 @@ class ShuffleModelTest {
   @Test
   void aReportOfAnEmptyExecutorIsNothing() {
     final ShuffleModel model = new ShuffleModel();
-    model.add(new ShuffleReport("1", 0, null, null, null, null));
+    model.add(new ShuffleReport("1", 0, null, null, null, null, null));
     assertThat(model.snapshot())
-        .isEqualTo(new UiSnapshot(List.of(), List.of(), List.of(), List.of(), 0, 0, 0));
+        .isEqualTo(new UiSnapshot(List.of(), List.of(), List.of(), List.of(), List.of(), 0, 0, 0));
+    assertThat(model.snapshot().isVoid()).isTrue();
+  }
+
+  @Test
+  void theSameAdviceOfManyExecutorsIsOneLine() {
+    final ShuffleModel model = new ShuffleModel();
+    IntStream.range(0, 20).forEach(i -> model.add(advised(String.valueOf(i), Reports.MEND)));
+    model.add(advised("driver", Reports.FINE));
+    final List<AdviceLine> lines = model.snapshot().advice();
+    assertThat(lines).extracting(AdviceLine::advice).containsExactly(Reports.MEND, Reports.FINE);
+    assertThat(lines.get(0).count()).isEqualTo(20);
+    assertThat(lines.get(0).processes()).hasSizeLessThan(10).startsWith("0", "1");
+    assertThat(model.snapshot().isVoid()).isFalse();
+  }
+
+  @Test
+  void adviceWithoutEndIsBounded() {
+    final ShuffleModel model = new ShuffleModel();
+    for (int i = 0; i < 1_000; i++) {
+      model.add(advised("1", new Advice("memory", "warn", i + " MiB are left", "")));
+    }
+    assertThat(model.snapshot().advice()).hasSizeLessThan(500);
+  }
+
+  private static ShuffleReport advised(final String executorId, final Advice advice) {
+    return ShuffleReportEvent.of(executorId, List.of(advice)).report();
   }
 }

@@ -1,0 +1,32 @@
+package io.zerohop.spark.doctor;
+
+import io.zerohop.spark.report.Advice;
+import java.util.List;
+import org.apache.spark.SparkConf;
+
+/**
+ * What the doctor says of an application that runs, for its tab: only what can be looked at beside
+ * its tasks. Nothing is measured, and neither a GPU nor UCX is opened a second time.
+ */
+public final class RunningDoctor {
+  private RunningDoctor() {}
+
+  /** Of the driver's settings and jars, all lines. Takes half a minute at most. */
+  public static List<Advice> ofDriver(final SparkConf conf) {
+    final Examination examination = new Examination();
+    SparkChecks.ofDriver(examination, conf);
+    return examination.notes().findings().stream().map(Finding::advice).toList();
+  }
+
+  /** Of this executor's machine and container, what is to be mended. Takes some seconds at most. */
+  public static List<Advice> ofExecutor() {
+    final Examination examination = new Examination();
+    examination
+        .run(Item.GLIBC, Machine.SHORT, new Glibc(SystemFiles.SYSTEM))
+        .run(Item.MEMORY, Machine.SHORT, new LimitCheck());
+    return examination.notes().findings().stream()
+        .filter(finding -> finding.verdict().compareTo(Verdict.WARN) >= 0)
+        .map(Finding::advice)
+        .toList();
+  }
+}
