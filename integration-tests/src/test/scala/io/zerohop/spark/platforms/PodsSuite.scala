@@ -105,7 +105,7 @@ class PodsSuite extends AnyFunSuite {
       "--host", node.address, "--webui-port", "0", "--cores", "1", "--memory", "1g",
       "--work-dir", "/tmp/work", master))
     Seq("unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "sh", "-c",
-      PodsSuite.Start, "pod", repository.toString, onNode.toString, initCommand, uid, mounted) ++
+      PodsSuite.Start, "pod", repository.toString, onNode.toString, initCommand, initCapabilities, uid, mounted) ++
       worker
   }
 
@@ -144,6 +144,13 @@ class PodsSuite extends AnyFunSuite {
 
   /** The last word of `sh -c COMMAND`. */
   private def initCommand: String = template.at("/spec/initContainers/0/command/2").asText
+
+  /** What the init container keeps of root's capabilities, as `setpriv` takes them. */
+  private def initCapabilities: String = {
+    val capabilities = template.at("/spec/initContainers/0/securityContext/capabilities")
+    assert(capabilities.at("/drop/0").asText === "ALL")
+    capabilities.get("add").elements.asScala.map("+" + _.asText.toLowerCase).mkString(",")
+  }
 }
 
 object PodsSuite {
@@ -154,8 +161,8 @@ object PodsSuite {
    */
   private val Start =
     """set -eu
-      |project=$1 volume=$2 init=$3 uid=$4 home=$5
-      |shift 5
+      |project=$1 volume=$2 init=$3 caps=$4 uid=$5 home=$6
+      |shift 6
       |mount -t proc proc /proc
       |mount -t tmpfs tmpfs /mnt
       |mkdir /mnt/project /mnt/volume
@@ -166,7 +173,7 @@ object PodsSuite {
       |mount -t tmpfs -o mode=755 tmpfs /run
       |mkdir /run/zerohop
       |mount --bind /mnt/volume /run/zerohop
-      |sh -c "$init"
+      |setpriv --inh-caps=-all,$caps --bounding-set=-all,$caps sh -c "$init" # As user 0.
       |cp /etc/passwd /mnt/passwd
       |echo "spark:x:$uid:$uid::/tmp:/bin/false" >> /mnt/passwd # As the images' entry point does.
       |mount --bind /mnt/passwd /etc/passwd
