@@ -16,7 +16,7 @@
 #                                  needs gcc and a CUDA toolkit with CUPTI (CUDA_HOME, /usr/local/cuda)
 #   rapids.sh checksums DIR KIT OUT
 #                                  row checksums: who runs again when an executor is lost (needs two
-#                                  GPUs), and what they cost
+#                                  executors), and what they cost
 #   rapids.sh memory DIR KIT OUT   exchanges that GPU memory has no room for, beside files; no task may
 #                                  fail
 #   rapids.sh pressure DIR KIT OUT
@@ -40,6 +40,7 @@
 # kit.sh makes one. For all commands:
 #   GPUS     how many of the host's GPUs are used (all)
 #   PER_GPU  executors on each (1); several read each other as peers do over NVLink. One GPU only
+#   SHARE    runs that share a GPU at a time (1), each with its part of the memory
 #   CORES    how many tasks an executor runs at a time (8; bench and demo 16)
 #   LIMIT    how many seconds one application may take (150)
 #   MORE     further arguments of spark-submit

@@ -4,7 +4,7 @@
 # Kills an executor under a query whose map tasks give other rows each time, without Spark's row
 # checksums and with them.
 checksums_retry() {
-  [ "$gpus" -gt 1 ] || { echo "the check needs two GPUs: one executor is killed, the other goes on" >&2; return 1; }
+  [ $((gpus * per_gpu)) -gt 1 ] || { echo "the check needs two executors: one is killed, the other goes on" >&2; return 1; }
   local folder cores=1 status=0
   folder="$(mktemp -d)"
   rm -f "$out/checksums_retry.json"
@@ -19,7 +19,7 @@ checksums_retry() {
 # Times exchanges without row checksums and with them, in turns.
 checksums_bench() {
   local keys="spark.sql.shuffle.orderIndependentChecksum" on turn
-  rm -f "$out/checksums.jsonl"
+  : > "$out/checksums.jsonl"
   for turn in $(seq "${TURNS:-2}"); do
     for on in false true; do
       submit "checksums_$on$turn" zerohop \

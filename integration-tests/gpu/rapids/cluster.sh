@@ -62,7 +62,8 @@ settings() { # contender, which may be followed by "+" and a variation, or sever
   # Those that share a GPU do not ask Spark for one, and leave room for each other.
   if [ "$per_gpu" -gt 1 ]; then
     echo "--conf spark.rapids.memory.gpu.minAllocFraction=0.01
-      --conf spark.rapids.memory.gpu.allocFraction=$(python3 -c "print(0.5 / $per_gpu)")"
+      --conf spark.rapids.memory.gpu.allocFraction=$(python3 -c "print(0.5 / $per_gpu / ${SHARE:-1})")"
+    [ "${SHARE:-1}" -eq 1 ] || echo "--conf spark.zerohop.device.pool.size=3g"
   else
     echo "--conf spark.executor.resource.gpu.amount=1 --conf spark.task.resource.gpu.amount=0.01"
   fi

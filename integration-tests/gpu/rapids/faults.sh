@@ -1,6 +1,13 @@
 # shellcheck shell=bash disable=SC2154
 # The suites of io.zerohop.spark.gpu.
 
+# The driver program for the kit's Spark; fault_app.sh makes those of other Sparks than the build's.
+fault_app() {
+  local found=("$dir/fault-apps/${spark_version%.*}".*"_$SPARK_SCALA_VERSION.jar")
+  [ -f "${found[0]}" ] || found=("$dir/suites/suites.jar")
+  echo "${found[0]}"
+}
+
 # Runs suites against one cluster, which has room for two executors however many GPUs there are.
 suites() { # suites ...
   local status=0 name named=() executors=$((gpus < 2 ? 2 : gpus))
@@ -12,7 +19,7 @@ suites() { # suites ...
   mkdir -p "$out/faults"
   timeout -k 10 "${LIMIT:-540}" java -Xmx1g -cp "$tests:$zerohop:$dir/suites/*:$SPARK_HOME/jars/*" \
     -Dzerohop.test.master="spark://127.0.0.1:$port" -Dzerohop.test.project="$project" \
-    -Dzerohop.test.suites="$dir/suites/suites.jar" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
+    -Dzerohop.test.suites="$(fault_app)" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
     -Dzerohop.test.libucx="${LIBUCX:+${LIBUCX%% *}/lib:${LD_LIBRARY_PATH:-}}" \
     -Dzerohop.test.faultRuns="${RUNS:-1}" ${UNTIL:+-Dzerohop.test.until="$UNTIL"} \
     -Dzerohop.test.share="${GPU_APPS:-1}" -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \

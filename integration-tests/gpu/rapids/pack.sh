@@ -12,6 +12,10 @@ pack() {
   cp -r "$root/integration-tests/target/application-jars" "$out/"
   cp "$here"/rapids/*.* "$root"/integration-tests/bench/{charts,samples,kills,measurements}.py "$out/rapids/"
   cp "$root"/integration-tests/target/suite-jars/*.jar "$out/suites/"
+  # The suites' own, where the kit's Spark has another Scala.
+  cp "$root"/integration-tests/target/spark-home/jars/scala-{library-,xml_}*.jar "$out/suites/"
+  # Of fault_app.sh, for other Sparks than the build's.
+  [ ! -d "$root/integration-tests/target/fault-apps" ] || cp -r "$root/integration-tests/target/fault-apps" "$out/"
   # Without the settings of the log beside the classes, which would silence the applications.
   "${JAVA_HOME:+$JAVA_HOME/bin/}jar" --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \
     -C "$root/integration-tests/target/test-classes" org

@@ -97,7 +97,7 @@ public final class SparkHome {
       final List<String> arguments) {
     final List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(List.of(JavaModuleOptions.defaultModuleOptionArray()));
+    command.addAll(List.of(JavaModuleOptions.defaultModuleOptions().trim().split("\\s+")));
     command.addAll(options);
     command.addAll(List.of("-cp", driverClassPath(classPath), mainClass));
     command.addAll(arguments);

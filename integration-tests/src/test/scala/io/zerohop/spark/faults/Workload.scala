@@ -43,11 +43,18 @@ object Workload {
           onRead(partition, record)
           (key, (1L, id.toLong, check(text)))
         }.toSeq
-          .groupMapReduce(_._1)(_._2)((a, b) => (a._1 + b._1, a._2 + b._2, a._3 + b._3))
+          .groupBy(_._1)
+          .map { case (key, rows) =>
+            key -> rows.map(_._2).reduce((a, b) => (a._1 + b._1, a._2 + b._2, a._3 + b._3))
+          }
           .iterator
       }
       .collect()
-      .groupMapReduce(_._1)(_._2)((_, _) => throw new IllegalStateException("a key twice"))
+      .groupBy(_._1)
+      .map { case (key, found) =>
+        if (found.length > 1) throw new IllegalStateException("a key twice")
+        key -> found.head._2
+      }
 
   def payload(id: Int): String = s"$Marker-$id-" + ("abcdefghij" * (id % 17))
 

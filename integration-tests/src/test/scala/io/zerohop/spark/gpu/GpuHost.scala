@@ -1,9 +1,10 @@
 package io.zerohop.spark.gpu
 
 import java.io.File
-import java.nio.file.{Path, Paths}
+import java.nio.file.{Files, Path, Paths}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import io.zerohop.cluster.{Installation, Submission}
 
@@ -34,6 +35,15 @@ object GpuHost {
   def isSmoke: Boolean = rapids.isEmpty
 
   lazy val installation: Installation = Installation.in(Paths.get(property("project")))
+
+  /** Its Spark's version. */
+  lazy val spark: String =
+    Using.resource(Files.list(installation.sparkHome.jars))(
+      _.iterator.asScala.map(_.getFileName.toString).collectFirst {
+        case SparkCore(version) => version
+      }.get)
+
+  private val SparkCore = raw"spark-core_[\d.]+-(.+)\.jar".r
 
   def logs: Path = Paths.get(property("target"))
 

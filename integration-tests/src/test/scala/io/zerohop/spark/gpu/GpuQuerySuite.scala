@@ -14,6 +14,7 @@ class GpuQuerySuite extends GpuSuite {
   }
 
   test("structs without members") {
+    assume(GpuHost.spark >= "4", "Spark 3.5 has no encoder of a row with nothing but such a struct")
     staysOnGpu("memberless_struct")
   }
 
@@ -38,6 +39,7 @@ class GpuQuerySuite extends GpuSuite {
 
   for (query <- Seq("group_by", "join", "round_robin")) {
     test(s"Spark's row checksums switched on: $query") {
+      assume(GpuHost.spark >= "4.1", "Spark has row checksums from 4.1 on")
       // Rows are hashed from the tables that RAPIDS' own split makes.
       assert(staysOnGpu(s"checksums_$query").number("kudo_exchanges") === 0)
     }

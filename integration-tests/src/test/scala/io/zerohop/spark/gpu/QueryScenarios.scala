@@ -16,22 +16,22 @@ final class QueryScenarios(cluster: Cluster) {
   private def facts(name: String, question: Question): Map[String, Any] = {
     spark.sql(Questions.Table)
     val (expected, _) = withSettings(Map(FaultyQuery.OnGpu -> "false"))(rows(question))
-    val (adaptive, seen) = cluster.counted(name)(run(question, adaptive = true))
-    val (static, seenStatic) = cluster.counted(s"$name, static")(run(question, adaptive = false))
+    val (adapted, seen) = cluster.counted(name)(answer(question, adaptive = true))
+    val (static, seenStatic) = cluster.counted(s"$name, static")(answer(question, adaptive = false))
     Map(
       "rows" -> expected.size,
-      "equal" -> (adaptive._1 == expected),
+      "equal" -> (adapted._1 == expected),
       "static_equal" -> (static._1 == expected),
       "direct_bytes" -> direct(seen, seenStatic),
       "async_commits" -> cluster.gauges("commits.async").values.sum,
       "staged_bytes" -> (seen.bytes("staged") + seenStatic.bytes("staged"))) ++
-      adaptive._2 ++ static._2.map { case (key, value) => s"static_$key" -> value }
+      adapted._2 ++ static._2.map { case (key, value) => s"static_$key" -> value }
   }
 
   private def direct(both: PathBytes*): Long =
     both.map(seen => seen.bytes("local") + seen.bytes("peer")).sum
 
-  private def run(question: Question, adaptive: Boolean): (Seq[String], Map[String, Any]) = {
+  private def answer(question: Question, adaptive: Boolean): (Seq[String], Map[String, Any]) = {
     val settings = question.settings + ("spark.sql.adaptive.enabled" -> adaptive.toString)
     withSettings(settings) {
       val (answer, frame) = rows(question)

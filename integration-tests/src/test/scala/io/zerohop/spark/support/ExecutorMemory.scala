@@ -56,9 +56,9 @@ final class ExecutorMemory(pid: Long) {
   /** By the owner's own mapping: nobody else may map a segment for writing. */
   private def flip(places: Seq[(Path, Int)]): Int = {
     Using.resource(new RandomAccessFile(s"/proc/$pid/mem", "rw")) { memory =>
-      for ((segment, places) <- places.groupMap(_._1)(_._2)) {
+      for ((segment, ofSegment) <- places.groupBy(_._1)) {
         val base = address(segment)
-        places.foreach { at =>
+        ofSegment.map(_._2).foreach { at =>
           memory.seek(base + at)
           val byte = memory.read()
           memory.seek(base + at)

@@ -142,7 +142,7 @@ object SparkInternals {
   def gauge(source: String, name: String): Option[Long] =
     SparkEnv.get.metricsSystem
       .getSourcesByName(source)
-      .flatMap(s => Option(s.metricRegistry.getGauges.get(name)))
-      .headOption
+      .map(_.metricRegistry.getGauges.get(name))
+      .find(_ != null)
       .map(_.getValue.asInstanceOf[Long])
 }
