@@ -18,6 +18,7 @@ LIBUCX = {"bookworm": "1.13.1", "trixie": "1.18.1"}
 REPORT = "TEST-junit-jupiter.xml"
 LIMIT_SECONDS = 1200
 JOBS = 5  # of rdma.sh all
+WHOLE = "whole"  # its line for all of them together
 PACKAGE = "io.zerohop.shuffle.transport.ucx."
 PAGE = pathlib.Path(__file__).resolve().parent / "../../docs/rdma.md"
 RUNS = {
@@ -62,6 +63,9 @@ def main(out, commit, folder):
     rows = []
     for line in (folder / "jobs.tsv").read_text().splitlines():
         name, status, seconds = line.split("\t")
+        if name == WHOLE:
+            rows.append({"case": WHOLE, "exit_status": int(status), "seconds": int(seconds)})
+            continue
         release, job = name.split(":")
         case = "libucx " + " and ".join(LIBUCX[each] for each in release.split("+"))
         host = folder / f"{release}-{job}"
@@ -119,10 +123,10 @@ def goals(rows):
     applications = [row for row in rows if "scenario" in row]
     found.append({"goal": "scenarios between two machines whose rows are all right", "at_least": 10, "value": sum(row["right"] for row in applications)})
     found.append({"goal": "bytes that were staged where nothing was done to the machines", "at_most": 0, "value": sum(row["staged_bytes"] for row in applications if row["scenario"] == "rows")})
-    jobs = [row for row in rows if "exit_status" in row]
+    jobs = [row for row in rows if "job" in row and "exit_status" in row]
     # Of a part of the jobs it says nothing.
-    whole = sum(row["seconds"] for row in jobs) if len(jobs) == JOBS else None
-    found.append({"goal": "seconds of the whole profile's jobs, images made", "at_most": LIMIT_SECONDS, "value": whole})
+    whole = [row["seconds"] for row in rows if row["case"] == WHOLE and len(jobs) == JOBS]
+    found.append({"goal": "seconds of the whole profile's jobs, images made", "at_most": LIMIT_SECONDS, "value": whole[0] if whole else None})
     return found
 
 

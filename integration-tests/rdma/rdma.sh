@@ -5,7 +5,7 @@
 #                                    another: bookworm+trixie:mixed; needs the packaged tree
 #   rdma.sh FOLDER all               what `mvn -B verify -Prdma` runs
 # FOLDER keeps the images, and FOLDER/RELEASE-JOB what a job has written; FOLDER/jobs.tsv has the exit
-# status of each and its seconds. Ends with 1 if a job fails. As root it installs what it needs.
+# status of each and its seconds, and those of all together. Ends with 1 if a job fails. As root it installs what it needs.
 # "Software RDMA, verbs": what is seen is what UCX does over verbs, and no adapter's speed.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -16,8 +16,6 @@ folder="$(cd "$1" && pwd)"
 shift
 
 # Debian 12 has libucx 1.13.1. Debian 13 has 1.18.1, which emulates gets unless it is told otherwise.
-all=(bookworm:stop bookworm:unit bookworm:spark trixie:stop bookworm+trixie:mixed)
-[ "$*" != all ] || set -- "${all[@]}"
 
 install() {
   local missing=() tool package
@@ -93,16 +91,39 @@ job() {
   return "$status"
 }
 
+# Jobs one after the other; a line of jobs.tsv each.
+jobs() { # RELEASE:JOB ...
+  local name status start failed=0
+  for name in "$@"; do
+    status=0 start=$SECONDS
+    job "${name%%:*}" "${name#*:}" || status=$?
+    printf '%s\t%d\t%d\n' "$name" "$status" $((SECONDS - start)) | tee -a "$folder/jobs.tsv"
+    [ "$status" -eq 0 ] || failed=1
+  done
+  return "$failed"
+}
+
+# Those of one machine that wait most of the time run beside the one that does not.
+everything() {
+  local failed=0 beside
+  jobs bookworm:stop trixie:stop &
+  beside=$!
+  jobs bookworm:unit || failed=1
+  wait "$beside" || failed=1
+  jobs bookworm:spark bookworm+trixie:mixed || failed=1
+  return "$failed"
+}
+
 install
 pack
-failed=0
 : > "$folder/jobs.tsv"
-for name in "$@"; do
-  release="${name%%:*}" status=0
-  for each in ${release//+/ }; do "$here/image.sh" "$folder" "$each"; done
-  start=$SECONDS
-  job "$release" "${name#*:}" || status=$?
-  printf '%s\t%d\t%d\n' "$name" "$status" $((SECONDS - start)) | tee -a "$folder/jobs.tsv"
-  [ "$status" -eq 0 ] || failed=1
-done
+[ "$*" != all ] || releases="bookworm trixie"
+for release in ${releases:-$(printf '%s\n' "${@%%:*}" | tr + '\n')}; do "$here/image.sh" "$folder" "$release"; done
+failed=0 start=$SECONDS
+if [ "$*" = all ]; then
+  everything || failed=1
+else
+  jobs "$@" || failed=1
+fi
+printf '%s\t%d\t%d\n' whole "$failed" $((SECONDS - start)) | tee -a "$folder/jobs.tsv"
 exit "$failed"
