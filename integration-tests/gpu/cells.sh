@@ -51,7 +51,10 @@ step() { # cell, step, GPU, lane, lanes
     export CUDA_VISIBLE_DEVICES="$3" GPUS=1 PORT=$((7077 + 100 * $3 + 10 * $4)) SHARE="$5" GPU_APPS="$5" SCALE="${SCALE:-1}"
     case "$2" in
       check | paths | checksums) export PER_GPU=2 CORES=4 ;;
-      faults) export SUITES="${SUITES:-GpuFaultSuite GpuAsyncCommitFaultSuite}" ;;
+      faults)
+        [[ "$1" == *-26.* ]] || export SLICES_LEFT=1
+        export SUITES="${SUITES:-GpuFaultSuite GpuAsyncCommitFaultSuite}"
+        ;;
       tpcds) export CORES=8 MODE=check CONTENDERS=zerohop ;;
     esac
     [ "$2" != checksums ] || export TURNS=0

@@ -29,7 +29,8 @@
 #   rapids.sh faults DIR KIT OUT   the suites of io.zerohop.spark.gpu: faults, odd queries and settings;
 #                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1
 #                                  they run anywhere, on CPU rows: a test of the tests, no result;
-#                                  LIBUCX as for nodes adds faults between executors that UCX connects
+#                                  LIBUCX as for nodes adds faults between executors that UCX connects;
+#                                  SLICES_LEFT=1 for a RAPIDS whose own split is used
 #   rapids.sh kills DIR KIT OUT    executors killed again and again, on host memory and, but with SMOKE=1,
 #                                  on the GPUs; adds up in OUT/kills.json
 #   rapids.sh tpch DIR KIT OUT     TPC-H's 22 queries, compared with the CPU's rows or timed

@@ -63,7 +63,7 @@ settings() { # contender, which may be followed by "+" and a variation, or sever
   if [ "$per_gpu" -gt 1 ]; then
     echo "--conf spark.rapids.memory.gpu.minAllocFraction=0.01
       --conf spark.rapids.memory.gpu.allocFraction=$(python3 -c "print(0.5 / $per_gpu / ${SHARE:-1})")"
-    [ "${SHARE:-1}" -eq 1 ] || echo "--conf spark.zerohop.device.pool.size=3g"
+    [ "${SHARE:-1}" -eq 1 ] || echo "--conf spark.zerohop.device.pool.size=3g --conf spark.zerohop.socket.dir=/tmp/zerohop-$port"
   else
     echo "--conf spark.executor.resource.gpu.amount=1 --conf spark.task.resource.gpu.amount=0.01"
   fi

@@ -10,7 +10,7 @@ fault_app() {
 
 # Runs suites against one cluster, which has room for two executors however many GPUs there are.
 suites() { # suites ...
-  local status=0 name named=() executors=$((gpus < 2 ? 2 : gpus))
+  local status=0 name named=() bad="in a way that Zerohop does not know" executors=$((gpus < 2 ? 2 : gpus))
   cores="${CORES:-4}"
   lay_out || return 1
   cores=$((cores * executors / gpus)) start_cluster || { stop_cluster; return 1; }
@@ -27,7 +27,10 @@ suites() { # suites ...
   stop_cluster
   cat "$cluster"/executors/*/*/stderr > "$out/faults/executors.err" 2>/dev/null || true
   rm -rf "$project"
-  if grep -h 'LEAKED\|in a way that Zerohop does not know' "$out/faults/executors.err" | head -5 | grep . >&2; then status=1; fi
+  # RAPIDS' own split leaves slices to the garbage collector when a task that writes is killed; what
+  # is split by its serializer is one batch, which the writer closes.
+  [ -n "${SLICES_LEFT:-}" ] || bad="LEAKED\|$bad"
+  if grep -h "$bad" "$out/faults/executors.err" | head -5 | grep . >&2; then status=1; fi
   if [[ " $* " == *" GpuNodeFaultSuite "* ]] && [ -z "${SMOKE:-}" ] &&
     ! grep -q 'GPU memory: one-sided gets' "$out/faults/executors.err"; then
     echo "nothing went from GPU to GPU by UCX:" >&2

@@ -86,11 +86,13 @@ object GpuHost {
     "spark.executor.resource.gpu.amount" -> "1",
     "spark.task.resource.gpu.amount" -> "0.01")
 
+  // Spark 3.5 numbers applications by the second, so those of two clusters may have the same id.
   // Nobody asks Spark for a GPU then, and RAPIDS takes the one that it finds.
   private def sharedGpu = Map(
     "spark.zerohop.device.pool.size" -> "4g",
     "spark.rapids.memory.gpu.allocFraction" -> (0.3 / property("share").toInt).toString,
-    "spark.rapids.memory.gpu.minAllocFraction" -> "0.01")
+    "spark.rapids.memory.gpu.minAllocFraction" -> "0.01",
+    "spark.zerohop.socket.dir" -> s"/tmp/zerohop-${master.split(':').last}")
 
   private def paths(list: String): Seq[Path] =
     list.split(File.pathSeparator).filter(_.nonEmpty).map(Paths.get(_)).toSeq
