@@ -1,10 +1,5 @@
 package io.zerohop.spark.browser
 
-import java.awt.image.BufferedImage
-import java.io.ByteArrayInputStream
-import java.nio.file.{Files, Paths, StandardCopyOption}
-import javax.imageio.{IIOImage, ImageIO, ImageWriteParam}
-
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
@@ -35,7 +30,7 @@ class TabBrowserSuite extends AnyFunSuite {
         val url = cluster.sc.uiWebUrl.get + "/zerohop/"
         agrees(browser, url, bytes)
         loadsNothingFromElsewhere(browser)
-        keepPicture(browser.screenshot())
+        Picture.keep("gpu-shuffle.png", browser.screenshot())
         sorts(browser)
         filters(browser)
       }
@@ -132,29 +127,5 @@ class TabBrowserSuite extends AnyFunSuite {
     assert(byPath(browser).keySet === Set("staged"))
     val left = numbers(browser, "zerohop-shuffles", 8)
     assert(left.size === staged && left.forall(_ > 0))
-  }
-
-  /** Small enough for docs/: without transparency, and packed as well as can be. */
-  private def keepPicture(png: Array[Byte]): Unit = {
-    val taken = ImageIO.read(new ByteArrayInputStream(png))
-    val opaque = new BufferedImage(taken.getWidth, taken.getHeight, BufferedImage.TYPE_INT_RGB)
-    opaque.createGraphics().drawImage(taken, 0, 0, null)
-    val file = Paths.get(sys.props("zerohop.test.target"), "browser", "gpu-shuffle.png")
-    val writer = ImageIO.getImageWritersByFormatName("png").next()
-    val packed = writer.getDefaultWriteParam
-    packed.setCompressionMode(ImageWriteParam.MODE_EXPLICIT)
-    packed.setCompressionQuality(0)
-    Files.deleteIfExists(file)
-    Using.resource(ImageIO.createImageOutputStream(file.toFile)) { out =>
-      writer.setOutput(out)
-      writer.write(null, new IIOImage(opaque, null, null), packed)
-      writer.dispose()
-    }
-    if (sys.props.get("zerohop.docs.write").contains("true")) {
-      assert(Files.size(file) < 200 * 1024, s"$file is too large for docs/")
-      val docs = Paths.get(sys.props("zerohop.test.repository"), "docs", "images")
-      Files.createDirectories(docs)
-      Files.copy(file, docs.resolve("gpu-shuffle.png"), StandardCopyOption.REPLACE_EXISTING)
-    }
   }
 }

@@ -48,6 +48,16 @@ final class Prometheus(config: String) extends AutoCloseable {
       answer.at("/data/result").elements.asScala.toSeq)
   }
 
+  /** What an expression gave in each of the last seconds. */
+  def lately(expression: String, seconds: Int): Seq[JsonNode] = {
+    val now = System.currentTimeMillis / 1000
+    val answer = new ObjectMapper().readTree(
+      Http.get(
+        s"http://127.0.0.1:$port/api/v1/query_range?start=${now - seconds}&end=$now&step=1&query=" +
+          URLEncoder.encode(expression, UTF_8)))
+    answer.at("/data/result").elements.asScala.toSeq
+  }
+
   override def close(): Unit = {
     process.destroy()
     if (!process.waitFor(20, TimeUnit.SECONDS)) process.destroyForcibly().waitFor()

@@ -1,0 +1,114 @@
+package io.zerohop.spark.browser
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path, Paths}
+
+import scala.concurrent.duration._
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import io.zerohop.spark.operation.Prometheus
+import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.{Bounded, Local}
+import org.apache.spark.{SparkConf, SparkContext}
+import org.scalatest.funsuite.AnyFunSuite
+
+/**
+ * The panels of the Grafana dashboard, drawn from its JSON with what a Prometheus beside an
+ * application has: by uPlot, which Grafana draws time series with, since no Grafana is to be had
+ * here. Titles, places, expressions and legends are the dashboard's; the frame is not Grafana's.
+ */
+class DashboardPictureSuite extends AnyFunSuite {
+  private val Seconds = 40
+  private val repository = Paths.get(sys.props("zerohop.test.repository"))
+  private val target = Paths.get(sys.props("zerohop.test.target"))
+  private val grafana = repository.resolve("docs/grafana")
+  private val json = new ObjectMapper
+
+  test("every panel of the dashboard has something to show") {
+    assume(ManagerUnderTest.isZerohop, "the dashboard is Zerohop's")
+    Local.require("chromium", "chromedriver", "prometheus")
+    val sc = start()
+    try {
+      val config = Files.readString(grafana.resolve("prometheus.yml"))
+        .replace("localhost:4040", sc.uiWebUrl.get.replaceFirst("https?://", ""))
+        .replace("scrape_interval: 10s", "scrape_interval: 1s")
+      Using.resource(new Prometheus(config)) { prometheus =>
+        val end = Seconds.seconds.fromNow
+        Bounded.until("a while of shuffles", 120.seconds) {
+          shuffle(sc, 1 + (Seconds - end.timeLeft.toSeconds.toInt) / 8)
+          end.isOverdue()
+        }
+        draw(panels(prometheus))
+      }
+    } finally sc.stop()
+  }
+
+  private def start(): SparkContext =
+    new SparkContext(
+      new SparkConf()
+        .setMaster("local[2]")
+        .setAppName("zerohop-dashboard")
+        .set("spark.ui.enabled", "true")
+        .set("spark.ui.port", "0")
+        .set("spark.zerohop.pool.size", "64m")
+        .set("spark.zerohop.segment.size", "8m")
+        .set("spark.metrics.conf", grafana.resolve("metrics.properties").toString))
+
+  private def shuffle(sc: SparkContext, size: Int): Unit = {
+    val rows = sc.parallelize(0 until 20000 * size, 8).map(n => (n % 1000, "x" * 200 + n))
+    assert(rows.groupByKey(8).count() === 1000)
+    ()
+  }
+
+  /** Each panel's title and place, and its series: a label, and seconds and values. */
+  private def panels(prometheus: Prometheus): JsonNode = {
+    val drawn = json.createArrayNode()
+    val dashboard = json.readTree(grafana.resolve("zerohop.json").toFile)
+    for (panel <- dashboard.get("panels").elements.asScala) {
+      val to = drawn.addObject()
+      to.put("title", panel.get("title").asText)
+      to.put("unit", panel.at("/fieldConfig/defaults/unit").asText)
+      to.set[JsonNode]("place", panel.get("gridPos"))
+      val series = to.putArray("series")
+      for (asked <- panel.get("targets").elements.asScala) {
+        val expression =
+          asked.get("expr").asText.replace("$app", ".*").replace("$__rate_interval", "5s")
+        for (found <- prometheus.lately(expression, Seconds)) {
+          val one = series.addObject()
+          one.put("label", label(asked.get("legendFormat").asText, found.get("metric")))
+          one.set[JsonNode]("values", found.get("values"))
+        }
+      }
+      assert(series.size > 0, panel.get("title"))
+    }
+    drawn
+  }
+
+  private def label(format: String, metric: JsonNode): String =
+    raw"\{\{(\w+)\}\}".r.replaceAllIn(format, found => metric.path(found.group(1)).asText)
+
+  private def draw(panels: JsonNode): Unit = {
+    val folder = Files.createDirectories(target.resolve("browser"))
+    val page = read("dashboard.html")
+      .replace("/*uplot.css*/", Files.readString(uplot("uPlot.min.css")))
+      .replace("/*uplot.js*/", Files.readString(uplot("uPlot.iife.min.js")))
+      .replace("/*panels*/[]", json.writeValueAsString(panels))
+    val file = Files.writeString(folder.resolve("dashboard.html"), page)
+    Using.resource(new Browser) { browser =>
+      browser.open(file.toUri.toString)
+      assert(browser.run("return document.querySelectorAll('.panel canvas').length").asInt
+        === panels.size)
+      Picture.keep("dashboard.png", browser.screenshot())
+    }
+  }
+
+  private def read(resource: String): String =
+    Using.resource(getClass.getResourceAsStream(s"/browser/$resource"))(in =>
+      new String(in.readAllBytes(), UTF_8))
+
+  private def uplot(file: String): Path =
+    Using.resource(Files.walk(target.resolve("uplot")))(
+      _.iterator.asScala.find(_.getFileName.toString == file).get)
+}
