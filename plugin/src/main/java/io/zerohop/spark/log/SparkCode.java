@@ -22,6 +22,7 @@ public enum SparkCode implements LogCode {
 
   // Memory.
   POOL_SMALL(2001),
+  POOL_TOO_LARGE(2002),
 
   // Other nodes.
   NETWORK_NOT_TRUSTED(4060),

@@ -3,6 +3,8 @@ package io.zerohop.spark.memory;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,6 +36,9 @@ public final class PoolSizing {
   private static final int GPU_SHARE = 5;
   private static final long UNKNOWN_GPU_POOL_BYTES = 4096 * MIB;
 
+  /** Applications for which it was said. */
+  private static final Set<String> SAID = ConcurrentHashMap.newKeySet();
+
   private final SparkConf conf;
   private final HostMemory host;
   private final ExecutorPlacement placement;
@@ -51,11 +56,18 @@ public final class PoolSizing {
     this.roomBytes = room();
   }
 
-  /** The size in force: what the user set, or the default of this machine; logs a small default. */
+  /**
+   * The size in force: what the user set, or the default of this machine. Says once for an
+   * application if that is a small default, or more than the container has.
+   */
   public static long poolBytes(final SparkConf conf) {
     final Plan plan = plan(conf, Runtime.getRuntime().maxMemory());
-    if (plan.advice() != null) {
-      SparkCode.POOL_SMALL.warn(LOG, "{}", plan.advice());
+    if (plan.advice() != null && SAID.add(conf.getAppId())) {
+      if (plan.isSet()) {
+        SparkCode.POOL_TOO_LARGE.warn(LOG, "{}", plan.advice());
+      } else {
+        SparkCode.POOL_SMALL.warn(LOG, "{}", plan.advice());
+      }
     }
     return plan.bytes();
   }
@@ -64,9 +76,11 @@ public final class PoolSizing {
    * What an executor's pool in host memory comes to.
    *
    * @param bytes its size
-   * @param advice why it is small and what makes it larger; null if it is not, or was set
+   * @param isSet whether the user has set it
+   * @param advice why it is small and what makes it larger, or why it may be too large; null if
+   *     there is nothing to say
    */
-  public record Plan(long bytes, String advice) {}
+  public record Plan(long bytes, boolean isSet, String advice) {}
 
   /**
    * What it would come to in an executor on this machine.
@@ -75,11 +89,10 @@ public final class PoolSizing {
    */
   public static Plan plan(final SparkConf conf, final long heapBytes) {
     final long set = ZerohopConf.POOL_SIZE.get(conf);
-    if (set > 0) {
-      return new Plan(set, null);
-    }
     final PoolSizing sizing = new PoolSizing(conf, HostMemory.here().withHeap(heapBytes));
-    return new Plan(sizing.bytes(), sizing.advice());
+    return set > 0
+        ? new Plan(set, true, sizing.excess(set))
+        : new Plan(sizing.bytes(), false, sizing.advice());
   }
 
   /** Most shared memory that this executor may hold, in bytes. */
@@ -139,16 +152,43 @@ public final class PoolSizing {
         + " MiB are free now. For a pool of "
         + SMALL_BYTES / MIB
         + " MiB "
-        + remedy()
+        + remedy(SMALL_BYTES)
         + "; or set "
         + ZerohopConf.POOL_SIZE.key()
         + "="
         + SMALL_BYTES / MIB
-        + "m if it is there in spite of that.";
+        + "m if it is there in spite of that, since executors that exceed their limit are killed.";
   }
 
-  private String remedy() {
-    final long missing = SMALL_BYTES - roomBytes;
+  /**
+   * Why a pool of a size that was set gets an executor killed; null if it does not, or nobody
+   * watches.
+   */
+  String excess(final long setBytes) {
+    final boolean isWatched =
+        host.isLimited()
+            || placement.manager() == ExecutorPlacement.Manager.YARN
+            || placement.manager() == ExecutorPlacement.Manager.KUBERNETES;
+    if (!isWatched || setBytes <= roomBytes) {
+      return null;
+    }
+    return ZerohopConf.POOL_SIZE.key()
+        + " is "
+        + setBytes / MIB
+        + " MiB, and the container leaves "
+        + Math.max(0, roomBytes) / MIB
+        + " MiB for it: of its "
+        + boundBytes / MIB
+        + " MiB there are promised, in MiB: "
+        + promises.inWords()
+        + ". An executor that fills the pool may be killed for it. "
+        + "To leave as much "
+        + remedy(setBytes)
+        + ".";
+  }
+
+  private String remedy(final long wantedBytes) {
+    final long missing = wantedBytes - roomBytes;
     final long overhead = MemoryPromises.overheadBytes(conf, host.heapBytes());
     return switch (placement.manager()) {
       case YARN ->

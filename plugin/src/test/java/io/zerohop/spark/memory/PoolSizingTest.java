@@ -134,6 +134,23 @@ class PoolSizingTest {
   }
 
   @Test
+  void aSizeThatTheContainerDoesNotHaveIsSaidWithWhatMakesItFit() {
+    final HostMemory host = machine(256 * GIB, 204 * GIB, GIB);
+    final SparkConf conf = conf("yarn", "spark.executor.instances", "2");
+    conf.set("spark.executor.memoryOverhead", "384m");
+    assertThat(sizing(conf, host).excess(GIB))
+        .contains("spark.zerohop.pool.size is 1024 MiB")
+        .contains("spark.executor.memoryOverhead=2976m");
+    conf.set("spark.executor.memoryOverhead", "2976m");
+    assertThat(sizing(conf, host).excess(GIB)).isNull();
+    assertThat(sizing(conf("k8s://api"), limited(2 * GIB, GIB)).excess(GIB)).isNotNull();
+    assertThat(sizing(conf("spark://m:7077"), limited(20 * GIB, 4 * GIB)).excess(40 * GIB))
+        .contains("control group");
+    // Nobody watches it there.
+    assertThat(sizing(conf("local[4]"), host).excess(512 * GIB)).isNull();
+  }
+
+  @Test
   void offHeapAndPythonEnlargeTheContainerAndNotThePool() {
     final SparkConf conf = conf("yarn", "spark.executor.memoryOverhead", "8g");
     final HostMemory host = machine(256 * GIB, 204 * GIB, 8 * GIB);

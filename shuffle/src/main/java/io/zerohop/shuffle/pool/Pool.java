@@ -336,8 +336,8 @@ public final class Pool implements AutoCloseable, SegmentResolver {
             + " pool: "
             + state
             + (cause == null ? "" : ", and the device is out of memory")
-            + "; raise "
-            + tier.sizeKey(),
+            + "; "
+            + tier.remedy(),
         bytes,
         cause);
   }

@@ -5,18 +5,28 @@ package io.zerohop.shuffle.pool;
  */
 public enum Tier {
   /** Shared host memory. */
-  HOST("spark.zerohop.pool.size"),
+  HOST(
+      "spark.zerohop.pool.size",
+      "raise spark.executor.memoryOverhead where a container bounds it, else"
+          + " spark.zerohop.pool.size"),
   /** Memory of the executor's GPU. */
-  DEVICE("spark.zerohop.device.pool.size");
+  DEVICE("spark.zerohop.device.pool.size", "raise spark.zerohop.device.pool.size");
 
   private final String sizeKey;
+  private final String remedy;
 
-  Tier(final String sizeKey) {
+  Tier(final String sizeKey, final String remedy) {
     this.sizeKey = sizeKey;
+    this.remedy = remedy;
   }
 
   /** The configuration key by which its pool is made larger; for messages. */
   public String sizeKey() {
     return sizeKey;
+  }
+
+  /** What makes its pool larger; for messages. */
+  public String remedy() {
+    return remedy;
   }
 }

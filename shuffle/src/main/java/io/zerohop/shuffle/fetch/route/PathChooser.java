@@ -308,8 +308,9 @@ public final class PathChooser {
     return staged(
         ShuffleCode.PEER_SOCKET_GONE,
         executorId,
-        "the socket of executor {} is gone; its blocks are staged. If the executor still runs,"
-            + " something cleans its socket folder: set spark.zerohop.socket.dir to one that stays",
+        "the socket of executor {} is gone; its blocks are staged. If the executor was ended, the"
+            + " driver's log says why; if it still runs, something cleans its socket folder: set"
+            + " spark.zerohop.socket.dir to one that stays",
         null,
         "its socket " + socket + " is gone");
   }
