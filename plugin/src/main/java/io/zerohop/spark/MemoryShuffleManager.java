@@ -39,6 +39,8 @@ import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.Tuple2;
 import scala.Tuple3;
 import scala.collection.Iterator;
@@ -59,6 +61,8 @@ public final class MemoryShuffleManager extends SortShuffleManager {
 
   private final SparkConf conf;
   private final boolean active;
+  private static final Logger LOG = LoggerFactory.getLogger(MemoryShuffleManager.class);
+
   private final byte[] secret;
   private final MapOutputFiles files;
   private final ZerohopBlockResolver resolver;
@@ -109,6 +113,9 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     final SparkEnv env = SparkEnv.get();
     if (active) {
       LiveShuffles.serve(env);
+      LOG.info(
+          "Zerohop: this application's shuffles go through the memory of its executors; the tab GPU"
+              + " Shuffle of its UI shows how");
     }
     if (ZerohopConf.ENABLED.get(conf)) {
       LiveTab.start(context, env, () -> RunningDoctor.ofDriver(context.conf()));

@@ -113,6 +113,10 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
     assert(wrong.exit === 64)
     assert(wrong.err.contains("--json"))
     assert(withFolder(alone(_, "--help")).out.contains("doctor"))
+    assert(withFolder(alone(_, "doctor", "--version")).out.startsWith("Zerohop "))
+    val missing = withFolder(alone(_, "doctor", "--properties-file", "not-there.conf"))
+    assert(missing.exit === 64)
+    assert(missing.err.linesIterator.next().contains("not-there.conf"), missing.err)
   }
 
   test("with an installation of Spark the jar judges settings, by name the mend") {

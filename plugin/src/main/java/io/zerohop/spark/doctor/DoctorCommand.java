@@ -8,12 +8,16 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
 
 /** {@code java -jar zerohop-spark.jar doctor}: this machine, and settings that are named. */
 @Command(
     name = "doctor",
     mixinStandardHelpOptions = true,
+    versionProvider = Commands.Version.class,
     description = "Says why shuffles are not as fast as they could be on this machine.",
     exitCodeListHeading = "Exit status:%n",
     exitCodeList = {
@@ -30,6 +34,8 @@ final class DoctorCommand implements Callable<Integer> {
   static final int BROKEN = 70;
 
   @Mixin private DoctorOptions options;
+
+  @Spec private CommandSpec spec;
 
   @Option(
       names = "--conf",
@@ -53,7 +59,7 @@ final class DoctorCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    final Settings settings = Settings.read(propertiesFile, conf);
+    final Settings settings = settings();
     final Examination examination = new Examination();
     Machine.examine(examination, settings, options.measures());
     Machine.examinePort(examination, settings);
@@ -66,13 +72,26 @@ final class DoctorCommand implements Callable<Integer> {
     return options.print(new Report(List.of(Report.Section.of(title, examination.notes()))));
   }
 
+  private Settings settings() {
+    try {
+      return Settings.read(propertiesFile, conf);
+    } catch (final IOException e) {
+      throw new ParameterException(
+          spec.commandLine(), "cannot read --properties-file " + propertiesFile + ": " + e);
+    }
+  }
+
   private Finding withoutSpark(final Settings settings) {
+    final String named =
+        sparkHome == null ? System.getenv("SPARK_HOME") : String.valueOf(sparkHome);
+    final boolean isNamed = named != null && !named.isEmpty();
     final String what =
-        "Spark is not on the class path"
-            + (sparkHome == null ? "" : " (" + sparkHome + " has no jars)")
+        (isNamed
+                ? named + " has no folder jars with Spark in it"
+                : "Spark is not on the class path")
             + ": its version, RAPIDS', what settings come to, and sizes were not checked";
     final String mend = "name an installation by " + Launcher.SPARK_HOME_OPTION + " or SPARK_HOME";
-    return settings.isEmpty()
+    return settings.isEmpty() && !isNamed
         ? new Finding(Item.SPARK, Verdict.SKIP, what, mend)
         : Finding.warn(Item.SPARK, what, mend);
   }

@@ -51,11 +51,11 @@ public enum Item {
       "fail: a pair that the driver calls peers does not. warn: it says that they are none"),
   LIBUCX(
       "UCX is started and its version looked up in the table of [releases](rdma.md#which-libucx)",
-      "fail: `spark.zerohop.ucx.trustedNetwork` is true, and UCX does not start. warn: it is not"
-          + " installed, or knows no CUDA where there are GPUs"),
+      "only if `spark.zerohop.ucx.trustedNetwork` is true, else skipped: fail: UCX does not start."
+          + " warn: it knows no CUDA where there are GPUs"),
   JUCX(
       "the jucx in use moves 4 KiB through libucx, as each executor does at its start",
-      "fail: `spark.zerohop.ucx.trustedNetwork` is true, and they do not fit. warn: the same else"),
+      "fail: they do not fit, and `spark.zerohop.ucx.trustedNetwork` is true"),
   ADAPTERS(
       "the RDMA ports that an executor would use, and which it would leave out",
       "warn: there are adapters, and none can be used"),
@@ -87,6 +87,9 @@ public enum Item {
   REACH(
       "each executor connects to the block manager's port of all others (running application only)",
       "fail: a port that does not answer, such as one that a firewall blocks"),
+  EXECUTORS(
+      "whether executors come, and take a task of the doctor's (running application only)",
+      "fail: none comes, or its task fails. warn: one is busy"),
   VERSIONS(
       "the release of Zerohop in the driver and in each executor (running application only)",
       "fail: they differ"),

@@ -63,14 +63,15 @@ public final class SparkApplication {
     }
     if (executors.isEmpty()) {
       driver.run(
-          Item.VERSIONS,
+          Item.EXECUTORS,
           Machine.SHORT,
           notes ->
               notes.add(
                   Finding.fail(
-                      Item.VERSIONS,
+                      Item.EXECUTORS,
                       "no executor came within " + 2 * EXECUTORS_SECONDS + " s",
-                      "see the cluster manager: are there resources for one?")));
+                      "see the cluster manager: are there resources for one, and do executors that"
+                          + " it starts end at once? Their logs say why")));
     }
     for (final Address executor : executors) {
       sections.add(section(executor, executors));
@@ -141,7 +142,7 @@ public final class SparkApplication {
       }
       final Finding busy =
           Finding.warn(
-              Item.VERSIONS,
+              Item.EXECUTORS,
               "it took no task, so it was not looked at",
               "look again when it is idle");
       return new Report.Section(title, List.of(busy), List.of());
@@ -195,6 +196,6 @@ public final class SparkApplication {
   }
 
   private static Report.Section failed(final String title, final String what, final String mend) {
-    return new Report.Section(title, List.of(Finding.fail(Item.VERSIONS, what, mend)), List.of());
+    return new Report.Section(title, List.of(Finding.fail(Item.EXECUTORS, what, mend)), List.of());
   }
 }

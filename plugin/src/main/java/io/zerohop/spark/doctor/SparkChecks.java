@@ -75,7 +75,7 @@ final class SparkChecks {
     if (others.isEmpty()) {
       notes.add(Finding.skip(Item.REACH, "there is no other executor"));
     } else if (answering == others.size()) {
-      notes.add(Finding.ok(Item.REACH, "all " + answering + " other executors are reached"));
+      notes.add(Finding.ok(Item.REACH, answering + " other executors, all reached"));
     }
   }
 

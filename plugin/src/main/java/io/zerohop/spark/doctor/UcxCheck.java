@@ -76,7 +76,12 @@ final class UcxCheck implements Check {
   }
 
   private Verdict trouble() {
-    return wanted ? Verdict.FAIL : Verdict.WARN;
+    return wanted ? Verdict.FAIL : Verdict.SKIP;
+  }
+
+  /** What costs speed between nodes is of no concern to who has not asked for UCX. */
+  private Verdict slower() {
+    return wanted ? Verdict.WARN : Verdict.SKIP;
   }
 
   private Finding library(final UcxEngine engine) {
@@ -84,15 +89,17 @@ final class UcxCheck implements Check {
     final String name =
         "libucx " + (number >> 16) + "." + (number >> 8 & 0xff) + "." + (number & 0xff);
     if (gpus && !engine.reachesGpuMemory()) {
-      return Finding.warn(
+      return new Finding(
           Item.LIBUCX,
+          slower(),
           name + " without CUDA: GPU memory of other nodes comes over pinned host memory",
           "install a libucx built with CUDA (openucx/ucx's packages, or HPC-X)");
     }
     final Optional<LibucxRelease> release = LibucxRelease.of(number);
     if (release.isEmpty()) {
-      return Finding.warn(
+      return new Finding(
           Item.LIBUCX,
+          slower(),
           name + " is not in the table of releases that are known",
           "see the log's first-contact lines ('is read by UCX'); known are 1.13 to 1.23");
     }
@@ -106,7 +113,7 @@ final class UcxCheck implements Check {
       case NONE ->
           new Finding(
               Item.LIBUCX,
-              adapters ? Verdict.WARN : Verdict.OK,
+              adapters ? slower() : Verdict.OK,
               name + ": as packaged it has no verbs, so adapters are not used",
               adapters ? "install a libucx with verbs, such as openucx/ucx's packages" : "");
     };

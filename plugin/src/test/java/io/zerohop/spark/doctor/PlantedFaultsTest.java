@@ -76,6 +76,22 @@ class PlantedFaultsTest {
   }
 
   @Test
+  void whoHasNotAskedForUcxNeedsNone() throws Exception {
+    final Notes notes = new Notes();
+    new UcxCheck(
+            (oneSided, onStart) -> {
+              throw new UcxException("UCX cannot be used: libucp.so.0: cannot open", null);
+            },
+            () -> 0,
+            false,
+            true,
+            true)
+        .run(notes);
+    assertThat(notes.findings()).extracting(Finding::verdict).containsOnly(Verdict.SKIP);
+    assertThat(notes.findings().get(0).mend()).contains("between nodes only");
+  }
+
+  @Test
   void theSocketFolderBelongsToSomebodyElse() throws Exception {
     NativeLibrary.require();
     Path base = Path.of("/usr"); // Root's.
