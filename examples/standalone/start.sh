@@ -5,10 +5,16 @@
 #   MASTER_HOST   address of the master (127.0.0.1)
 #   MASTER_PORT   its port (7077)
 #   CORES MEMORY  what the worker offers (2, 2g)
+#   WORK          where executors' logs and jars go, a folder that can be written ($SPARK_HOME/work if
+#                 it can, else ./work)
 set -euo pipefail
 : "${SPARK_HOME:?is the folder of a Spark distribution}"
 host="${MASTER_HOST:-127.0.0.1}"
 port="${MASTER_PORT:-7077}"
+work="${WORK:-$SPARK_HOME/work}"
+if [ -z "${WORK:-}" ] && ! { mkdir -p "$work" && [ -w "$work" ]; } 2> /dev/null; then
+  work="$PWD/work"
+fi
 export SPARK_LOCAL_IP="$host"
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 trap exit INT TERM HUP
@@ -16,6 +22,6 @@ trap exit INT TERM HUP
 "$SPARK_HOME/bin/spark-class" org.apache.spark.deploy.master.Master \
   --host "$host" --port "$port" --webui-port 0 &
 "$SPARK_HOME/bin/spark-class" org.apache.spark.deploy.worker.Worker \
-  --host "$host" --webui-port 0 --cores "${CORES:-2}" --memory "${MEMORY:-2g}" \
+  --host "$host" --webui-port 0 --cores "${CORES:-2}" --memory "${MEMORY:-2g}" --work-dir "$work" \
   "spark://$host:$port" &
 wait -n

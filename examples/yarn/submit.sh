@@ -7,7 +7,12 @@ set -euo pipefail
 : "${SPARK_HOME:?is the folder of a Spark distribution}"
 : "${HADOOP_CONF_DIR:?is the folder of yarn-site.xml}"
 : "${ZEROHOP_JAR:?is the path of zerohop-spark-VERSION.jar, the same on every node}"
-exec "$SPARK_HOME/bin/spark-submit" --master yarn --deploy-mode client \
-  --properties-file "$(dirname "$0")/zerohop.conf" \
+[ -f "$ZEROHOP_JAR" ] || { echo "submit.sh: $ZEROHOP_JAR (ZEROHOP_JAR) is not there" >&2; exit 2; }
+# As arguments, beside which spark-defaults.conf and a --properties-file of yours count, too.
+settings=()
+while read -r key value; do
+  [[ "$key" != spark.* ]] || settings+=(--conf "$key=$value")
+done < "$(dirname "$0")/zerohop.conf"
+exec "$SPARK_HOME/bin/spark-submit" --master yarn --deploy-mode client "${settings[@]}" \
   --conf "spark.driver.extraClassPath=$ZEROHOP_JAR" \
   --conf "spark.executor.extraClassPath=$ZEROHOP_JAR" "$@"

@@ -27,6 +27,8 @@ public final class MiniYarn {
     conf.set("yarn.nodemanager.resource.cpu-vcores", "8");
     // The resident set is what bounds a container; address space says nothing of a JVM.
     conf.set("yarn.nodemanager.pmem-check-enabled", "true");
+    // With control groups in charge, Hadoop's default, nobody would look at it here.
+    conf.set("yarn.nodemanager.resource.memory.enforced", "false");
     conf.set("yarn.nodemanager.vmem-check-enabled", "false");
     conf.set("yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", "99");
     conf.set("yarn.nodemanager.delete.debug-delay-sec", "600");
