@@ -43,7 +43,7 @@ public final class RapidsBind {
         .set("spark.plugins", "com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin");
     Class.forName(SETUP + "RapidsMode").getMethod("prepare", SparkConf.class).invoke(null, conf);
     final boolean taken = conf.get("spark.rapids.shuffle.mode", "").equals("CACHE_ONLY");
-    final boolean kudo = taken && !conf.getBoolean("spark.zerohop.internal.rapids.withoutKudo", false);
+    final boolean kudo = taken && goesWith("KUDO", conf);
     final String partitioning = taken ? partitioning(conf) : "";
     final boolean converts = partitioning.equals("ZerohopHashPartitioning");
     System.out.printf(
@@ -53,6 +53,15 @@ public final class RapidsBind {
         wanted, wanted - missing.size(), json(features(missing)), taken, kudo, partitioning,
         taken && converts == kudo && !features(missing).contains("SHUFFLE"));
     System.exit(0);
+  }
+
+  /** Whether the driver has decided for a feature of RAPIDS. */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private static boolean goesWith(final String feature, final SparkConf conf) throws Exception {
+    final Class type = Class.forName(API + "RapidsFeature");
+    return (boolean) Class.forName(SETUP + "RapidsMode")
+        .getMethod("has", SparkConf.class, type)
+        .invoke(null, conf, Enum.valueOf(type, feature));
   }
 
   /** How many there are; those that are missing go to a list as FEATURE OWNER MEMBER DESCRIPTOR. */
