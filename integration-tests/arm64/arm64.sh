@@ -111,7 +111,7 @@ job() {
     emulated "$job_seconds" "$java" -Xmx600m "${quick[@]}" \
     "@$project/integration-tests/java.options" "-Djava.io.tmpdir=$into/tmp" \
     -cp "$project/integration-tests/target/test-classes:$zerohop:$home/conf:$home/jars/*" \
-    "-Dspark.executor.extraClassPath=$zerohop" \
+    "-Dspark.executor.extraClassPath=$zerohop:$project/integration-tests/target/test-classes" \
     "-Dspark.executor.extraJavaOptions=${quick[*]} -Djava.io.tmpdir=$into/tmp" \
     "-Dspark.local.dir=$into/tmp" "-Dspark.zerohop.socket.dir=$into/sockets" \
     "-Dspark.master=local-cluster[2,1,1024]" -Dspark.executor.memory=600m -Dspark.network.timeout=300s \
