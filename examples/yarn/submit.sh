@@ -8,9 +8,9 @@ set -euo pipefail
 : "${HADOOP_CONF_DIR:?is the folder of yarn-site.xml}"
 : "${ZEROHOP_JAR:?is the path of zerohop-spark-VERSION.jar, the same on every node}"
 [ -f "$ZEROHOP_JAR" ] || { echo "submit.sh: $ZEROHOP_JAR (ZEROHOP_JAR) is not there" >&2; exit 2; }
-# As arguments, beside which spark-defaults.conf and a --properties-file of yours count, too.
+# As arguments: they win over spark-defaults.conf, which counts for all else, and yours win over them.
 settings=()
-while read -r key value; do
+while IFS=$' \t=:\r' read -r key value; do
   [[ "$key" != spark.* ]] || settings+=(--conf "$key=$value")
 done < "$(dirname "$0")/zerohop.conf"
 exec "$SPARK_HOME/bin/spark-submit" --master yarn --deploy-mode client "${settings[@]}" \

@@ -3,8 +3,8 @@
 #
 #   cells.sh PACK LAYERS OUT CELL ...   PACK is that of `rapids.sh pack`, LAYERS of portable.sh; a CELL
 #                                       is as for portable.sh. OUT/gpu_compatibility.json has a row for
-#                                       each cell and kind of run; a further call goes on where this one
-#                                       has stopped
+#                                       each cell and kind of run; a further call with the same PACK goes
+#                                       on where this one has stopped
 #
 # A cell runs STEPS (all): check (queries of every kind, two executors that share a GPU and read each
 # other by it), paths (some with each path forced), faults (executors killed, map outputs lost, blocks
@@ -14,7 +14,7 @@
 # before `rapids.sh pack`.
 #
 #   LANES         how many steps run on a GPU at a time (3); tpcds has its GPU for itself
-#   LIMIT         seconds that a step may take (420)
+#   STEP_LIMIT    seconds that a step may take (420)
 #   SECONDS_LEFT  how long this call may take (540); what would take longer is left for another call
 set -euo pipefail
 
@@ -24,7 +24,8 @@ pack="$(cd "$1" && pwd)"; layers="$(cd "$2" && pwd)"; mkdir -p "$3"; out="$(cd "
 shift 3
 steps=" ${STEPS:-faults check paths checksums tpcds} "
 gpus="$(nvidia-smi -L | wc -l)"
-mkdir -p "$out/kits" "$out/done"
+commit="$(cat "$pack/commit")"
+mkdir -p "$out/kits" "$out/done-$commit"
 
 kit() { # cell
   if [ ! -d "$out/kits/$1" ]; then
@@ -37,7 +38,7 @@ kit() { # cell
 # Seconds that a step takes at most, all being well.
 seconds_of() {
   case "$1" in
-    faults) echo 300 ;;
+    faults) echo 420 ;;
     tpcds | paths) echo 180 ;;
     *) echo 150 ;;
   esac
@@ -46,9 +47,10 @@ seconds_of() {
 step() { # cell, step, GPU, lane, lanes
   local status=0 folder="$out/$1/$2" start="$SECONDS" command="$2" threads=$(($(nproc) / gpus / $5))
   local first=$((threads * ($3 * $5 + $4)))
+  rm -rf "$folder" # What an earlier try has left is not this one's.
   mkdir -p "$folder"
   (
-    export CUDA_VISIBLE_DEVICES="$3" GPUS=1 PORT=$((7077 + 100 * $3 + 10 * $4)) SHARE="$5" GPU_APPS="$5" SCALE="${SCALE:-1}"
+    export CUDA_VISIBLE_DEVICES="$3" GPUS=1 PORT=$((7077 + 100 * $3 + 10 * $4)) SHARE="$5" SCALE="${SCALE:-1}"
     case "$2" in
       check | paths | checksums) export PER_GPU=2 CORES=4 ;;
       faults)
@@ -58,13 +60,14 @@ step() { # cell, step, GPU, lane, lanes
       tpcds) export CORES=8 MODE=check CONTENDERS=zerohop ;;
     esac
     [ "$2" != checksums ] || export TURNS=0
-    exec timeout -k 15 "${LIMIT:-420}" taskset -c "$first-$((first + threads - 1))" \
+    unset LIMIT # Of an application, to rapids.sh.
+    exec timeout -k 15 "${STEP_LIMIT:-420}" taskset -c "$first-$((first + threads - 1))" \
       "$pack/rapids.sh" "$command" "$pack" "$out/kits/$1" "$folder"
   ) > "$folder/log" 2>&1 || status=$?
-  printf '{"cell": "%s", "step": "%s", "exit_status": %d, "seconds": %d}\n' "$1" "$2" "$status" $((SECONDS - start)) |
+  printf '{"cell": "%s", "step": "%s", "commit": "%s", "exit_status": %d, "seconds": %d}\n' "$1" "$2" "$commit" "$status" $((SECONDS - start)) |
     tee -a "$out/cells.jsonl"
   if [ "$status" -eq 0 ]; then
-    touch "$out/done/$1.$2"
+    touch "$out/done-$commit/$1.$2"
   else
     tail -n 6 "$folder/log" | cut -c1-250
   fi
@@ -82,7 +85,7 @@ lane() { # GPU, lane, lanes, steps, cells ...
   for name in $names; do
     for cell in "$@"; do
       has "$cell" "$name" || continue
-      [ ! -e "$out/done/$cell.$name" ] || continue
+      [ ! -e "$out/done-$commit/$cell.$name" ] || continue
       mkdir "$out/taken.$cell.$name" 2> /dev/null || continue
       if [ $((SECONDS + $(seconds_of "$name"))) -gt "${SECONDS_LEFT:-540}" ]; then
         echo "$cell: $name is left for another call"
@@ -118,11 +121,13 @@ for name in faults check paths checksums; do
 done
 [ -z "$wanted" ] || lanes "${LANES:-3}" "$wanted" "$@"
 if [[ "$steps" == *" tpcds "* ]]; then
-  if [ ! -e "$out/done/answers" ] && [ $((SECONDS + 200)) -le "${SECONDS_LEFT:-540}" ]; then
+  answers="$pack/answers/tpcds-${SCALE:-1}"
+  if [ -d "$answers" ] || [ $((SECONDS + 200)) -le "${SECONDS_LEFT:-540}" ]; then
+    # Here, since lanes would make them side by side.
     SCALE="${SCALE:-1}" MODE=tables "$pack/rapids.sh" tpcds "$pack" "$(kit "$1")" "$out/tables"
-    SCALE="${SCALE:-1}" MODE=answers CPU_APPS="${CPU_APPS:-4}" "$pack/rapids.sh" tpcds "$pack" "$(kit "$1")" "$out/answers"
-    touch "$out/done/answers"
+    [ -d "$answers" ] ||
+      SCALE="${SCALE:-1}" MODE=answers CPU_APPS="${CPU_APPS:-4}" "$pack/rapids.sh" tpcds "$pack" "$(kit "$1")" "$out/answers"
+    lanes 1 tpcds "$@"
   fi
-  [ ! -e "$out/done/answers" ] || lanes 1 tpcds "$@"
 fi
 python3 "$pack/rapids/results.py" cells "$pack/commit" "$out/gpu_compatibility.json" "$out"

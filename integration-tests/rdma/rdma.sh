@@ -15,8 +15,6 @@ mkdir -p "$1"
 folder="$(cd "$1" && pwd)"
 shift
 
-# Debian 12 has libucx 1.13.1. Debian 13 has 1.18.1, which emulates gets unless it is told otherwise.
-
 install() {
   local missing=() tool package
   while read -r tool package; do
@@ -92,7 +90,7 @@ job() {
 }
 
 # Jobs one after the other; a line of jobs.tsv each.
-jobs() { # RELEASE:JOB ...
+in_turn() { # RELEASE:JOB ...
   local name status start failed=0
   for name in "$@"; do
     status=0 start=$SECONDS
@@ -103,27 +101,29 @@ jobs() { # RELEASE:JOB ...
   return "$failed"
 }
 
+# Debian 12 has libucx 1.13.1. Debian 13 has 1.18.1, which emulates gets unless it is told otherwise.
 # Those of one machine that wait most of the time run beside the one that does not.
 everything() {
   local failed=0 beside
-  jobs bookworm:stop trixie:stop &
+  in_turn bookworm:stop trixie:stop &
   beside=$!
-  jobs bookworm:unit || failed=1
+  in_turn bookworm:unit || failed=1
   wait "$beside" || failed=1
-  jobs bookworm:spark bookworm+trixie:mixed || failed=1
+  in_turn bookworm:spark bookworm+trixie:mixed || failed=1
   return "$failed"
 }
 
 install
 pack
 : > "$folder/jobs.tsv"
+releases="$(printf '%s\n' "${@%%:*}" | tr + '\n')"
 [ "$*" != all ] || releases="bookworm trixie"
-for release in ${releases:-$(printf '%s\n' "${@%%:*}" | tr + '\n')}; do "$here/image.sh" "$folder" "$release"; done
+for release in $releases; do "$here/image.sh" "$folder" "$release"; done
 failed=0 start=$SECONDS
 if [ "$*" = all ]; then
   everything || failed=1
+  printf '%s\t%d\t%d\n' whole "$failed" $((SECONDS - start)) | tee -a "$folder/jobs.tsv"
 else
-  jobs "$@" || failed=1
+  in_turn "$@" || failed=1
 fi
-printf '%s\t%d\t%d\n' whole "$failed" $((SECONDS - start)) | tee -a "$folder/jobs.tsv"
 exit "$failed"

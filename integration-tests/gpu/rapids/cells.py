@@ -35,7 +35,7 @@ def row_of(folder, line):
     """A step's row: how many cases there were, and how many went as they must."""
     named = CELL.fullmatch(line["cell"]).groupdict()
     row = {"case": line["step"], **named, "cuda": int(named["cuda"]),
-           "exit_status": line["exit_status"], "seconds": line["seconds"]}
+           "commit": line["commit"], "exit_status": line["exit_status"], "seconds": line["seconds"]}
     file = folder / line["cell"] / line["step"] / FILES[line["step"]]
     found = json.loads(file.read_text())["rows"] if file.exists() else []
     row["cases"] = len(found)

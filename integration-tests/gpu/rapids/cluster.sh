@@ -28,7 +28,8 @@ start_cluster() {
   mkdir -p "$cluster" "$SPARK_LOCAL_DIRS"
   printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' 0 $((gpus - 1)))\"]}'" > "$cluster/gpus"
   chmod +x "$cluster/gpus"
-  # Applications of clusters that run side by side are told apart by their ids.
+  # Applications of clusters that run side by side are told apart by their ids, but on Spark 3.5,
+  # which has no such key: SHARE gives each run a socket folder as well.
   java -Xmx1g @"$dir/java.options" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
     --host 127.0.0.1 --port "$port" --webui-port $((port + 1004)) > "$cluster/master.log" 2>&1 &
   master=$!

@@ -1,17 +1,24 @@
 # shellcheck shell=bash disable=SC2154
 # The suites of io.zerohop.spark.gpu.
 
-# The driver program for the kit's Spark; fault_app.sh makes those of other Sparks than the build's.
+# The driver program for the kit's Spark: the build's own, or one of fault_app.sh.
 fault_app() {
   local found=("$dir/fault-apps/${spark_version%.*}".*"_$SPARK_SCALA_VERSION.jar")
-  [ -f "${found[0]}" ] || found=("$dir/suites/suites.jar")
-  echo "${found[0]}"
+  if [ -f "${found[0]}" ]; then
+    echo "${found[0]}"
+  elif [ "$(cat "$dir/suites/spark")" = "${spark_version%.*}_$SPARK_SCALA_VERSION" ]; then
+    echo "$dir/suites/suites.jar"
+  else
+    echo "the fault suites have no program for Spark $spark_version (Scala $SPARK_SCALA_VERSION): portable/fault_app.sh makes it" >&2
+    return 1
+  fi
 }
 
 # Runs suites against one cluster, which has room for two executors however many GPUs there are.
 suites() { # suites ...
-  local status=0 name named=() bad="in a way that Zerohop does not know" executors=$((gpus < 2 ? 2 : gpus))
+  local status=0 app name named=() bad="in a way that Zerohop does not know" executors=$((gpus < 2 ? 2 : gpus))
   cores="${CORES:-4}"
+  app="$(fault_app)" || return 1
   lay_out || return 1
   cores=$((cores * executors / gpus)) start_cluster || { stop_cluster; return 1; }
   for name in "$@"; do named+=(-s "io.zerohop.spark.gpu.$name" ${TESTS:+-z "$TESTS"}); done
@@ -19,10 +26,10 @@ suites() { # suites ...
   mkdir -p "$out/faults"
   timeout -k 10 "${LIMIT:-540}" java -Xmx1g -cp "$tests:$zerohop:$dir/suites/*:$SPARK_HOME/jars/*" \
     -Dzerohop.test.master="spark://127.0.0.1:$port" -Dzerohop.test.project="$project" \
-    -Dzerohop.test.suites="$(fault_app)" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
+    -Dzerohop.test.suites="$app" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
     -Dzerohop.test.libucx="${LIBUCX:+${LIBUCX%% *}/lib:${LD_LIBRARY_PATH:-}}" \
     -Dzerohop.test.faultRuns="${RUNS:-1}" ${UNTIL:+-Dzerohop.test.until="$UNTIL"} \
-    -Dzerohop.test.share="${GPU_APPS:-1}" -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
+    -Dzerohop.test.share="${GPU_APPS:-${SHARE:-1}}" -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
     org.scalatest.tools.Runner "${named[@]}" -oDW -u "$out/faults/junit" || status=$?
   stop_cluster
   cat "$cluster"/executors/*/*/stderr > "$out/faults/executors.err" 2>/dev/null || true

@@ -14,6 +14,9 @@ pack() {
   cp "$root"/integration-tests/target/suite-jars/*.jar "$out/suites/"
   # The suites' own, where the kit's Spark has another Scala.
   cp "$root"/integration-tests/target/spark-home/jars/scala-{library-,xml_}*.jar "$out/suites/"
+  # The Spark that they are built with, as 4.1_2.13.
+  basename "$root"/integration-tests/target/spark-home/jars/spark-core_*.jar |
+    sed -E 's/spark-core_([0-9.]+)-([0-9]+\.[0-9]+)\..*/\2_\1/' > "$out/suites/spark"
   # Of fault_app.sh, for other Sparks than the build's.
   [ ! -d "$root/integration-tests/target/fault-apps" ] || cp -r "$root/integration-tests/target/fault-apps" "$out/"
   # Without the settings of the log beside the classes, which would silence the applications.

@@ -56,13 +56,13 @@ import scala.collection.Seq;
  * <p>Thread safe.
  */
 public final class MemoryShuffleManager extends SortShuffleManager {
+  private static final Logger LOG = LoggerFactory.getLogger(MemoryShuffleManager.class);
+
   /** Long enough for a GPU's first use and a folder that others hold. */
   private static final Duration START_LIMIT = Duration.ofMinutes(2);
 
   private final SparkConf conf;
   private final boolean active;
-  private static final Logger LOG = LoggerFactory.getLogger(MemoryShuffleManager.class);
-
   private final byte[] secret;
   private final MapOutputFiles files;
   private final ZerohopBlockResolver resolver;
@@ -113,9 +113,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     final SparkEnv env = SparkEnv.get();
     if (active) {
       LiveShuffles.serve(env);
-      LOG.info(
-          "Zerohop: this application's shuffles go through the memory of its executors; the tab GPU"
-              + " Shuffle of its UI shows how");
+      LOG.info("Zerohop: this application's shuffles go through the memory of its executors");
     }
     if (ZerohopConf.ENABLED.get(conf)) {
       LiveTab.start(context, env, () -> RunningDoctor.ofDriver(context.conf()));
@@ -224,7 +222,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
                 resolver,
                 files,
                 this::unregisterShuffle,
-                RunningDoctor::ofExecutor));
+                () -> RunningDoctor.ofExecutor(conf)));
   }
 
   private ShuffleNode node() {

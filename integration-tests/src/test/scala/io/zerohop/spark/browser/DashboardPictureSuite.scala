@@ -8,10 +8,10 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import io.zerohop.spark.operation.Prometheus
+import io.zerohop.spark.operation.{Observed, Prometheus}
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.{Bounded, Local}
-import org.apache.spark.{SparkConf, SparkContext}
+import org.apache.spark.SparkContext
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
@@ -21,20 +21,15 @@ import org.scalatest.funsuite.AnyFunSuite
  */
 class DashboardPictureSuite extends AnyFunSuite {
   private val Seconds = 40
-  private val repository = Paths.get(sys.props("zerohop.test.repository"))
   private val target = Paths.get(sys.props("zerohop.test.target"))
-  private val grafana = repository.resolve("docs/grafana")
   private val json = new ObjectMapper
 
   test("every panel of the dashboard has something to show") {
     assume(ManagerUnderTest.isZerohop, "the dashboard is Zerohop's")
     Local.require("chromium", "chromedriver", "prometheus")
-    val sc = start()
+    val sc = Observed.start("64m")
     try {
-      val config = Files.readString(grafana.resolve("prometheus.yml"))
-        .replace("localhost:4040", sc.uiWebUrl.get.replaceFirst("https?://", ""))
-        .replace("scrape_interval: 10s", "scrape_interval: 1s")
-      Using.resource(new Prometheus(config)) { prometheus =>
+      Using.resource(Prometheus.of(sc)) { prometheus =>
         val end = Seconds.seconds.fromNow
         Bounded.until("a while of shuffles", 120.seconds) {
           shuffle(sc, 1 + (Seconds - end.timeLeft.toSeconds.toInt) / 8)
@@ -45,17 +40,6 @@ class DashboardPictureSuite extends AnyFunSuite {
     } finally sc.stop()
   }
 
-  private def start(): SparkContext =
-    new SparkContext(
-      new SparkConf()
-        .setMaster("local[2]")
-        .setAppName("zerohop-dashboard")
-        .set("spark.ui.enabled", "true")
-        .set("spark.ui.port", "0")
-        .set("spark.zerohop.pool.size", "64m")
-        .set("spark.zerohop.segment.size", "8m")
-        .set("spark.metrics.conf", grafana.resolve("metrics.properties").toString))
-
   private def shuffle(sc: SparkContext, size: Int): Unit = {
     val rows = sc.parallelize(0 until 20000 * size, 8).map(n => (n % 1000, "x" * 200 + n))
     assert(rows.groupByKey(8).count() === 1000)
@@ -65,7 +49,7 @@ class DashboardPictureSuite extends AnyFunSuite {
   /** Each panel's title and place, and its series: a label, and seconds and values. */
   private def panels(prometheus: Prometheus): JsonNode = {
     val drawn = json.createArrayNode()
-    val dashboard = json.readTree(grafana.resolve("zerohop.json").toFile)
+    val dashboard = json.readTree(Observed.files.resolve("zerohop.json").toFile)
     for (panel <- dashboard.get("panels").elements.asScala) {
       val to = drawn.addObject()
       to.put("title", panel.get("title").asText)
@@ -75,7 +59,7 @@ class DashboardPictureSuite extends AnyFunSuite {
       for (asked <- panel.get("targets").elements.asScala) {
         val expression =
           asked.get("expr").asText.replace("$app", ".*").replace("$__rate_interval", "5s")
-        for (found <- prometheus.lately(expression, Seconds)) {
+        for (found <- prometheus.lately(expression, Seconds).get) {
           val one = series.addObject()
           one.put("label", label(asked.get("legendFormat").asText, found.get("metric")))
           one.set[JsonNode]("values", found.get("values"))

@@ -1,12 +1,16 @@
 package io.zerohop.spark.faults
 
 import java.nio.file.{Files, Path, Paths}
+import java.util.concurrent.ConcurrentHashMap
 
+import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Bounded, Cluster}
+import io.zerohop.spark.ui.ShuffleReportEvent
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
@@ -35,6 +39,8 @@ class UnwritableFoldersSuite extends AnyFunSuite {
   private def run(key: String, settings: (String, String)*): Unit = {
     assume(ManagerUnderTest.isZerohop, "sort shuffle needs neither")
     Cluster.withCluster(2, (JavaOptions -> logging) +: settings: _*) { cluster =>
+      val advised = new Advised
+      cluster.sc.addSparkListener(advised)
       val answer = cluster.run("a shuffle through files") {
         Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ()))((_, _) => ())
       }
@@ -45,6 +51,25 @@ class UnwritableFoldersSuite extends AnyFunSuite {
         assert(said.size === 1, log.mkString("\n"))
         assert(said.head.contains(key))
       }
+      Bounded.until("both executors say so in the tab, too", 30.seconds)(advised.executors.size == 2)
+      assert(advised.all.forall(_.contains(key)), advised.all)
+    }
+  }
+
+  /** What executors report of their start, by executor. */
+  private final class Advised extends SparkListener {
+    private val found = new ConcurrentHashMap[String, String]
+
+    def executors: Set[String] = found.keySet.asScala.toSet
+
+    def all: Seq[String] = found.values.asScala.toSeq
+
+    override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+      case told: ShuffleReportEvent =>
+        for (line <- told.report.advice.asScala if line.check == "start") {
+          found.put(told.report.executorId, s"${line.what} ${line.mend}")
+        }
+      case _ =>
     }
   }
 

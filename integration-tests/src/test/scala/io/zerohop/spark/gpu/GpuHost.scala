@@ -86,13 +86,21 @@ object GpuHost {
     "spark.executor.resource.gpu.amount" -> "1",
     "spark.task.resource.gpu.amount" -> "0.01")
 
-  // Spark 3.5 numbers applications by the second, so those of two clusters may have the same id.
   // Nobody asks Spark for a GPU then, and RAPIDS takes the one that it finds.
   private def sharedGpu = Map(
     "spark.zerohop.device.pool.size" -> "4g",
-    "spark.rapids.memory.gpu.allocFraction" -> (0.3 / property("share").toInt).toString,
-    "spark.rapids.memory.gpu.minAllocFraction" -> "0.01",
-    "spark.zerohop.socket.dir" -> s"/tmp/zerohop-${master.split(':').last}")
+    "spark.rapids.memory.gpu.allocFraction" -> (0.3 / share).toString,
+    "spark.rapids.memory.gpu.minAllocFraction" -> "0.01") ++ (if (share > 1) ownFolder else Nil)
+
+  /**
+   * Of runs side by side two applications may have the same id where Spark 3.5 gives it, which has
+   * no `spark.deploy.appIdPattern`, and the suites look at all that lies in an application's folder.
+   */
+  private def ownFolder =
+    Map("spark.zerohop.socket.dir" -> s"/tmp/zerohop-${master.split(':').last}")
+
+  /** How many runs share the GPU at a time. */
+  private def share: Int = property("share").toInt
 
   private def paths(list: String): Seq[Path] =
     list.split(File.pathSeparator).filter(_.nonEmpty).map(Paths.get(_)).toSeq

@@ -1,7 +1,7 @@
 package io.zerohop.spark.operation
 
 import java.lang.management.ManagementFactory
-import java.nio.file.{Files, Paths}
+import java.nio.file.Files
 import java.util.concurrent.atomic.LongAdder
 import javax.management.ObjectName
 
@@ -12,18 +12,15 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import io.zerohop.spark.metrics.Metric
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.{Bounded, Http, Local}
-import org.apache.spark.{SparkConf, SparkContext}
+import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.apache.spark.zerohop.SparkInternals
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-/**
- * The dashboard, and all that docs/metrics.md names for Prometheus, on a running application. Its
- * master is local, so that its one process has both the metrics and the servlet.
- */
+/** The dashboard, and all that docs/metrics.md names for Prometheus, on a running application. */
 class DashboardSuite extends AnyFunSuite with BeforeAndAfterAll {
-  private val folder = Paths.get(System.getProperty("zerohop.test.repository"), "docs", "grafana")
+  private val folder = Observed.files
   private val json = new ObjectMapper()
   private val read = new LongAdder
   private var sc: SparkContext = _
@@ -35,15 +32,7 @@ class DashboardSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   override def beforeAll(): Unit = if (ManagerUnderTest.isZerohop) {
-    sc = new SparkContext(
-      new SparkConf()
-        .setMaster("local[2]")
-        .setAppName("zerohop-dashboard")
-        .set("spark.ui.enabled", "true")
-        .set("spark.ui.port", "0")
-        .set("spark.zerohop.pool.size", "256m")
-        .set("spark.metrics.conf", folder.resolve("metrics.properties").toString)
-    )
+    sc = Observed.start("256m")
     sc.addSparkListener(taskMetrics)
     shuffle()
   }
@@ -100,11 +89,7 @@ class DashboardSuite extends AnyFunSuite with BeforeAndAfterAll {
   test("each expression of the dashboard returns data from a Prometheus") {
     assume(ManagerUnderTest.isZerohop, "sort shuffle has no source zerohop")
     Local.require("prometheus")
-    val target = sc.uiWebUrl.get.replaceFirst("https?://", "")
-    val config = Files.readString(folder.resolve("prometheus.yml"))
-      .replace("localhost:4040", target)
-      .replace("scrape_interval: 10s", "scrape_interval: 1s")
-    val prometheus = new Prometheus(config)
+    val prometheus = Prometheus.of(sc)
     try {
       Bounded.until("traffic in Prometheus", 60.seconds) {
         shuffle()

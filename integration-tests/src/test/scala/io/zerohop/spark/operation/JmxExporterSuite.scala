@@ -15,16 +15,15 @@ import org.scalatest.funsuite.AnyFunSuite
 /** An executor with the JMX exporter's agent, by the files and the line of docs/metrics.md. */
 class JmxExporterSuite extends AnyFunSuite {
   private val Line = raw"(zerohop_\w+)\{(.*)} (\S+)".r
-  private val files = Paths.get(sys.props("zerohop.test.repository"), "docs", "grafana")
 
   test("an executor's agent gives each metric by the name that the dashboard has") {
     assume(ManagerUnderTest.isZerohop, "sort shuffle has no source zerohop")
     val port = Local.freePort()
     Cluster.withCluster(1,
       "spark.shuffle.manager" -> ManagerUnderTest.name,
-      "spark.metrics.conf" -> files.resolve("metrics.properties").toString,
+      "spark.metrics.conf" -> Observed.files.resolve("metrics.properties").toString,
       "spark.executor.extraJavaOptions" ->
-        s"-javaagent:$agent=127.0.0.1:$port:${files.resolve("jmx-exporter.yml")}",
+        s"-javaagent:$agent=127.0.0.1:$port:${Observed.files.resolve("jmx-exporter.yml")}",
       "spark.zerohop.pool.size" -> "64m") { cluster =>
       val rows = cluster.sc.parallelize(0 until 1000, 4).map(row => (row, row))
       assert(rows.partitionBy(new HashPartitioner(4)).count() === 1000)

@@ -11,6 +11,7 @@ import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.zerohop.spark.support.{Bounded, Http, Local}
+import org.apache.spark.SparkContext
 
 /** A Prometheus of its own, as a child process; it ends with `close`. */
 final class Prometheus(config: String) extends AutoCloseable {
@@ -40,22 +41,20 @@ final class Prometheus(config: String) extends AutoCloseable {
   }
 
   /** What an expression gives now; none if Prometheus refuses it. */
-  def query(expression: String): Option[Seq[JsonNode]] = {
+  def query(expression: String): Option[Seq[JsonNode]] = ask("query?", expression)
+
+  private def ask(question: String, expression: String): Option[Seq[JsonNode]] = {
     val answer = new ObjectMapper().readTree(
       Http.get(
-        s"http://127.0.0.1:$port/api/v1/query?query=" + URLEncoder.encode(expression, UTF_8)))
+        s"http://127.0.0.1:$port/api/v1/${question}query=" + URLEncoder.encode(expression, UTF_8)))
     Option.when(answer.get("status").asText == "success")(
       answer.at("/data/result").elements.asScala.toSeq)
   }
 
-  /** What an expression gave in each of the last seconds. */
-  def lately(expression: String, seconds: Int): Seq[JsonNode] = {
+  /** What an expression gave in each of the last seconds; none if Prometheus refuses it. */
+  def lately(expression: String, seconds: Int): Option[Seq[JsonNode]] = {
     val now = System.currentTimeMillis / 1000
-    val answer = new ObjectMapper().readTree(
-      Http.get(
-        s"http://127.0.0.1:$port/api/v1/query_range?start=${now - seconds}&end=$now&step=1&query=" +
-          URLEncoder.encode(expression, UTF_8)))
-    answer.at("/data/result").elements.asScala.toSeq
+    ask(s"query_range?start=${now - seconds}&end=$now&step=1&", expression)
   }
 
   override def close(): Unit = {
@@ -63,4 +62,14 @@ final class Prometheus(config: String) extends AutoCloseable {
     if (!process.waitFor(20, TimeUnit.SECONDS)) process.destroyForcibly().waitFor()
     Local.delete(folder)
   }
+}
+
+object Prometheus {
+
+  /** One that asks a driver every second, by the file that docs/metrics.md names. */
+  def of(sc: SparkContext): Prometheus =
+    new Prometheus(
+      Files.readString(Observed.files.resolve("prometheus.yml"))
+        .replace("localhost:4040", sc.uiWebUrl.get.replaceFirst("https?://", ""))
+        .replace("scrape_interval: 10s", "scrape_interval: 1s"))
 }

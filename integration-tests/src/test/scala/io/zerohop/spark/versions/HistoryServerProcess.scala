@@ -1,7 +1,6 @@
 package io.zerohop.spark.versions
 
 import java.io.File
-import java.net.{InetAddress, ServerSocket}
 import java.nio.file.{Files, Path, Paths}
 import java.util.concurrent.TimeUnit
 

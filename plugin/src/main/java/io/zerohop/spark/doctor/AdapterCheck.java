@@ -5,22 +5,26 @@ import java.util.List;
 
 /** RDMA ports, and whether they reach GPU memory. */
 final class AdapterCheck implements Check {
+  private final boolean wanted;
   private final boolean present;
   private final AdapterChoice choice;
   private final List<Boolean> dmaBuf;
   private final boolean peermem;
 
   /**
+   * @param wanted whether executors would use UCX
    * @param present whether the machine has an adapter
    * @param choice the ports that an executor would use
    * @param dmaBuf of each GPU, whether the driver hands its memory out by dma-buf
    * @param peermem whether NVIDIA's module is loaded
    */
   AdapterCheck(
+      final boolean wanted,
       final boolean present,
       final AdapterChoice choice,
       final List<Boolean> dmaBuf,
       final boolean peermem) {
+    this.wanted = wanted;
     this.present = present;
     this.choice = choice;
     this.dmaBuf = List.copyOf(dmaBuf);
@@ -38,8 +42,9 @@ final class AdapterCheck implements Check {
     }
     notes.add(
         choice.ports().isEmpty()
-            ? Finding.warn(
+            ? new Finding(
                 Item.ADAPTERS,
+                Verdict.WARN.where(wanted),
                 choice.describe(),
                 "bring a link up (ibstat), or give the container /dev/infiniband")
             : Finding.ok(Item.ADAPTERS, choice.describe()));
@@ -57,8 +62,9 @@ final class AdapterCheck implements Check {
           (peermem ? "nvidia-peermem is loaded" : "nvidia-peermem is not loaded")
               + (all ? ", and GPU memory is handed out by dma-buf" : ""));
     }
-    return Finding.warn(
+    return new Finding(
         Item.GPUDIRECT,
+        Verdict.WARN.where(wanted),
         "neither nvidia-peermem nor dma-buf: adapters do not reach GPU memory",
         "modprobe nvidia-peermem, or use NVIDIA's open kernel module with Linux 5.12 or later");
   }

@@ -2,6 +2,7 @@ package io.zerohop.spark.doctor;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -75,7 +76,7 @@ final class DoctorCommand implements Callable<Integer> {
   private Settings settings() {
     try {
       return Settings.read(propertiesFile, conf);
-    } catch (final IOException e) {
+    } catch (final IOException | IllegalArgumentException e) {
       throw new ParameterException(
           spec.commandLine(), "cannot read --properties-file " + propertiesFile + ": " + e);
     }
@@ -84,14 +85,13 @@ final class DoctorCommand implements Callable<Integer> {
   private Finding withoutSpark(final Settings settings) {
     final String named =
         sparkHome == null ? System.getenv("SPARK_HOME") : String.valueOf(sparkHome);
-    final boolean isNamed = named != null && !named.isEmpty();
+    final boolean isWrong =
+        named != null && !named.isEmpty() && !Files.isDirectory(Path.of(named, "jars"));
     final String what =
-        (isNamed
-                ? named + " has no folder jars with Spark in it"
-                : "Spark is not on the class path")
+        (isWrong ? named + " has no folder jars" : "Spark is not on the class path")
             + ": its version, RAPIDS', what settings come to, and sizes were not checked";
     final String mend = "name an installation by " + Launcher.SPARK_HOME_OPTION + " or SPARK_HOME";
-    return settings.isEmpty() && !isNamed
+    return settings.isEmpty() && !isWrong
         ? new Finding(Item.SPARK, Verdict.SKIP, what, mend)
         : Finding.warn(Item.SPARK, what, mend);
   }

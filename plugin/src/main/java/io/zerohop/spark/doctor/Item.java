@@ -51,11 +51,11 @@ public enum Item {
       "fail: a pair that the driver calls peers does not. warn: it says that they are none"),
   LIBUCX(
       "UCX is started and its version looked up in the table of [releases](rdma.md#which-libucx)",
-      "only if `spark.zerohop.ucx.trustedNetwork` is true, else skipped: fail: UCX does not start."
-          + " warn: it knows no CUDA where there are GPUs"),
+      "fail: UCX does not start. warn: it knows no CUDA where there are GPUs, or is not in the"
+          + " table"),
   JUCX(
       "the jucx in use moves 4 KiB through libucx, as each executor does at its start",
-      "fail: they do not fit, and `spark.zerohop.ucx.trustedNetwork` is true"),
+      "fail: they do not fit"),
   ADAPTERS(
       "the RDMA ports that an executor would use, and which it would leave out",
       "warn: there are adapters, and none can be used"),

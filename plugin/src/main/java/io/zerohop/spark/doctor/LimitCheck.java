@@ -24,6 +24,7 @@ final class LimitCheck implements Check {
   private final SystemFiles files;
   private final Room room;
   private final boolean adapters;
+  private final boolean ucx;
 
   /** Memory that can still be had, in bytes. */
   interface Room {
@@ -33,18 +34,24 @@ final class LimitCheck implements Check {
     long in(Path folder) throws IOException;
   }
 
-  /** Of this machine. */
-  LimitCheck() {
-    this(SystemFiles.SYSTEM, new SystemRoom(), RdmaDevices.any());
+  /**
+   * Of this machine.
+   *
+   * @param ucx whether executors would use UCX
+   */
+  LimitCheck(final boolean ucx) {
+    this(SystemFiles.SYSTEM, new SystemRoom(), RdmaDevices.any(), ucx);
   }
 
   /**
    * @param adapters whether there is an RDMA adapter
+   * @param ucx whether executors would use UCX
    */
-  LimitCheck(final SystemFiles files, final Room room, final boolean adapters) {
+  LimitCheck(final SystemFiles files, final Room room, final boolean adapters, final boolean ucx) {
     this.files = files;
     this.room = room;
     this.adapters = adapters;
+    this.ucx = ucx;
   }
 
   @Override
@@ -72,8 +79,9 @@ final class LimitCheck implements Check {
       return Finding.ok(
           Item.MEMLOCK, found + (adapters ? "" : "; only an RDMA adapter would count against it"));
     }
-    return Finding.warn(
+    return new Finding(
         Item.MEMLOCK,
+        Verdict.WARN.where(ucx),
         found + ": segments that cannot be registered with the adapter move by messages",
         mend);
   }
@@ -152,19 +160,26 @@ final class LimitCheck implements Check {
     try {
       free = room.in(folder);
     } catch (final IOException e) {
-      return Finding.warn(
-          Item.SHM, "there is no " + folder + " (" + e + ")", "mount a tmpfs there for UCX");
+      return new Finding(
+          Item.SHM,
+          Verdict.WARN.where(ucx),
+          "there is no " + folder + " (" + e + ")",
+          "mount a tmpfs there for UCX");
     }
     final String mend =
         "remove what lies in it, or make it larger: mount -o remount,size=1g /dev/shm; --shm-size"
             + " of the container; an emptyDir of medium Memory in a pod";
     if (free < MIB) {
-      return Finding.fail(
-          Item.SHM, folder + " is full: UCX cannot make queues between processes there", mend);
+      return new Finding(
+          Item.SHM,
+          Verdict.FAIL.where(ucx),
+          folder + " is full: UCX cannot make queues between processes there",
+          mend);
     }
     final String found = free / MIB + " MiB are free in " + folder;
     return free < SMALL_SHM
-        ? Finding.warn(Item.SHM, found + "; UCX takes some MiB for each peer", mend)
+        ? new Finding(
+            Item.SHM, Verdict.WARN.where(ucx), found + "; UCX takes some MiB for each peer", mend)
         : Finding.ok(Item.SHM, found + " (for UCX; blocks do not lie there)");
   }
 

@@ -53,7 +53,7 @@ public final class Machine {
     examination
         .run(Item.GLIBC, SHORT, new Glibc(SystemFiles.SYSTEM))
         .run(Item.LIBRARY, SHORT, new PlatformCheck())
-        .run(Item.MEMORY, SHORT, new LimitCheck())
+        .run(Item.MEMORY, SHORT, new LimitCheck(wanted.ucx()))
         .run(Item.SOCKETS, LONG, new SocketCheck(wanted.socketBase()))
         .run(
             Item.DRIVER,
@@ -118,7 +118,12 @@ public final class Machine {
         }
       }
     }
-    new AdapterCheck(RdmaDevices.any(), AdapterChoice.of(address), dmaBuf, RdmaDevices.peermem())
+    new AdapterCheck(
+            wanted.ucx(),
+            RdmaDevices.any(),
+            AdapterChoice.of(address),
+            dmaBuf,
+            RdmaDevices.peermem())
         .run(notes);
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.report.Advice;
 import java.util.List;
 import org.apache.spark.SparkConf;
@@ -14,16 +15,15 @@ public final class RunningDoctor {
   /** Of the driver's settings and jars, all lines. Takes half a minute at most. */
   public static List<Advice> ofDriver(final SparkConf conf) {
     final Examination examination = new Examination();
-    SparkChecks.ofDriver(examination, conf);
+    SparkChecks.ofRunningDriver(examination, conf);
     return examination.notes().findings().stream().map(Finding::advice).toList();
   }
 
-  /** Of this executor's machine and container, what is to be mended. Takes some seconds at most. */
-  public static List<Advice> ofExecutor() {
+  /** Of this executor's limits, what is to be mended. Takes 20 seconds at most. */
+  public static List<Advice> ofExecutor(final SparkConf conf) {
     final Examination examination = new Examination();
-    examination
-        .run(Item.GLIBC, Machine.SHORT, new Glibc(SystemFiles.SYSTEM))
-        .run(Item.MEMORY, Machine.SHORT, new LimitCheck());
+    examination.run(
+        Item.MEMORY, Machine.SHORT, new LimitCheck(ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)));
     return examination.notes().findings().stream()
         .filter(finding -> finding.verdict().compareTo(Verdict.WARN) >= 0)
         .map(Finding::advice)

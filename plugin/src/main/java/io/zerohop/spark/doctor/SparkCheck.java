@@ -45,17 +45,24 @@ final class SparkCheck implements Check {
 
   @Override
   public void run(final Notes notes) {
+    if (judge(notes)) {
+      sizes(conf, heapBytes, notes);
+    }
+  }
+
+  /** Judges settings and jars, without the machine; says whether keys have values to go by. */
+  boolean judge(final Notes notes) {
     notes.add(sparkVersion());
     notes.add(rapidsVersion());
     final Finding manager = manager();
     notes.add(manager);
     if (manager.verdict() == Verdict.FAIL) {
-      return; // No key has a value to go by.
+      return false;
     }
     notes.add(stepsAside());
     notes.add(gpuShuffles());
     notes.add(otherNodes());
-    sizes(conf, heapBytes, notes);
+    return true;
   }
 
   Finding sparkVersion() {
@@ -182,9 +189,9 @@ final class SparkCheck implements Check {
             + heapBytes / MIB
             + " MiB of heap";
     notes.add(
-        plan.advice() == null
+        plan.warning() == null
             ? Finding.ok(Item.SIZES, host)
-            : Finding.warn(Item.SIZES, host, plan.advice()));
+            : Finding.warn(Item.SIZES, host, plan.warning().toString()));
     try {
       if (plugins(conf).contains(RAPIDS_PLUGIN)) {
         notes.add(

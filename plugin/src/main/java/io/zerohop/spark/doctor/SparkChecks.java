@@ -30,6 +30,11 @@ final class SparkChecks {
     examination.run(Item.SPARK, LIMIT, notes -> check(conf, Preflight.look()).run(notes));
   }
 
+  /** Of an application's driver, without what only executors' machines say. */
+  static void ofRunningDriver(final Examination examination, final SparkConf conf) {
+    examination.run(Item.SPARK, LIMIT, notes -> check(conf, Preflight.look()).judge(notes));
+  }
+
   private static SparkCheck check(final SparkConf conf, final Preflight seen) {
     final boolean local = conf.get("spark.master", "").matches("local(\\[.*\\])?");
     final String heap = local ? "spark.driver.memory" : "spark.executor.memory";

@@ -56,7 +56,7 @@ final class UcxCheck implements Check {
     try {
       engine = starter.start(true, () -> {});
     } catch (final UcxException e) {
-      notes.add(new Finding(Item.LIBUCX, trouble(), e.getMessage(), INSTALL));
+      notes.add(new Finding(Item.LIBUCX, Verdict.FAIL.where(wanted), e.getMessage(), INSTALL));
       notes.add(Finding.skip(Item.JUCX, "libucx does not start"));
       return;
     }
@@ -65,23 +65,22 @@ final class UcxCheck implements Check {
       LoopbackTest.run(engine);
       notes.add(Finding.ok(Item.JUCX, engine.describe() + ": moves bytes"));
     } catch (final UcxException e) {
-      notes.add(new Finding(Item.JUCX, trouble(), engine.describe() + ": " + e.getMessage(), FIT));
+      notes.add(
+          new Finding(
+              Item.JUCX,
+              Verdict.FAIL.where(wanted),
+              engine.describe() + ": " + e.getMessage(),
+              FIT));
     } finally {
       if (!engine.end()) {
         notes.add(
-            Finding.fail(
-                Item.JUCX, "UCX's thread did not end", "see UCX_LOG_LEVEL=info; end this process"));
+            new Finding(
+                Item.JUCX,
+                Verdict.FAIL.where(wanted),
+                "UCX's thread did not end",
+                "see UCX_LOG_LEVEL=info; end this process"));
       }
     }
-  }
-
-  private Verdict trouble() {
-    return wanted ? Verdict.FAIL : Verdict.SKIP;
-  }
-
-  /** What costs speed between nodes is of no concern to who has not asked for UCX. */
-  private Verdict slower() {
-    return wanted ? Verdict.WARN : Verdict.SKIP;
   }
 
   private Finding library(final UcxEngine engine) {
@@ -91,7 +90,7 @@ final class UcxCheck implements Check {
     if (gpus && !engine.reachesGpuMemory()) {
       return new Finding(
           Item.LIBUCX,
-          slower(),
+          Verdict.WARN.where(wanted),
           name + " without CUDA: GPU memory of other nodes comes over pinned host memory",
           "install a libucx built with CUDA (openucx/ucx's packages, or HPC-X)");
     }
@@ -99,7 +98,7 @@ final class UcxCheck implements Check {
     if (release.isEmpty()) {
       return new Finding(
           Item.LIBUCX,
-          slower(),
+          Verdict.WARN.where(wanted),
           name + " is not in the table of releases that are known",
           "see the log's first-contact lines ('is read by UCX'); known are 1.13 to 1.23");
     }
@@ -113,7 +112,7 @@ final class UcxCheck implements Check {
       case NONE ->
           new Finding(
               Item.LIBUCX,
-              adapters ? slower() : Verdict.OK,
+              adapters ? Verdict.WARN.where(wanted) : Verdict.OK,
               name + ": as packaged it has no verbs, so adapters are not used",
               adapters ? "install a libucx with verbs, such as openucx/ucx's packages" : "");
     };

@@ -13,6 +13,11 @@ public enum Verdict {
   /** Something that was asked for, or that everything needs, does not work. */
   FAIL;
 
+  /** This, or that it was skipped, where nobody has asked for what it is about. */
+  Verdict where(final boolean wanted) {
+    return wanted ? this : SKIP;
+  }
+
   /** Its name in reports. */
   public String key() {
     return name().toLowerCase(Locale.ROOT);

@@ -35,6 +35,7 @@ final class NodeStart {
   private final byte[] secret;
   private final MapOutputFiles files;
   private final ReportCounters reports;
+  private final PoolSizing.Plan pool;
   private final StartAttempts attempts = new StartAttempts(3, Duration.ofSeconds(1));
 
   /**
@@ -53,10 +54,17 @@ final class NodeStart {
     this.secret = secret;
     this.files = files;
     this.reports = reports;
+    this.pool = PoolSizing.plan(conf, Runtime.getRuntime().maxMemory());
   }
 
   /** Starts it; null if this executor cannot hold blocks in memory. */
   ShuffleNode start() {
+    if (pool.warning() != null) {
+      final SparkCode code = pool.isSet() ? SparkCode.POOL_TOO_LARGE : SparkCode.POOL_SMALL;
+      code.warn(LOG, "{}", pool.warning());
+      reports.advise(
+          new Advice("sizes", "warn", code.marked(pool.warning().why()), pool.warning().mend()));
+    }
     if (wantsGpu()) {
       try {
         return attempts.run("the start on the GPU", this::startOnGpu);
@@ -127,7 +135,7 @@ final class NodeStart {
     LOG.info(
         "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",
         env.executorId(),
-        PoolSizing.poolBytes(conf) >> 20);
+        pool.bytes() >> 20);
     return node;
   }
 
@@ -143,13 +151,12 @@ final class NodeStart {
   }
 
   private NodeConfig.Builder config() {
-    final long poolBytes = PoolSizing.poolBytes(conf);
     return NodeSettings.of(conf)
         .appId(conf.getAppId())
         .executorId(env.executorId())
         .secret(secret)
-        .poolBytes(poolBytes)
-        .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), poolBytes))
+        .poolBytes(pool.bytes())
+        .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), pool.bytes()))
         .coldStorage(files)
         .contacts(reports);
   }

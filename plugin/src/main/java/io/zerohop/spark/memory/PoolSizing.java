@@ -2,12 +2,7 @@ package io.zerohop.spark.memory;
 
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.log.SparkCode;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkConf;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * How much memory shuffle blocks may take in an executor when the user did not say; docs/memory.md
@@ -16,8 +11,6 @@ import org.slf4j.LoggerFactory;
  * need them, so this is a bound and not a reservation.
  */
 public final class PoolSizing {
-  private static final Logger LOG = LoggerFactory.getLogger(PoolSizing.class);
-
   private static final long MIB = 1L << 20;
 
   /** Below this a start-up warning tells the user how to get more. */
@@ -35,9 +28,6 @@ public final class PoolSizing {
   private static final int SHARE_OF_FREE = 4;
   private static final int GPU_SHARE = 5;
   private static final long UNKNOWN_GPU_POOL_BYTES = 4096 * MIB;
-
-  /** Applications for which it was said. */
-  private static final Set<String> SAID = ConcurrentHashMap.newKeySet();
 
   private final SparkConf conf;
   private final HostMemory host;
@@ -57,30 +47,27 @@ public final class PoolSizing {
   }
 
   /**
-   * The size in force: what the user set, or the default of this machine. Says once for an
-   * application if that is a small default, or more than the container has.
-   */
-  public static long poolBytes(final SparkConf conf) {
-    final Plan plan = plan(conf, Runtime.getRuntime().maxMemory());
-    if (plan.advice() != null && SAID.add(conf.getAppId())) {
-      if (plan.isSet()) {
-        SparkCode.POOL_TOO_LARGE.warn(LOG, "{}", plan.advice());
-      } else {
-        SparkCode.POOL_SMALL.warn(LOG, "{}", plan.advice());
-      }
-    }
-    return plan.bytes();
-  }
-
-  /**
    * What an executor's pool in host memory comes to.
    *
    * @param bytes its size
    * @param isSet whether the user has set it
-   * @param advice why it is small and what makes it larger, or why it may be too large; null if
+   * @param warning of a default that is small, or of a set size that is more than there is; null if
    *     there is nothing to say
    */
-  public record Plan(long bytes, boolean isSet, String advice) {}
+  public record Plan(long bytes, boolean isSet, Warning warning) {}
+
+  /**
+   * What is wrong with a pool's size.
+   *
+   * @param why in a sentence
+   * @param mend what makes it right, in another
+   */
+  public record Warning(String why, String mend) {
+    @Override
+    public String toString() {
+      return why + " " + mend;
+    }
+  }
 
   /**
    * What it would come to in an executor on this machine.
@@ -92,7 +79,7 @@ public final class PoolSizing {
     final PoolSizing sizing = new PoolSizing(conf, HostMemory.here().withHeap(heapBytes));
     return set > 0
         ? new Plan(set, true, sizing.excess(set))
-        : new Plan(sizing.bytes(), false, sizing.advice());
+        : new Plan(sizing.bytes(), false, sizing.shortage());
   }
 
   /** Most shared memory that this executor may hold, in bytes. */
@@ -128,63 +115,63 @@ public final class PoolSizing {
     return host.availableBytes() / Math.max(SHARE_OF_FREE, placement.executors());
   }
 
-  /** Why the pool is small and what makes it larger, in a sentence or two; null if it is not. */
-  String advice() {
+  /** Warns of a small pool; null if it is not. */
+  Warning shortage() {
     if (bytes() >= SMALL_BYTES) {
       return null;
     }
-    final String bound =
+    return new Warning(
+        "Zerohop has only "
+            + bytes() / MIB
+            + " MiB of shared memory for shuffle blocks, what does not fit goes to files: "
+            + promised()
+            + "; "
+            + host.availableBytes() / MIB
+            + " MiB are free now.",
+        "For a pool of "
+            + SMALL_BYTES / MIB
+            + " MiB "
+            + remedy(SMALL_BYTES)
+            + "; or set "
+            + ZerohopConf.POOL_SIZE.key()
+            + "="
+            + SMALL_BYTES / MIB
+            + "m if it is there in spite of that: executors that exceed their limit are killed.");
+  }
+
+  /**
+   * Warns of a size that was set and gets an executor killed; null if it does not, or nobody
+   * watches.
+   */
+  Warning excess(final long setBytes) {
+    final boolean isWatched = host.isLimited() || placement.hasContainers();
+    if (!isWatched || setBytes <= roomBytes) {
+      return null;
+    }
+    return new Warning(
+        ZerohopConf.POOL_SIZE.key()
+            + " is "
+            + setBytes / MIB
+            + " MiB, and "
+            + Math.max(0, roomBytes) / MIB
+            + " MiB are left for it: "
+            + promised()
+            + ". An executor that fills the pool may be killed for it.",
+        "To leave as much " + remedy(setBytes) + ".");
+  }
+
+  private String promised() {
+    final String whose =
         switch (placement.manager()) {
           case YARN, KUBERNETES -> "the container has";
           case LOCAL -> "this process may hold";
           case STANDALONE -> "each of up to " + placement.executors() + " executors may hold";
         };
-    return "Zerohop has only "
-        + bytes() / MIB
-        + " MiB of shared memory for shuffle blocks, what does not fit goes to files: "
-        + bound
+    return whose
         + " "
         + boundBytes / MIB
         + " MiB here, of which are promised, in MiB: "
-        + promises.inWords()
-        + "; "
-        + host.availableBytes() / MIB
-        + " MiB are free now. For a pool of "
-        + SMALL_BYTES / MIB
-        + " MiB "
-        + remedy(SMALL_BYTES)
-        + "; or set "
-        + ZerohopConf.POOL_SIZE.key()
-        + "="
-        + SMALL_BYTES / MIB
-        + "m if it is there in spite of that, since executors that exceed their limit are killed.";
-  }
-
-  /**
-   * Why a pool of a size that was set gets an executor killed; null if it does not, or nobody
-   * watches.
-   */
-  String excess(final long setBytes) {
-    final boolean isWatched =
-        host.isLimited()
-            || placement.manager() == ExecutorPlacement.Manager.YARN
-            || placement.manager() == ExecutorPlacement.Manager.KUBERNETES;
-    if (!isWatched || setBytes <= roomBytes) {
-      return null;
-    }
-    return ZerohopConf.POOL_SIZE.key()
-        + " is "
-        + setBytes / MIB
-        + " MiB, and the container leaves "
-        + Math.max(0, roomBytes) / MIB
-        + " MiB for it: of its "
-        + boundBytes / MIB
-        + " MiB there are promised, in MiB: "
-        + promises.inWords()
-        + ". An executor that fills the pool may be killed for it. "
-        + "To leave as much "
-        + remedy(setBytes)
-        + ".";
+        + promises.inWords();
   }
 
   private String remedy(final long wantedBytes) {

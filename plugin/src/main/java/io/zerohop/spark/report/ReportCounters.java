@@ -34,6 +34,9 @@ public final class ReportCounters implements ContactListener {
   static final int MOST_ADVICE = 50;
   static final int MOST_CHARS = 300;
 
+  /** Of advice, which ends with its code and is told once. */
+  static final int MOST_ADVICE_CHARS = 1_000;
+
   static final long SLOT_NANOS = SLOT_MILLIS * 1_000_000;
 
   private final boolean enabled;
@@ -135,7 +138,11 @@ public final class ReportCounters implements ContactListener {
   public synchronized void advise(final Advice line) {
     if (enabled && advice.size() < MOST_ADVICE) {
       advice.add(
-          new Advice(line.check(), line.verdict(), shorten(line.what()), shorten(line.mend())));
+          new Advice(
+              line.check(),
+              line.verdict(),
+              shorten(line.what(), MOST_ADVICE_CHARS),
+              shorten(line.mend(), MOST_ADVICE_CHARS)));
     }
   }
 
@@ -162,7 +169,11 @@ public final class ReportCounters implements ContactListener {
   }
 
   private static String shorten(final String text) {
-    return text.length() <= MOST_CHARS ? text : text.substring(0, MOST_CHARS) + "...";
+    return shorten(text, MOST_CHARS);
+  }
+
+  private static String shorten(final String text, final int most) {
+    return text.length() <= most ? text : text.substring(0, most) + "...";
   }
 
   /** Whether anything was counted since the last report. */

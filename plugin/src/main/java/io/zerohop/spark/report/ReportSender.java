@@ -33,13 +33,10 @@ public final class ReportSender implements AutoCloseable {
   private final AtomicInteger running = new AtomicInteger();
   private final ScheduledExecutorService thread;
 
-  /** Used by the thread alone, as are those below. */
+  /** Used by the thread alone, as is the one below. */
   private final SendRate rate;
 
   private Memory told;
-
-  /** Null when it has been asked. */
-  private Supplier<List<Advice>> doctor;
 
   /**
    * Begins to report.
@@ -61,13 +58,14 @@ public final class ReportSender implements AutoCloseable {
     this.executorId = executorId;
     this.counters = counters;
     this.memory = memory;
-    this.doctor = doctor;
     this.driver = driver;
     this.rate = new SendRate(BURST, interval, System.nanoTime());
     this.thread = Executors.newSingleThreadScheduledExecutor(ReportSender::newThread);
     final long millis = interval.toMillis();
     try {
       thread.scheduleWithFixedDelay(this::sendIfDue, millis, millis, TimeUnit.MILLISECONDS);
+      // Beside the reports, which are not to wait for it.
+      Threads.daemon(() -> consult(doctor), "zerohop-doctor").start();
     } catch (final ZerohopException e) {
       SparkCode.NOT_IN_TAB.warn(
           LOG, "Zerohop: this executor is missing in the tab GPU Shuffle: no thread is left", e);
@@ -111,7 +109,6 @@ public final class ReportSender implements AutoCloseable {
 
   private void send() {
     try {
-      consult();
       final Memory now = memory.get();
       if (!counters.isEmpty() || !now.equals(told)) {
         final String report = ReportJson.write(counters.drain(executorId, now));
@@ -125,14 +122,9 @@ public final class ReportSender implements AutoCloseable {
     }
   }
 
-  private void consult() {
-    final Supplier<List<Advice>> asked = doctor;
-    doctor = null;
-    if (asked == null) {
-      return;
-    }
+  private void consult(final Supplier<List<Advice>> doctor) {
     try {
-      asked.get().forEach(counters::advise);
+      doctor.get().forEach(counters::advise);
     } catch (final RuntimeException | LinkageError e) {
       LOG.debug("the tab GPU Shuffle has nothing of the doctor for this executor", e);
     }

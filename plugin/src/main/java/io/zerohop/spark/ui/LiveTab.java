@@ -1,5 +1,6 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
@@ -36,8 +37,10 @@ public final class LiveTab {
         final ShuffleModel model = new ShuffleModel();
         context.addSparkListener(new ModelListener(model));
         ShuffleTab.attach(context.ui().get(), model::snapshot);
+        LOG.info(
+            "Zerohop: the tab {} is at {}", ShuffleTab.NAME, ShuffleTab.url(context.ui().get()));
       }
-      Threads.daemon(() -> consult(context, env, doctor), "zerohop-doctor").start();
+      startDoctor(context, env, doctor);
     } catch (final RuntimeException | LinkageError e) {
       SparkCode.NO_TAB.warn(
           LOG,
@@ -45,6 +48,15 @@ public final class LiveTab {
           ShuffleTab.NAME,
           ZerohopConf.UI_INTERVAL.key(),
           e);
+    }
+  }
+
+  private static void startDoctor(
+      final SparkContext context, final SparkEnv env, final Supplier<List<Advice>> doctor) {
+    try {
+      Threads.daemon(() -> consult(context, env, doctor), "zerohop-doctor").start();
+    } catch (final ZerohopException e) {
+      LOG.debug("the tab {} has nothing of the doctor: no thread is left", ShuffleTab.NAME, e);
     }
   }
 

@@ -25,7 +25,7 @@ final class PageContent {
   static String of(final UiSnapshot snapshot, final PageQuery query) {
     final Html page = new Html();
     page.raw(STYLE).raw("<div class=\"zerohop\">");
-    if (snapshot.memory().isEmpty() && snapshot.shuffles().isEmpty()) {
+    if (snapshot.awaitsReports()) {
       page.raw(
           "<p id=\"zerohop-empty\">No executor has reported yet: reports begin with the first"
               + " task that writes or reads a shuffle through Zerohop.</p>");

@@ -106,8 +106,11 @@ final class ShuffleModel {
   }
 
   private void add(final String process, final Advice line) {
-    if (advice.size() < limits.advice || advice.containsKey(line)) {
-      final AdviceSum sum = advice.computeIfAbsent(line, any -> new AdviceSum());
+    // Many executors say the same with other numbers.
+    final Advice kind =
+        line.mend().isEmpty() ? line : new Advice(line.check(), line.verdict(), "", line.mend());
+    if (advice.size() < limits.advice || advice.containsKey(kind)) {
+      final AdviceSum sum = advice.computeIfAbsent(kind, any -> new AdviceSum(line));
       sum.count++;
       if (sum.processes.size() < limits.processes) {
         sum.processes.add(process);
@@ -259,8 +262,8 @@ final class ShuffleModel {
         shuffleList,
         series,
         List.copyOf(contacts),
-        advice.entrySet().stream()
-            .map(it -> it.getValue().copy(it.getKey()))
+        advice.values().stream()
+            .map(AdviceSum::copy)
             .collect(Collectors.toCollection(ArrayList::new)),
         evictedShuffles,
         evictedContacts,
@@ -276,11 +279,16 @@ final class ShuffleModel {
   }
 
   private static final class AdviceSum {
+    private final Advice first;
     private final List<String> processes = new ArrayList<>();
     private int count;
 
-    AdviceLine copy(final Advice line) {
-      return new AdviceLine(line, List.copyOf(processes), count);
+    AdviceSum(final Advice first) {
+      this.first = first;
+    }
+
+    AdviceLine copy() {
+      return new AdviceLine(first, List.copyOf(processes), count);
     }
   }
 

@@ -21,6 +21,11 @@ final class ShuffleTab extends SparkUITab {
     ui.attachTab(new ShuffleTab(ui, snapshots));
   }
 
+  /** Where a UI has it. */
+  static String url(final SparkUI ui) {
+    return ui.webUrl() + "/" + PREFIX + "/";
+  }
+
   @Override
   public String name() {
     return NAME;

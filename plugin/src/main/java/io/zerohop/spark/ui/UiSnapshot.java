@@ -32,6 +32,17 @@ public record UiSnapshot(
     advice = advice == null ? List.of() : advice;
   }
 
+  /** Whether executors will report, and have not yet: not so where Zerohop has stepped aside. */
+  boolean awaitsReports() {
+    return memory.isEmpty()
+        && shuffles.isEmpty()
+        && advice.stream().map(AdviceLine::advice).noneMatch(UiSnapshot::isAside);
+  }
+
+  private static boolean isAside(final Advice line) {
+    return line.check().equals("steps-aside") && line.verdict().equals("fail");
+  }
+
   /** Whether nobody has reported anything. */
   boolean isVoid() {
     return memory.isEmpty() && shuffles.isEmpty() && advice.isEmpty();
@@ -108,7 +119,7 @@ public record UiSnapshot(
   /**
    * What the doctor would say of some processes.
    *
-   * @param advice the line of its report
+   * @param advice the line of its report, with the numbers of the first process that said it
    * @param processes of which it would say that: the driver and executors, the first few of them
    * @param count how many they are
    */

@@ -22,6 +22,7 @@ class LimitCheckTest {
   private long memory = 8L << 30;
   private long shm = 8L << 30;
   private boolean adapters = true;
+  private boolean ucx = true;
 
   @BeforeEach
   void plenty() throws IOException {
@@ -51,9 +52,18 @@ class LimitCheckTest {
             return shm;
           }
         };
-    new LimitCheck(new SystemFiles(root), room, adapters).run(notes);
+    new LimitCheck(new SystemFiles(root), room, adapters, ucx).run(notes);
     assertThat(notes.findings()).hasSize(5);
     return notes.findings().stream().filter(it -> it.item() == item).findFirst().orElseThrow();
+  }
+
+  @Test
+  void whatOnlyUcxWantsIsSkippedWhereNobodyHasAskedForIt() throws IOException {
+    ucx = false;
+    shm = 0;
+    write("proc/self/limits", NAMES.formatted("unlimited", "65536", "8388608"));
+    assertThat(find(Item.MEMLOCK).verdict()).isEqualTo(Verdict.SKIP);
+    assertThat(find(Item.SHM).verdict()).isEqualTo(Verdict.SKIP);
   }
 
   @Test

@@ -71,7 +71,7 @@ class NetworkCheckTest {
       final boolean present, final List<String> ports, final boolean dmaBuf, final boolean module) {
     final Notes notes = new Notes();
     final AdapterChoice choice = new AdapterChoice(ports, false, "for a test");
-    new AdapterCheck(present, choice, List.of(dmaBuf), module).run(notes);
+    new AdapterCheck(true, present, choice, List.of(dmaBuf), module).run(notes);
     return notes.findings();
   }
 

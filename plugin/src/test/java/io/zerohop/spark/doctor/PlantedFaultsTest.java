@@ -57,19 +57,20 @@ class PlantedFaultsTest {
     Files.writeString(file, text);
   }
 
+  private static Check withoutLibucx(final boolean wanted) {
+    return new UcxCheck(
+        (oneSided, onStart) -> {
+          throw new UcxException("UCX cannot be used: libucp.so.0: cannot open", null);
+        },
+        () -> 0,
+        wanted,
+        false,
+        false);
+  }
+
   @Test
   void libucxIsMissing() throws Exception {
-    final Finding found =
-        find(
-            Item.LIBUCX,
-            new UcxCheck(
-                (oneSided, onStart) -> {
-                  throw new UcxException("UCX cannot be used: libucp.so.0: cannot open", null);
-                },
-                () -> 0,
-                true,
-                false,
-                false));
+    final Finding found = find(Item.LIBUCX, withoutLibucx(true));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
     assertThat(found.what()).contains("libucp.so.0");
     assertThat(found.mend()).contains("libucx0").contains("LD_LIBRARY_PATH");
@@ -78,15 +79,7 @@ class PlantedFaultsTest {
   @Test
   void whoHasNotAskedForUcxNeedsNone() throws Exception {
     final Notes notes = new Notes();
-    new UcxCheck(
-            (oneSided, onStart) -> {
-              throw new UcxException("UCX cannot be used: libucp.so.0: cannot open", null);
-            },
-            () -> 0,
-            false,
-            true,
-            true)
-        .run(notes);
+    withoutLibucx(false).run(notes);
     assertThat(notes.findings()).extracting(Finding::verdict).containsOnly(Verdict.SKIP);
     assertThat(notes.findings().get(0).mend()).contains("between nodes only");
   }
@@ -129,6 +122,7 @@ class PlantedFaultsTest {
             return shm;
           }
         },
+        true,
         true);
   }
 

@@ -76,7 +76,7 @@ class PoolPromisesTest {
     final Supplier<String> drawn = () -> host + " " + executor.conf.toDebugString();
     if (sizing.bytes() == PoolSizing.LEAST_BYTES) {
       full++;
-      assertThat(sizing.advice()).as(drawn).isNotNull();
+      assertThat(sizing.shortage()).as(drawn).isNotNull();
       return;
     }
     this.pools++;

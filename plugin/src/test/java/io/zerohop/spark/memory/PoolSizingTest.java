@@ -40,7 +40,7 @@ class PoolSizingTest {
     final HostMemory host = machine(64 * GIB, 40 * GIB, GIB);
     for (final String master : new String[] {"local[*]", "spark://m:7077", "local"}) {
       assertThat(sizing(conf(master), host).bytes()).as(master).isEqualTo(10 * GIB);
-      assertThat(sizing(conf(master), host).advice()).isNull();
+      assertThat(sizing(conf(master), host).shortage()).isNull();
     }
   }
 
@@ -138,13 +138,14 @@ class PoolSizingTest {
     final HostMemory host = machine(256 * GIB, 204 * GIB, GIB);
     final SparkConf conf = conf("yarn", "spark.executor.instances", "2");
     conf.set("spark.executor.memoryOverhead", "384m");
-    assertThat(sizing(conf, host).excess(GIB))
+    assertThat(sizing(conf, host).excess(GIB).toString())
         .contains("spark.zerohop.pool.size is 1024 MiB")
         .contains("spark.executor.memoryOverhead=2976m");
     conf.set("spark.executor.memoryOverhead", "2976m");
     assertThat(sizing(conf, host).excess(GIB)).isNull();
     assertThat(sizing(conf("k8s://api"), limited(2 * GIB, GIB)).excess(GIB)).isNotNull();
-    assertThat(sizing(conf("spark://m:7077"), limited(20 * GIB, 4 * GIB)).excess(40 * GIB))
+    assertThat(
+            sizing(conf("spark://m:7077"), limited(20 * GIB, 4 * GIB)).excess(40 * GIB).toString())
         .contains("control group");
     // Nobody watches it there.
     assertThat(sizing(conf("local[4]"), host).excess(512 * GIB)).isNull();
@@ -166,13 +167,16 @@ class PoolSizingTest {
       final SparkConf conf = conf(master);
       final PoolSizing full = sizing(conf, pod(conf));
       assertThat(full.bytes()).isEqualTo(PoolSizing.LEAST_BYTES);
-      assertThat(full.advice()).contains("heap 4096", "write.buffer", "landing.size 512");
+      assertThat(full.shortage().toString())
+          .contains("heap 4096", "write.buffer", "landing.size 512");
       final String overhead =
-          full.advice().replaceFirst("(?s).*spark.executor.memoryOverhead=(\\d+m).*", "$1");
+          full.shortage()
+              .mend()
+              .replaceFirst("(?s).*spark.executor.memoryOverhead=(\\d+m).*", "$1");
       conf.set("spark.executor.memoryOverhead", overhead);
       final PoolSizing enlarged = sizing(conf, pod(conf));
       assertThat(enlarged.bytes()).isBetween(PoolSizing.SMALL_BYTES, PoolSizing.SMALL_BYTES + MIB);
-      assertThat(enlarged.advice()).isNull();
+      assertThat(enlarged.shortage()).isNull();
     }
   }
 
@@ -184,8 +188,9 @@ class PoolSizingTest {
   void aMachineThatIsPromisedAwayHasASmallPoolToo() {
     final PoolSizing full = sizing(conf("spark://m:7077"), machine(64 * GIB, 60 * GIB, 62 * GIB));
     assertThat(full.bytes()).isEqualTo(PoolSizing.LEAST_BYTES);
-    assertThat(full.advice()).contains("spark.executor.memory", "spark.zerohop.pool.size=512m");
+    assertThat(full.shortage().toString())
+        .contains("spark.executor.memory", "spark.zerohop.pool.size=512m");
     final PoolSizing limited = sizing(conf("local[*]"), limited(8 * GIB, 8 * GIB));
-    assertThat(limited.advice()).contains("control group to 10");
+    assertThat(limited.shortage().mend()).contains("control group to 10");
   }
 }

@@ -131,7 +131,13 @@ class ShuffleModelTest {
   @Test
   void theSameAdviceOfManyExecutorsIsOneLine() {
     final ShuffleModel model = new ShuffleModel();
-    IntStream.range(0, 20).forEach(i -> model.add(advised(String.valueOf(i), Reports.MEND)));
+    model.add(advised("0", Reports.MEND));
+    IntStream.range(1, 20)
+        .forEach(
+            i -> {
+              final Advice other = new Advice("memlock", "warn", "it has " + i, "raise it");
+              model.add(advised(String.valueOf(i), other));
+            });
     model.add(advised("driver", Reports.FINE));
     final List<AdviceLine> lines = model.snapshot().advice();
     assertThat(lines).extracting(AdviceLine::advice).containsExactly(Reports.MEND, Reports.FINE);

@@ -53,12 +53,12 @@ public final class Overflow {
     final boolean first = isFirst(saidMoved, shuffleId, from);
     if (first) {
       LOG.info(
-          "shuffle {}, not used for {} s, leaves {} for {} to make room; a larger {} would keep it",
+          "shuffle {}, not used for {} s, leaves {} for {} to make room; to keep it, {}",
           shuffleId,
           idleSeconds,
           place(from),
           below(from),
-          from.sizeKey());
+          from.remedy());
     }
     return first;
   }

@@ -7,8 +7,8 @@ public enum Tier {
   /** Shared host memory. */
   HOST(
       "spark.zerohop.pool.size",
-      "raise spark.executor.memoryOverhead where a container bounds it, else"
-          + " spark.zerohop.pool.size"),
+      "make it larger by spark.executor.memoryOverhead in a container, and by"
+          + " spark.zerohop.pool.size elsewhere or where that is set"),
   /** Memory of the executor's GPU. */
   DEVICE("spark.zerohop.device.pool.size", "raise spark.zerohop.device.pool.size");
 

@@ -68,8 +68,12 @@ class CompatibilityPageTest {
         "\"rapids\":\"26.08.1\",\"scala\":\"2.13\",\"cuda\":13,\"spark\":\"4.1.3\",\"cases\":48";
     final JsonNode right = JSON.readTree("{\"case\":\"check\"," + cell + ",\"equal\":48}");
     final JsonNode wrong = JSON.readTree("{\"case\":\"paths\"," + cell + ",\"equal\":47}");
-    assertThat(tables(matrix(), List.of(), List.of(right, wrong)))
-        .contains("| 26.08.1 | 13 | 4.1.3 | 2.13 | not bound | check 48; **paths 47 of 48** |");
+    final JsonNode leaks =
+        JSON.readTree("{\"case\":\"faults\"," + cell + ",\"equal\":48,\"exit_status\":1}");
+    assertThat(tables(matrix(), List.of(), List.of(right, wrong, leaks)))
+        .contains(
+            "| 26.08.1 | 13 | 4.1.3 | 2.13 | not bound | check 48; **faults 48 of 48 (failed)**;"
+                + " **paths 47 of 48** |");
   }
 
   private static String tables(
@@ -126,9 +130,16 @@ class CompatibilityPageTest {
         final int equal = row.get("equal").asInt();
         final String name = row.get("case").asText().replace('_', ' ');
         checks.add(
-            equal == cases && cases > 0
+            equal == cases && cases > 0 && row.path("exit_status").asInt() == 0
                 ? name + " " + cases
-                : "**" + name + " " + equal + " of " + cases + "**");
+                : "**"
+                    + name
+                    + " "
+                    + equal
+                    + " of "
+                    + cases
+                    + (equal == cases ? " (failed)" : "")
+                    + "**");
       }
     }
     final List<String> sound = checks.stream().filter(one -> !one.startsWith("*")).toList();

@@ -179,7 +179,7 @@ final class JucxWorker implements Executor, AutoCloseable {
         } else if (tasks.isEmpty()) {
           idleSince = 0;
           asleep = true;
-          worker.waitForEvents(); // Until a request gets on, or a task or the end is signalled.
+          worker.waitForEvents(); // Until a request gets on, or somebody wakes it.
           asleep = false;
         }
       }
