@@ -9,17 +9,14 @@ import io.zerohop.shuffle.transport.Transport.Sink;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricCopy;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
-import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
 import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
 import io.zerohop.shuffle.transport.ucx.wire.Questions;
-import io.zerohop.shuffle.transport.ucx.wire.ReceiveLayout;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -61,6 +58,7 @@ public final class RemoteTransfer {
   private volatile long lease;
   private volatile boolean leaseEndsItself;
   private RemoteExtents extents;
+  private TransferPieces pieces;
 
   /** Guarded by this. */
   private ReceiveBuffers buffers;
@@ -105,6 +103,7 @@ public final class RemoteTransfer {
     lease = answer.getLong();
     final boolean onlyByMessage = answer.get() != 0;
     extents = RemoteExtents.read(answer);
+    pieces = new TransferPieces(extents, peer);
     if (extents.blocks() != blocks.size()) {
       throw new IllegalArgumentException("the owner answers for other blocks");
     }
@@ -124,7 +123,7 @@ public final class RemoteTransfer {
 
   /** Maps the owner's segments that have not been, unless that is refused. */
   private void fetchHandles() {
-    final Set<Long> missing = fabric.missing(gpuSegments());
+    final Set<Long> missing = fabric.missing(pieces.gpuSegments());
     if (missing.isEmpty() || fabric.refused()) {
       receive(false);
       return;
@@ -137,14 +136,6 @@ public final class RemoteTransfer {
             },
             executor)
         .exceptionally(this::failed);
-  }
-
-  private Set<Long> gpuSegments() {
-    final Set<Long> segments = new LinkedHashSet<>();
-    IntStream.range(0, extents.size())
-        .filter(extents::isOnGpu)
-        .forEach(extent -> segments.add(extents.segment(extent)));
-    return segments;
   }
 
   private void receive(final boolean onlyByMessage) {
@@ -178,12 +169,7 @@ public final class RemoteTransfer {
   }
 
   private void fetchKeys(final ReceiveBuffers to) {
-    final Set<Long> unknown = new LinkedHashSet<>();
-    for (int i = 0; i < extents.size(); i++) {
-      if (!(to.byFabric() && extents.isOnGpu(i)) && peer.key(extents.segment(i)) == null) {
-        unknown.add(extents.segment(i));
-      }
-    }
+    final Set<Long> unknown = pieces.unknownKeys(to.byFabric());
     if (!receiveInto(to)) {
       closeLease(); // It has failed meanwhile.
     } else if (unknown.isEmpty()) {
@@ -230,28 +216,28 @@ public final class RemoteTransfer {
     }
     try {
       final boolean hostByMessage = to.gpu() != null && peer.byMessage();
-      final FabricImports.Hold mapped = to.byFabric() ? fabric.hold(gpuSegments()) : null;
-      if (!hasKeys(hostByMessage, to.byFabric()) || to.byFabric() && mapped == null) {
+      final FabricImports.Hold mapped = to.byFabric() ? fabric.hold(pieces.gpuSegments()) : null;
+      if (!pieces.haveKeys(hostByMessage, to.byFabric()) || to.byFabric() && mapped == null) {
         if (mapped != null) {
           mapped.close();
         }
         moveByMessages(); // A segment that its owner could not register, or is not mapped any more.
         return;
       }
-      final List<Gets.Get> pieces = new ArrayList<>();
+      final List<Gets.Get> gets = new ArrayList<>();
       if (!hostByMessage) {
-        addPieces(pieces, to.host(), to.hostSlab());
+        gets.addAll(pieces.gets(to.host(), to.hostSlab(), () -> !ended.get(), this::got));
       }
       if (to.gpu() != null && mapped == null) {
-        addPieces(pieces, to.gpu(), to.gpuSlab());
+        gets.addAll(pieces.gets(to.gpu(), to.gpuSlab(), () -> !ended.get(), this::got));
       }
       final boolean messages = hostByMessage && to.host().runs() > 0;
       waysLeft.set(messages ? 2 : 1);
-      getsLeft.set(pieces.size() + (mapped == null ? 0 : 1));
+      getsLeft.set(gets.size() + (mapped == null ? 0 : 1));
       if (messages) {
         askForMessages(to, true);
       }
-      pieces.forEach(peer.gets()::submit);
+      gets.forEach(peer.gets()::submit);
       if (mapped != null) {
         copy(mapped, to);
       }
@@ -260,58 +246,13 @@ public final class RemoteTransfer {
     }
   }
 
-  private boolean hasKeys(final boolean hostByMessage, final boolean gpuByFabric) {
-    for (int i = 0; i < extents.size(); i++) {
-      final boolean otherwise = extents.isOnGpu(i) ? gpuByFabric : hostByMessage;
-      if (!otherwise && !hasKey(extents.segment(i))) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /** A segment is gone if the owner has not held the lease until now. */
-  private boolean hasKey(final long segment) {
-    final RemotePeer.SegmentKey known = peer.key(segment);
-    return known != null && known.key().length > 0;
-  }
-
-  private void addPieces(final List<Gets.Get> pieces, final ReceiveLayout layout, final Slab to) {
-    for (int run = 0; run < layout.runs(); run++) {
-      final int first = layout.first(run);
-      final RemotePeer.SegmentKey from = peer.key(extents.segment(first));
-      final long bytes = layout.runBytes(run);
-      for (long done = 0; done < bytes; done += ReceiveLayout.RUN_BYTES) {
-        pieces.add(
-            new Gets.Get(
-                from.key(),
-                from.address() + extents.offset(first) + done,
-                to,
-                layout.place(first) + done,
-                Math.min(ReceiveLayout.RUN_BYTES, bytes - done),
-                () -> !ended.get(),
-                this::got));
-      }
-    }
-  }
-
   /** GPU memory by copies of this GPU, which count as one get. */
   private void copy(final FabricImports.Hold from, final ReceiveBuffers to) {
-    final List<FabricCopy.Piece> runs = new ArrayList<>();
-    for (int run = 0; run < to.gpu().runs(); run++) {
-      final int first = to.gpu().first(run);
-      runs.add(
-          new FabricCopy.Piece(
-              extents.segment(first),
-              extents.offset(first),
-              to.address(first),
-              to.gpu().runBytes(run)));
-    }
     to.retain();
     fabric.copy(
         new FabricCopy(
             from,
-            runs,
+            pieces.copies(to),
             () -> !ended.get() && peer.alive(),
             this::progress,
             failure -> copied(to, failure)));
