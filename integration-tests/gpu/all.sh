@@ -25,6 +25,7 @@ steps() {
 native      1  180  native test
 check       1  150  spark check
 paths       1  180  spark paths
+doctor      2  240  spark doctor
 faults      1  560  spark faults
 pressure    1  200  spark pressure
 memory      1  420  spark memory

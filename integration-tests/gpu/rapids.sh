@@ -25,6 +25,9 @@
 #   rapids.sh nodes DIR KIT OUT    executors as if each were on a node of its own, by UCX: queries of every
 #                                  kind, what is logged of peers, and exchanges timed beside NVLink; needs
 #                                  LIBUCX, folders of libucx (in lib) with CUDA, the first to be timed
+#   rapids.sh doctor DIR KIT OUT   the doctor by itself, with faults planted and as a job, and the tab GPU
+#                                  Shuffle of an application, live and in the history server, beside
+#                                  what its tasks reported
 #   rapids.sh rows DIR KIT OUT     the demo's queries without RAPIDS, their rows in GPU memory
 #   rapids.sh faults DIR KIT OUT   the suites of io.zerohop.spark.gpu: faults, odd queries and settings;
 #                                  SUITES names some of them (GpuFaultSuite, ...), and with SMOKE=1
@@ -99,7 +102,7 @@ case "$command" in
   pack)
     [ $# -eq 2 ] || usage
     pack "$2" ;;
-  check | paths | bench | blocks | tax | kudo | demo | proof | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
+  check | paths | bench | blocks | tax | kudo | demo | proof | doctor | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command" ;;

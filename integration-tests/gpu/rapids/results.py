@@ -6,6 +6,7 @@
   results.py bench COMMIT_FILE OUT.json BENCH.jsonl
   results.py blocks COMMIT_FILE OUT.json BENCH.jsonl
   results.py checksums COMMIT_FILE OUT.json RETRY.json BENCH.jsonl
+  results.py doctor COMMIT_FILE OUT.json FOLDER
   results.py demo COMMIT_FILE OUT.json BENCH.jsonl
   results.py kudo COMMIT_FILE OUT.json FOLDER
   results.py memory COMMIT_FILE OUT.json MEMORY.jsonl
@@ -25,6 +26,7 @@ import sys
 
 from cells import cells
 from checks import check, faults, nodes, pressure, proof, rows
+from doctor import doctor
 from exchanges import bench, blocks, checksums, demo, memory, tax
 from kudo import kudo
 from measurement import measurement
@@ -37,7 +39,7 @@ from tpch import tpch
 def main():
     kind, commit_file, out, *files = sys.argv[1:]
     name = pathlib.Path(out).stem
-    whole = {"blocks": blocks, "cells": cells, "kudo": kudo, "tax": tax, "tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
+    whole = {"blocks": blocks, "cells": cells, "doctor": doctor, "kudo": kudo, "tax": tax, "tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
     if kind in whole:
         whole[kind](out, commit_file, *files)
         return

@@ -1,0 +1,137 @@
+"""What the doctor and the tab GPU Shuffle say where there are GPUs, and whether they must."""
+
+import collections
+import json
+import pathlib
+import re
+import sys
+
+from measurement import measurement
+from measurements import write
+
+ON_A_GPU = {"driver": "ok", "kernels": "ok", "nvlink": "ok", "p2p": "ok"}
+
+# The verdicts of a run that are known beforehand.
+EXPECTED = {
+    "alone": ON_A_GPU,
+    "keys": {**ON_A_GPU, "spark": "ok", "rapids": "ok", "manager": "ok", "steps-aside": "ok", "gpu-shuffles": "ok", "sizes": "ok"},
+    "one_gpu": {"driver": "ok", "kernels": "ok", "p2p": "skip"},
+    "no_gpu_seen": {"driver": "warn", "kernels": "skip"},
+    "no_kernels": {"driver": "ok", "kernels": "fail"},
+    "job": {"gpu-shuffles": "ok", "driver": "ok", "kernels": "ok", "reach": "ok"},
+}
+PATHS_MEASURED = {"alone": {"local", "host", "nvlink"}, "one_gpu": {"local", "host"}, "job": {"local", "host"}}
+
+REPORT = "io.zerohop.spark.ui.ShuffleReportEvent"
+
+# A row of the tab's table by path: the second number is bytes.
+BYTES = r'<td>%s</td><td sorttable_customkey="(\d+)">[^<]*</td><td sorttable_customkey="(\d+)">'
+
+
+def report_of(file):
+    """The report, behind what else has written to standard output."""
+    text = file.read_text()
+    return json.loads(text[text.index("{"):])
+
+
+def examined(case, file):
+    rows = []
+    for process in report_of(file)["processes"]:
+        of = {"case": case, "process": process["process"]}
+        rows += [{**of, **finding} for finding in process["findings"]]
+        rows += [{**of, "check": "rates", **rate} for rate in process["rates"]]
+    return rows
+
+
+def is_of_gpu(row):
+    return row.get("to", "").startswith("cuda")
+
+
+def problems_of(case, rows):
+    """What is not as it must be. A check that has several findings must have none that is worse."""
+    for check, verdict in EXPECTED[case].items():
+        found = {row["verdict"] for row in rows if row["check"] == check and "verdict" in row}
+        if found != {verdict}:
+            yield f"{case}: {check} says {sorted(found) or 'nothing'}, not {verdict}"
+    slow = [f"{row['path']} {row['from']} {row['to']}" for row in rows
+            if is_of_gpu(row) and row["gigabytesPerSecond"] < row["expected"] / 2]
+    if slow:
+        yield f"{case}: slower than half of what is expected: {slow}"
+    missing = PATHS_MEASURED.get(case, set()) - {row["path"] for row in rows if is_of_gpu(row)}
+    if missing:
+        yield f"{case}: no rate of {sorted(missing)}"
+
+
+def bytes_of_tasks(events):
+    """What tasks reported by each path."""
+    total = collections.Counter()
+    for line in events.open():
+        event = json.loads(line)
+        if event["Event"] != "SparkListenerTaskEnd":
+            continue
+        for each in event["Task Info"]["Accumulables"]:
+            named = re.fullmatch(r"zerohop\.(\w+)\.bytes", each.get("Name") or "")
+            if named and "Update" in each:
+                total[named[1]] += int(each["Update"])
+    return total
+
+
+def tab(folder):
+    """A row for each path: what tasks said, and the tab, live and replayed."""
+    events = next((folder / "tab-events").iterdir())
+    told = bytes_of_tasks(events)
+    row = {"case": "tab", "local_bytes": told["local"], "peer_bytes": told["peer"], "staged_bytes": told["staged"]}
+    for page in ("live", "history"):
+        text = (folder / f"tab-{page}.html").read_text()
+        for path in ("local", "peer"):
+            found = re.search(BYTES % path, text)
+            row[f"{page}_{path}_bytes"] = int(found[2]) if found else 0
+        row[f"{page}_advice"] = "nothing makes Zerohop leave shuffles to Spark" in text
+    reports = [json.loads(line)["report"] for line in events.open() if json.loads(line)["Event"] == REPORT]
+    row["gpu_memory_bytes"] = max(memory_of(report) for report in reports)
+    return row
+
+
+def memory_of(report):
+    """Of map outputs in an executor's GPU memory, at one time."""
+    return (report.get("memory") or {}).get("deviceUsed", 0)
+
+
+def problems_of_tab(row):
+    for path in ("local", "peer"):
+        if not row[f"{path}_bytes"]:
+            yield f"tab: tasks read nothing by {path}"
+        # The live page was kept up to half a second before the end, and may lack the last report.
+        if row[f"history_{path}_bytes"] != row[f"{path}_bytes"]:
+            yield f"tab: {row[f'history_{path}_bytes']} bytes by {path}, tasks {row[f'{path}_bytes']}"
+        if not row[f"live_{path}_bytes"]:
+            yield f"tab: nothing by {path} while the application ran"
+    yield from (f"tab: no {name}" for name in ("live_advice", "history_advice", "gpu_memory_bytes") if not row[name])
+
+
+def doctor(out, commit_file, folder):
+    folder = pathlib.Path(folder)
+    rows, problems = [], []
+    for case in EXPECTED:
+        file = folder / ("doctor-job.out" if case == "job" else f"doctor-{case}.json")
+        found = examined(case, file)
+        problems += problems_of(case, found)
+        rows += found
+    row = tab(folder)
+    problems += problems_of_tab(row)
+    rows.append(row)
+    write(out, measurement("gpu_doctor", commit_file, rows))
+    show(rows)
+    if problems:
+        sys.exit("\n".join(problems))
+
+
+def show(rows):
+    for row in rows:
+        if "gigabytesPerSecond" in row:
+            print(f"{row['case']} {row['process']}: {row['path']} {row['from']} {row['to']}"
+                  f" {row['gigabytesPerSecond']} of {row['expected']} GB/s")
+        elif row.get("verdict") in ("warn", "fail"):
+            print(f"{row['case']} {row['process']}: {row['verdict']} {row['check']}: {row['what'][:120]}")
+        elif "verdict" not in row:
+            print(row)
