@@ -29,7 +29,7 @@ start_cluster() {
   printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' 0 $((gpus - 1)))\"]}'" > "$cluster/gpus"
   chmod +x "$cluster/gpus"
   # Applications of clusters that run side by side are told apart by their ids, but on Spark 3.5,
-  # which has no such key: SHARE gives each run a socket folder as well.
+  # which has no such key: each port has a socket folder as well.
   java -Xmx1g @"$dir/java.options" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
     --host 127.0.0.1 --port "$port" --webui-port $((port + 1004)) > "$cluster/master.log" 2>&1 &
   master=$!
@@ -58,13 +58,15 @@ stop_cluster() {
 
 settings() { # contender, which may be followed by "+" and a variation, or several
   local variation
+  # Spark 3.5 may give applications of clusters that run side by side the same id.
+  [ "$port" -eq 7077 ] || echo "--conf spark.zerohop.socket.dir=/tmp/zerohop-$port"
   echo "--conf spark.executor.cores=$cores --conf spark.executor.memory=16g
     --conf spark.executor.extraClassPath=$rapids:$zerohop"
   # Those that share a GPU do not ask Spark for one, and leave room for each other.
   if [ "$per_gpu" -gt 1 ]; then
     echo "--conf spark.rapids.memory.gpu.minAllocFraction=0.01
       --conf spark.rapids.memory.gpu.allocFraction=$(python3 -c "print(0.5 / $per_gpu / ${SHARE:-1})")"
-    [ "${SHARE:-1}" -eq 1 ] || echo "--conf spark.zerohop.device.pool.size=3g --conf spark.zerohop.socket.dir=/tmp/zerohop-$port"
+    [ "${SHARE:-1}" -eq 1 ] || echo "--conf spark.zerohop.device.pool.size=3g"
   else
     echo "--conf spark.executor.resource.gpu.amount=1 --conf spark.task.resource.gpu.amount=0.01"
   fi

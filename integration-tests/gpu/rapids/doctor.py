@@ -92,6 +92,19 @@ def tab(folder):
     return row
 
 
+def log_of_tab(folder):
+    """The part of the event log that the tab is made of, as a small one for a suite to replay."""
+    kept = []
+    for line in next((folder / "tab-events").iterdir()).open():
+        event = json.loads(line)
+        if event["Event"] == "SparkListenerApplicationStart":
+            event |= {"App Name": "two GPUs", "App ID": "app-of-two-gpus", "User": "spark"}
+        elif event["Event"] not in (REPORT, "SparkListenerLogStart", "SparkListenerApplicationEnd"):
+            continue
+        kept.append(json.dumps(event, separators=(",", ":")))
+    return "\n".join(kept) + "\n"
+
+
 def memory_of(report):
     """Of map outputs in an executor's GPU memory, at one time."""
     return (report.get("memory") or {}).get("deviceUsed", 0)
@@ -120,6 +133,7 @@ def doctor(out, commit_file, folder):
     row = tab(folder)
     problems += problems_of_tab(row)
     rows.append(row)
+    (folder / "tab-of-two-gpus.jsonl").write_text(log_of_tab(folder))
     write(out, measurement("gpu_doctor", commit_file, rows))
     show(rows)
     if problems:

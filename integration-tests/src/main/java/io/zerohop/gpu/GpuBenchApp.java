@@ -24,6 +24,10 @@ import org.apache.spark.sql.SparkSession;
 public final class GpuBenchApp {
   private static final long LISTENER_LIMIT_MS = 30_000;
   private static final long SETTLE_MS = 300;
+
+  /** An interval of executors' reports, and what they need to travel. */
+  private static final long LAST_REPORTS_MS = 6_000;
+
   private static final String COALESCING = "spark.sql.adaptive.coalescePartitions.enabled";
 
   private final SparkSession spark;
@@ -137,6 +141,9 @@ public final class GpuBenchApp {
       if (step.all) {
         spark.conf().unset(COALESCING);
       }
+    }
+    if (spark.sparkContext().getConf().getBoolean("spark.eventLog.enabled", false)) {
+      Thread.sleep(LAST_REPORTS_MS); // Whoever keeps the log compares it with what tasks said.
     }
     spark.stop();
   }

@@ -75,7 +75,7 @@ object GpuHost {
     "spark.cores.max" -> (property("cores").toInt * Executors).toString,
     "spark.shuffle.manager" -> "io.zerohop.spark.ZerohopShuffleManager",
     "spark.sql.autoBroadcastJoinThreshold" -> "-1",
-    "spark.ui.enabled" -> "false")
+    "spark.ui.enabled" -> "false") ++ ownFolder
 
   private def accelerator: Map[String, String] =
     if (isSmoke) Map("spark.executor.memory" -> "512m")
@@ -90,14 +90,16 @@ object GpuHost {
   private def sharedGpu = Map(
     "spark.zerohop.device.pool.size" -> "4g",
     "spark.rapids.memory.gpu.allocFraction" -> (0.3 / share).toString,
-    "spark.rapids.memory.gpu.minAllocFraction" -> "0.01") ++ (if (share > 1) ownFolder else Nil)
+    "spark.rapids.memory.gpu.minAllocFraction" -> "0.01")
 
   /**
    * Of runs side by side two applications may have the same id where Spark 3.5 gives it, which has
    * no `spark.deploy.appIdPattern`, and the suites look at all that lies in an application's folder.
    */
-  private def ownFolder =
-    Map("spark.zerohop.socket.dir" -> s"/tmp/zerohop-${master.split(':').last}")
+  private def ownFolder: Map[String, String] = {
+    val port = master.split(':').last
+    if (port == "7077") Map.empty else Map("spark.zerohop.socket.dir" -> s"/tmp/zerohop-$port")
+  }
 
   /** How many runs share the GPU at a time. */
   private def share: Int = property("share").toInt

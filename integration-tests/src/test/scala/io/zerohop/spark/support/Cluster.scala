@@ -60,10 +60,13 @@ final class Cluster(
     run(what)(answers.collect()).toMap
   }
 
+  /** How the driver's URL ends: clusters side by side may give applications the same id. */
+  private def driver: String = s":${sc.getConf.get("spark.driver.port")}"
+
   /** Process ids of the executors, by executor id. */
   def pids: Map[String, Long] = {
     val registered = SparkInternals.executorIds(sc).toSet
-    Cluster.executorProcesses(sc.applicationId).filter { case (id, _) => registered(id) }
+    Cluster.executorProcesses(sc.applicationId, driver).filter { case (id, _) => registered(id) }
   }
 
   /** SIGKILL. Returns when the process is gone, which the driver may not have noticed yet. */
@@ -152,13 +155,18 @@ object Cluster {
     finally cluster.close()
   }
 
-  /** Executor JVMs of an application that still run, whoever started them, by executor id. */
-  def executorProcesses(applicationId: String): Map[String, Long] =
+  /**
+   * Executor JVMs of an application that still run, whoever started them, by executor id.
+   *
+   * @param driver how the URL of their driver ends
+   */
+  def executorProcesses(applicationId: String, driver: String = ""): Map[String, Long] =
     ProcessHandle.allProcesses.iterator.asScala.flatMap { process =>
       val file = Paths.get(s"/proc/${process.pid}/cmdline")
       val words = Try(Files.readString(file)).getOrElse("").split('\u0000').toSeq
       val at = words.indexOf("--executor-id")
-      if (at >= 0 && words.containsSlice(Seq("--app-id", applicationId))) {
+      val url = words.drop(words.indexOf("--driver-url") + 1).headOption.getOrElse("")
+      if (at >= 0 && words.containsSlice(Seq("--app-id", applicationId)) && url.endsWith(driver)) {
         Some(words(at + 1) -> process.pid)
       } else {
         None
