@@ -34,11 +34,17 @@ def report_of(file):
     return json.loads(text[text.index("{"):])
 
 
+def told(finding):
+    """A finding without the folder of a jar, and without a mend if there is none."""
+    what = re.sub(r"/\S*/([^/\s]+[.]jar)", r"\1", finding["what"])
+    return {name: value for name, value in {**finding, "what": what}.items() if value}
+
+
 def examined(case, file):
     rows = []
     for process in report_of(file)["processes"]:
         of = {"case": case, "process": process["process"]}
-        rows += [{**of, **finding} for finding in process["findings"]]
+        rows += [{**of, **told(finding)} for finding in process["findings"]]
         rows += [{**of, "check": "rates", **rate} for rate in process["rates"]]
     return rows
 

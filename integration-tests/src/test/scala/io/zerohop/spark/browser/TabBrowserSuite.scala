@@ -1,11 +1,16 @@
 package io.zerohop.spark.browser
 
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.Files
+
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
+import com.fasterxml.jackson.databind.ObjectMapper
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.{Bounded, Cluster, Local, PathBytes}
+import io.zerohop.spark.versions.{HistoryServerProcess, SparkHomes}
 import org.apache.spark.HashPartitioner
 import org.apache.spark.rdd.RDD
 import org.scalatest.funsuite.AnyFunSuite
@@ -30,12 +35,41 @@ class TabBrowserSuite extends AnyFunSuite {
         val url = cluster.sc.uiWebUrl.get + "/zerohop/"
         agrees(browser, url, bytes)
         loadsNothingFromElsewhere(browser)
-        Picture.keep("gpu-shuffle.png", browser.screenshot())
+        Picture.keep("host-shuffle.png", browser.screenshot())
         sorts(browser)
         filters(browser)
       }
       assert(kept.nonEmpty)
     }
+  }
+
+  test("the history server shows what an application on two GPUs reported") {
+    assume(ManagerUnderTest.isZerohop, "the tab is Zerohop's")
+    Local.require("chromium", "chromedriver")
+    val logs = Files.createTempDirectory("zerohop-tab")
+    val application = "app-of-two-gpus"
+    val log = Using.resource(getClass.getResourceAsStream("/tab/two-gpus.jsonl"))(_.readAllBytes)
+    Files.write(logs.resolve(application), log)
+    val home = SparkHomes.of(org.apache.spark.SPARK_VERSION)
+    Using.resource(new HistoryServerProcess(home, logs, Seq(SparkHomes.zerohopJar))) { server =>
+      server.await(application)
+      Using.resource(new Browser) { browser =>
+        browser.open(server.url(s"/history/$application/zerohop/"))
+        assert(byPath(browser) === reportedByPath(new String(log, UTF_8)))
+        assert(numbers(browser, "zerohop-memory", 3).forall(_ > 0), "limits of GPU memory")
+        assert(numbers(browser, "zerohop-timeline", 2).max > (1L << 30), "bytes in GPU memory")
+        Picture.keep("gpu-shuffle.png", browser.screenshot())
+      }
+    }
+    Local.delete(logs)
+  }
+
+  /** What the log's reports come to, read without our classes. */
+  private def reportedByPath(log: String): Map[String, Long] = {
+    val json = new ObjectMapper
+    val flows = log.linesIterator.map(json.readTree).flatMap(_.at("/report/flows").asScala).toSeq
+    assert(flows.nonEmpty)
+    flows.groupMapReduce(_.get("path").asText)(_.get("bytes").asLong)(_ + _)
   }
 
   /** Small shuffles, and in the end one of which a part finds no room in memory. */

@@ -15,13 +15,13 @@ class GpuRefusalSuite extends GpuSuite {
   for (mode <- Seq("CACHE_ONLY", "UCX")) {
     test(s"$mode with spark.authenticate") {
       refused(mode, authenticate,
-        "RAPIDS hands out no GPU batches while spark.authenticate is on")
+        "RAPIDS hands out no GPU batches while spark.authenticate is on [ZH-5022]")
     }
 
     test(s"$mode with the external shuffle service") {
       refused(mode, service,
         "blocks in executors' memory cannot be served by the external shuffle service; set" +
-          " spark.shuffle.service.enabled=false to use Zerohop")
+          " spark.shuffle.service.enabled=false to use Zerohop [ZH-1002]")
     }
   }
 
@@ -31,8 +31,8 @@ class GpuRefusalSuite extends GpuSuite {
     try {
       val ended = intercept[ClusterException](application.await())
       assert(ended.getMessage.contains("ended with status 1"))
-      val sentence = s"spark.rapids.shuffle.mode=$mode cannot work with Zerohop: $reason." +
-        " Or remove spark.rapids.shuffle.mode"
+      val sentence = s"spark.rapids.shuffle.mode=$mode cannot work with Zerohop (remove that" +
+        s" setting, or what is in its way): $reason"
       assert(application.logged.linesIterator.exists(_.endsWith(sentence)), application.log)
     } finally application.close()
   }

@@ -58,8 +58,11 @@ final class HistoryServerProcess(home: SparkHome, logs: Path, extra: Seq[Path])
       }
     }
 
+  /** Where a page is. */
+  def url(path: String): String = s"http://127.0.0.1:$port$path"
+
   /** Status and text of a page. */
-  def get(path: String): (Int, String) = Http.answer(s"http://127.0.0.1:$port$path")
+  def get(path: String): (Int, String) = Http.answer(url(path))
 
   override def close(): Unit = {
     process.destroy()

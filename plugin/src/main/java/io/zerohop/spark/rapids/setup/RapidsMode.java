@@ -107,9 +107,8 @@ public final class RapidsMode {
           RapidsKeys.inForce(conf, MODE)
               + "="
               + mode
-              + " cannot work with Zerohop: "
-              + obstacle
-              + ". Or remove that setting");
+              + " cannot work with Zerohop (remove that setting, or what is in its way): "
+              + obstacle);
     } else {
       SparkCode.NOT_FROM_GPU_TO_GPU.warn(
           LOG,

@@ -228,7 +228,9 @@ class RapidsModeTest {
       assertThatThrownBy(() -> RapidsMode.prepare(conf, KNOWN))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining(mode)
-          .hasMessageContaining("none");
+          .hasMessageContaining("remove that setting")
+          .hasMessageContaining("none")
+          .hasMessageMatching(".* \\[ZH-\\d{4}]");
     }
   }
 
