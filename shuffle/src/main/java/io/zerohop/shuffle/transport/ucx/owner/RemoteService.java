@@ -354,14 +354,12 @@ public final class RemoteService implements ControlService {
   /** Ends what readers take too long for, and what those who are gone have left. */
   public void expire() {
     readers.values().forEach(reader -> reader.expire(LEASE_LIMIT.toNanos()));
-    left.removeIf(
-        lease -> {
-          final boolean over = lease.leftNanos() > GRACE.toNanos();
-          if (over) {
-            lease.release();
-          }
-          return over;
-        });
+    for (final ServedLease lease : left) {
+      // Not counted any more when its memory is free; close() may have taken it meanwhile.
+      if (lease.leftNanos() > GRACE.toNanos() && left.remove(lease)) {
+        lease.release();
+      }
+    }
   }
 
   /** Readers that are connected and have asked something. */
