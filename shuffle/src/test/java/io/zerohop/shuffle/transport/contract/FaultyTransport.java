@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -113,7 +114,12 @@ final class FaultyTransport implements FallbackTransport, AutoCloseable {
         millis = random.nextInt(LATEST_MILLIS);
       }
       try {
-        late.schedule(() -> sink.arrived(block, payload), millis, TimeUnit.MILLISECONDS);
+        final Future<?> arrival =
+            late.schedule(() -> sink.arrived(block, payload), millis, TimeUnit.MILLISECONDS);
+        // An executor that ends meanwhile cancels what it has just taken, and throws nothing.
+        if (arrival.isCancelled()) {
+          payload.release();
+        }
       } catch (final RejectedExecutionException e) {
         payload.release();
       }

@@ -24,6 +24,7 @@ final class JucxEndpoint implements UcxEndpoint {
   private static final long EAGER_BYTES = 8 << 10;
 
   private final JucxWorker worker;
+  private final ForcedClose forcedClose;
   private final Consumer<String> onFailure;
   private final Consumer<JucxEndpoint> onClose;
   private final UnpackedKeys<UcpRemoteKey> keys =
@@ -34,22 +35,25 @@ final class JucxEndpoint implements UcxEndpoint {
   /** Requests that UCX has been given and that have not called back. */
   private int underWay;
 
-  /** Whether it may be closed by force: from the first request on that has ended, if not always. */
-  private boolean closable;
+  /** Whether a request has come through. */
+  private boolean connected;
+
+  /** Whether UCX has given it up. */
+  private boolean lost;
 
   /** Whether it is closed as soon as it may be. */
   private boolean closing;
 
   /**
-   * @param closable whether UCX lets an endpoint be closed by force while it is being connected
+   * @param forcedClose when UCX lets an endpoint be closed by force under its requests
    */
   JucxEndpoint(
       final JucxWorker worker,
-      final boolean closable,
+      final ForcedClose forcedClose,
       final Consumer<String> onFailure,
       final Consumer<JucxEndpoint> onClose) {
     this.worker = worker;
-    this.closable = closable;
+    this.forcedClose = forcedClose;
     this.onFailure = onFailure;
     this.onClose = onClose;
   }
@@ -72,7 +76,7 @@ final class JucxEndpoint implements UcxEndpoint {
   }
 
   private void lost(final String message) {
-    closable = true; // UCX has given the endpoint up itself.
+    lost = true;
     if (failure == null) {
       failure = message == null ? "UCX lost the peer" : message;
       onFailure.accept(failure);
@@ -187,7 +191,7 @@ final class JucxEndpoint implements UcxEndpoint {
 
   private void ended(final boolean success) {
     underWay--;
-    closable |= success;
+    connected |= success;
     destroyUnusedKeys();
     if (closing) {
       worker.execute(this::disconnect); // Not in here: UCX has called.
@@ -201,14 +205,14 @@ final class JucxEndpoint implements UcxEndpoint {
 
   /**
    * By the worker's thread, or when it has ended. Idempotent; where UCX does not bear to be
-   * disconnected while it connects, done as soon as it has.
+   * disconnected under requests, done behind the last of them.
    */
   void disconnect() {
     if (endpoint == null) {
       return;
     }
     failure = failure == null ? "the endpoint was closed" : failure;
-    closing = !closable && underWay > 0;
+    closing = underWay > 0 && !mayBeForced();
     if (closing) {
       return;
     }
@@ -218,6 +222,13 @@ final class JucxEndpoint implements UcxEndpoint {
     open.closeNonBlockingForce();
     destroyUnusedKeys();
     onClose.accept(this);
+  }
+
+  /** At the worker's end nobody is left to wait for the last request. */
+  private boolean mayBeForced() {
+    return lost
+        || forcedClose == ForcedClose.ALWAYS
+        || connected && (forcedClose == ForcedClose.CONNECTED || worker.isClosing());
   }
 
   /** UCX reads a key until the last get that uses it has called back. */

@@ -240,7 +240,8 @@ public final class JucxEngine implements UcxEngine {
         "connect to a peer",
         () -> {
           final JucxEndpoint endpoint =
-              new JucxEndpoint(worker, !version.abortsOnEarlyClose(), onFailure, endpoints::remove);
+              new JucxEndpoint(
+                  worker, ForcedClose.of(version, rdma()), onFailure, endpoints::remove);
           endpoint.open(peer);
           endpoints.add(endpoint);
           return endpoint;

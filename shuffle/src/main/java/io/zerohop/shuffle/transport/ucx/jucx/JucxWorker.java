@@ -156,6 +156,11 @@ final class JucxWorker implements Executor, AutoCloseable {
     return dead;
   }
 
+  /** Whether it is being closed, or was. */
+  boolean isClosing() {
+    return state != Lifecycle.OPEN;
+  }
+
   int pending() {
     return pending.get();
   }
@@ -246,7 +251,7 @@ final class JucxWorker implements Executor, AutoCloseable {
     drain(closable);
     if (!closable.getAsBoolean()) {
       ShuffleCode.UCX_STILL_CONNECTING.warn(
-          LOG, "UCX is still connecting to peers, which this version of it cannot break off");
+          LOG, "UCX still has requests to peers, which this version of it cannot break off");
       return false;
     }
     worker.close();

@@ -39,8 +39,9 @@ record LibucxVersion(int major, int minor, int patch) {
   }
 
   /**
-   * Whether it ends the process when an endpoint is closed by force before its first request has
-   * come through (an assertion in src/ucp/core/ucp_request.c, which openucx/ucx#8175 took away).
+   * Whether it ends the process when an endpoint is closed by force under its requests: while it
+   * connects by an assertion in src/ucp/core/ucp_request.c, which openucx/ucx#8175 took away, and
+   * over TCP later, too, by one in uct_tcp_ep_pending_purge, once in some hundred times.
    */
   boolean abortsOnEarlyClose() {
     return isBefore(V1_14);
