@@ -11,6 +11,8 @@ prepare() { # dir, kit, out
   export SPARK_SCALA_VERSION="${core:11:4}"
   export PATH="$JAVA_HOME/bin:$PATH"
   port="${PORT:-7077}"
+  # A run by itself has what users have. Runs side by side may have applications of one id.
+  socket_dir="$([ "$port" -eq 7077 ] || echo "/tmp/zerohop-$port")"
   export SPARK_LOCAL_DIRS="/dev/shm/zerohop-spark-local-$port"
   zerohop="$(echo "$dir"/zerohop-spark-*.jar)"
   tests="$(echo "$dir"/zerohop-integration-tests-*.jar)"
@@ -29,7 +31,7 @@ start_cluster() {
   printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' 0 $((gpus - 1)))\"]}'" > "$cluster/gpus"
   chmod +x "$cluster/gpus"
   # Applications of clusters that run side by side are told apart by their ids, but on Spark 3.5,
-  # which has no such key: each port has a socket folder as well.
+  # which has no such key: see socket_dir.
   java -Xmx1g @"$dir/java.options" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
     --host 127.0.0.1 --port "$port" --webui-port $((port + 1004)) > "$cluster/master.log" 2>&1 &
   master=$!
@@ -58,8 +60,7 @@ stop_cluster() {
 
 settings() { # contender, which may be followed by "+" and a variation, or several
   local variation
-  # Spark 3.5 may give applications of clusters that run side by side the same id.
-  [ "$port" -eq 7077 ] || echo "--conf spark.zerohop.socket.dir=/tmp/zerohop-$port"
+  [ -z "$socket_dir" ] || echo "--conf spark.zerohop.socket.dir=$socket_dir"
   echo "--conf spark.executor.cores=$cores --conf spark.executor.memory=16g
     --conf spark.executor.extraClassPath=$rapids:$zerohop"
   # Those that share a GPU do not ask Spark for one, and leave room for each other.

@@ -34,7 +34,7 @@ def report_of(file):
     return json.loads(text[text.index("{"):])
 
 
-def told(finding):
+def as_row(finding):
     """A finding without the folder of a jar, and without a mend if there is none."""
     what = re.sub(r"/\S*/([^/\s]+[.]jar)", r"\1", finding["what"])
     return {name: value for name, value in {**finding, "what": what}.items() if value}
@@ -44,7 +44,7 @@ def examined(case, file):
     rows = []
     for process in report_of(file)["processes"]:
         of = {"case": case, "process": process["process"]}
-        rows += [{**of, **told(finding)} for finding in process["findings"]]
+        rows += [{**of, **as_row(finding)} for finding in process["findings"]]
         rows += [{**of, "check": "rates", **rate} for rate in process["rates"]]
     return rows
 
@@ -54,7 +54,7 @@ def is_of_gpu(row):
 
 
 def problems_of(case, rows):
-    """What is not as it must be. A check that has several findings must have none that is worse."""
+    """What is not as it must be; all findings of a check must have the verdict."""
     for check, verdict in EXPECTED[case].items():
         found = {row["verdict"] for row in rows if row["check"] == check and "verdict" in row}
         if found != {verdict}:
@@ -71,8 +71,7 @@ def problems_of(case, rows):
 def bytes_of_tasks(events):
     """What tasks reported by each path."""
     total = collections.Counter()
-    for line in events.open():
-        event = json.loads(line)
+    for event in events:
         if event["Event"] != "SparkListenerTaskEnd":
             continue
         for each in event["Task Info"]["Accumulables"]:
@@ -82,29 +81,26 @@ def bytes_of_tasks(events):
     return total
 
 
-def tab(folder):
-    """A row for each path: what tasks said, and the tab, live and replayed."""
-    events = next((folder / "tab-events").iterdir())
-    told = bytes_of_tasks(events)
-    row = {"case": "tab", "local_bytes": told["local"], "peer_bytes": told["peer"], "staged_bytes": told["staged"]}
+def tab(folder, events):
+    """What tasks said, and the tab, live and replayed."""
+    total = bytes_of_tasks(events)
+    row = {"case": "tab", "local_bytes": total["local"], "peer_bytes": total["peer"], "staged_bytes": total["staged"]}
     for page in ("live", "history"):
         text = (folder / f"tab-{page}.html").read_text()
         for path in ("local", "peer"):
             found = re.search(BYTES % path, text)
             row[f"{page}_{path}_bytes"] = int(found[2]) if found else 0
         row[f"{page}_advice"] = "nothing makes Zerohop leave shuffles to Spark" in text
-    reports = [json.loads(line)["report"] for line in events.open() if json.loads(line)["Event"] == REPORT]
-    row["gpu_memory_bytes"] = max(memory_of(report) for report in reports)
+    row["gpu_memory_bytes"] = max(memory_of(event["report"]) for event in events if event["Event"] == REPORT)
     return row
 
 
-def log_of_tab(folder):
+def log_of_tab(events):
     """The part of the event log that the tab is made of, as a small one for a suite to replay."""
     kept = []
-    for line in next((folder / "tab-events").iterdir()).open():
-        event = json.loads(line)
+    for event in events:
         if event["Event"] == "SparkListenerApplicationStart":
-            event |= {"App Name": "two GPUs", "App ID": "app-of-two-gpus", "User": "spark"}
+            event = event | {"App Name": "two GPUs", "App ID": "app-of-two-gpus", "User": "spark"}
         elif event["Event"] not in (REPORT, "SparkListenerLogStart", "SparkListenerApplicationEnd"):
             continue
         kept.append(json.dumps(event, separators=(",", ":")))
@@ -136,10 +132,11 @@ def doctor(out, commit_file, folder):
         found = examined(case, file)
         problems += problems_of(case, found)
         rows += found
-    row = tab(folder)
+    events = [json.loads(line) for line in next((folder / "tab-events").iterdir()).open()]
+    row = tab(folder, events)
     problems += problems_of_tab(row)
     rows.append(row)
-    (folder / "tab-of-two-gpus.jsonl").write_text(log_of_tab(folder))
+    (folder / "two-gpus.jsonl").write_text(log_of_tab(events)) # For src/test/resources/tab.
     write(out, measurement("gpu_doctor", commit_file, rows))
     show(rows)
     if problems:

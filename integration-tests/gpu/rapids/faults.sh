@@ -29,7 +29,7 @@ suites() { # suites ...
     -Dzerohop.test.suites="$app" -Dzerohop.test.rapids="$([ -n "${SMOKE:-}" ] || echo "$rapids")" \
     -Dzerohop.test.libucx="${LIBUCX:+${LIBUCX%% *}/lib:${LD_LIBRARY_PATH:-}}" \
     -Dzerohop.test.faultRuns="${RUNS:-1}" ${UNTIL:+-Dzerohop.test.until="$UNTIL"} \
-    -Dzerohop.test.share="${GPU_APPS:-${SHARE:-1}}" -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
+    -Dzerohop.test.socketDir="$socket_dir" -Dzerohop.test.share="${GPU_APPS:-${SHARE:-1}}" -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
     org.scalatest.tools.Runner "${named[@]}" -oDW -u "$out/faults/junit" || status=$?
   stop_cluster
   cat "$cluster"/executors/*/*/stderr > "$out/faults/executors.err" 2>/dev/null || true

@@ -96,10 +96,8 @@ object GpuHost {
    * Of runs side by side two applications may have the same id where Spark 3.5 gives it, which has
    * no `spark.deploy.appIdPattern`, and the suites look at all that lies in an application's folder.
    */
-  private def ownFolder: Map[String, String] = {
-    val port = master.split(':').last
-    if (port == "7077") Map.empty else Map("spark.zerohop.socket.dir" -> s"/tmp/zerohop-$port")
-  }
+  private def ownFolder: Map[String, String] =
+    Seq(property("socketDir")).filter(_.nonEmpty).map("spark.zerohop.socket.dir" -> _).toMap
 
   /** How many runs share the GPU at a time. */
   private def share: Int = property("share").toInt

@@ -14,7 +14,7 @@ import java.util.List;
 /**
  * How fast bytes move here by each path. What is expected is what a machine with nothing else to do
  * has at least: a core's rate for the host, three fifths of the wire for links (two H100 came to
- * 256 to 353 GB/s over 18 of them).
+ * 256 to 329 GB/s over 18 of them).
  */
 final class RateCheck {
   /** With blocks' checksums, by one thread. */

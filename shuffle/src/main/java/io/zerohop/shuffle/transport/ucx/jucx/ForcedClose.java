@@ -2,7 +2,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 
 /**
  * When an endpoint may be closed by force although requests on it are under way, which ends them.
- * Otherwise it is closed behind the last of them.
+ * Otherwise it is closed behind the last of them. One that UCX has given up may always be.
  */
 enum ForcedClose {
   /** At any time. */
@@ -11,14 +11,14 @@ enum ForcedClose {
   /** From the first request on that has come through: until then it may be connecting. */
   CONNECTED,
 
-  /** Only when UCX has given the endpoint up itself, which is the case of all others, too. */
-  LOST;
+  /** Only where the requests do not end by themselves within a limit. */
+  LATE;
 
   /** What a release of libucx bears, over adapters or over TCP. */
   static ForcedClose of(final LibucxVersion version, final boolean rdma) {
-    if (!version.abortsOnEarlyClose()) {
+    if (!version.abortsOnForcedClose()) {
       return ALWAYS;
     }
-    return rdma ? CONNECTED : LOST;
+    return rdma ? CONNECTED : LATE;
   }
 }

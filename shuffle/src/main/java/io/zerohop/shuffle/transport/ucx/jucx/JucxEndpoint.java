@@ -5,6 +5,9 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.openucx.jucx.UcxUtils;
 import org.openucx.jucx.ucp.UcpConstants;
@@ -22,6 +25,9 @@ final class JucxEndpoint implements UcxEndpoint {
 
   /** Below this a message is copied on its way, above it the receiver fetches or is fed. */
   private static final long EAGER_BYTES = 8 << 10;
+
+  /** How long an endpoint that is to be closed waits for requests: their memory waits with it. */
+  private static final Duration REQUESTS_LIMIT = Duration.ofSeconds(5);
 
   private final JucxWorker worker;
   private final ForcedClose forcedClose;
@@ -41,8 +47,8 @@ final class JucxEndpoint implements UcxEndpoint {
   /** Whether UCX has given it up. */
   private boolean lost;
 
-  /** Whether it is closed as soon as it may be. */
-  private boolean closing;
+  /** Since when it is to be closed as soon as it may be; 0 if it is not. */
+  private long closingSince;
 
   /**
    * @param forcedClose when UCX lets an endpoint be closed by force under its requests
@@ -193,7 +199,7 @@ final class JucxEndpoint implements UcxEndpoint {
     underWay--;
     connected |= success;
     destroyUnusedKeys();
-    if (closing) {
+    if (closingSince != 0) {
       worker.execute(this::disconnect); // Not in here: UCX has called.
     }
   }
@@ -205,15 +211,15 @@ final class JucxEndpoint implements UcxEndpoint {
 
   /**
    * By the worker's thread, or when it has ended. Idempotent; where UCX does not bear to be
-   * disconnected under requests, done behind the last of them.
+   * disconnected under requests, done behind the last of them, but for a peer that stands still.
    */
   void disconnect() {
     if (endpoint == null) {
       return;
     }
     failure = failure == null ? "the endpoint was closed" : failure;
-    closing = underWay > 0 && !mayBeForced();
-    if (closing) {
+    if (underWay > 0 && !mayBeForced()) {
+      awaitRequests();
       return;
     }
     final UcpEndpoint open = endpoint;
@@ -224,11 +230,24 @@ final class JucxEndpoint implements UcxEndpoint {
     onClose.accept(this);
   }
 
-  /** At the worker's end nobody is left to wait for the last request. */
+  private void awaitRequests() {
+    if (closingSince == 0) {
+      closingSince = System.nanoTime() | 1;
+      CompletableFuture.delayedExecutor(REQUESTS_LIMIT.toMillis(), TimeUnit.MILLISECONDS, worker)
+          .execute(this::disconnect);
+    }
+  }
+
   private boolean mayBeForced() {
-    return lost
-        || forcedClose == ForcedClose.ALWAYS
-        || connected && (forcedClose == ForcedClose.CONNECTED || worker.isClosing());
+    return switch (forcedClose) {
+      case ALWAYS -> true;
+      case CONNECTED -> lost || connected;
+      case LATE -> lost || connected && (worker.isClosing() || isLate());
+    };
+  }
+
+  private boolean isLate() {
+    return closingSince != 0 && System.nanoTime() - closingSince >= REQUESTS_LIMIT.toNanos();
   }
 
   /** UCX reads a key until the last get that uses it has called back. */

@@ -145,7 +145,7 @@ public final class JucxEngine implements UcxEngine {
     if (version.emulatesGets() && RdmaDevices.any()) {
       params.setConfig("PROTO_ENABLE", "n"); // Of this context alone; others may want them.
     }
-    if (version.abortsOnEarlyClose()) {
+    if (version.abortsOnForcedClose()) {
       params.setConfig("UD_TIMEOUT", WIRE_UP_LIMIT);
     }
     return oneSided ? params.requestRmaFeature() : params;

@@ -250,7 +250,7 @@ final class JucxWorker implements Executor, AutoCloseable {
     last.run();
     drain(closable);
     if (!closable.getAsBoolean()) {
-      ShuffleCode.UCX_STILL_CONNECTING.warn(
+      ShuffleCode.UCX_STILL_AT_WORK.warn(
           LOG, "UCX still has requests to peers, which this version of it cannot break off");
       return false;
     }

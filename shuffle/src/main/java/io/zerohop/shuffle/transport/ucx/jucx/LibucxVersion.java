@@ -43,7 +43,7 @@ record LibucxVersion(int major, int minor, int patch) {
    * connects by an assertion in src/ucp/core/ucp_request.c, which openucx/ucx#8175 took away, and
    * over TCP later, too, by one in uct_tcp_ep_pending_purge, once in some hundred times.
    */
-  boolean abortsOnEarlyClose() {
+  boolean abortsOnForcedClose() {
     return isBefore(V1_14);
   }
 
