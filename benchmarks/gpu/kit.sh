@@ -39,7 +39,7 @@ POM
 }
 
 ln -sfn "${JAVA_HOME:?set it to a JDK 17}" "$dir/jre17"
-ln -sfn "$root/integration-tests/target/spark-home" "$dir/spark"
+ln -sfn "$root/benchmarks/spark/target/spark-home" "$dir/spark"
 if [ -n "${RAPIDS_JAR:-}" ]; then
   [ -f "$RAPIDS_JAR" ] || { echo "RAPIDS_JAR=$RAPIDS_JAR is no file" >&2; exit 1; }
   ln -sfn "$(readlink -f "$RAPIDS_JAR")" "$dir/rapids.jar"

@@ -75,9 +75,9 @@ rapids() { # version, classifier, scala, shims ...
 }
 
 spark() { # version, scala
-  local layer="spark-$1_$2" home="$here/../sparks/$1_$2/target/spark-home/jars"
+  local layer="spark-$1_$2" home="$here/../../integration-tests/sparks/$1_$2/target/spark-home/jars"
   [ ! -d "$dir/$layer" ] || return 0
-  [ "$1_$2" != "$default_spark" ] || home="$here/../target/spark-home/jars"
+  [ "$1_$2" != "$default_spark" ] || home="$here/../spark/target/spark-home/jars"
   if [ ! -d "$home" ]; then
     home="$work/$layer-jars"
     mkdir -p "$work/$layer-pom"

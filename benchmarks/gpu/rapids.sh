@@ -70,7 +70,7 @@
 #   RUNS         of each fault before the next one has its turn (6)
 # For tpch, whose tables are generated into /dev/shm once and left there:
 #   MODE         check (the CPU's answers are taken from DIR/answers/SCALE, where pack puts those of
-#                integration-tests/target/answers, or asked for), time, or tables to stop there
+#                benchmarks/spark/target/answers, or asked for), time, or tables to stop there
 #   SCALE        of the tables: 10
 #   CONTENDERS   take turns; one may be named twice
 #   ROUNDS       3, after one that warms up

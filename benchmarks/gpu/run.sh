@@ -25,6 +25,7 @@ pack() {
   mkdir -p "$out/lib"
   cp -r "$native/classes" "$out/classes"
   cp -r "$native/test-classes" "$out/test-classes"
+  cp -r "$root/benchmarks/micro/target/classes" "$out/bench-classes"
   (cd "$root" && mvn -B -q -pl native dependency:copy-dependencies -DincludeScope=test \
     -DoutputDirectory="$out/lib" -Dmdep.prependGroupId=false)
   mvn -B -q dependency:copy -Dartifact=org.junit.platform:junit-platform-console-standalone:1.13.4 \
@@ -37,11 +38,11 @@ pack() {
     --compress=2 --no-header-files --no-man-pages --strip-debug --output "$out/jre"
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
-  cp "${BASH_SOURCE[0]}" "$here/yardsticks.py" "$here/../bench/measurements.py" "$out/"
+  cp "${BASH_SOURCE[0]}" "$here/yardsticks.py" "$here/../scripts/measurements.py" "$out/"
   du -sm "$out" | cut -f1 | { read -r size; echo "$out: $size MiB"; [ "$size" -le 60 ]; }
 }
 
-class_path() { echo "$1/classes:$1/test-classes:$(find "$1/lib" -name '*.jar' | tr '\n' ':')"; }
+class_path() { echo "$1/classes:$1/test-classes:$1/bench-classes:$(find "$1/lib" -name '*.jar' | tr '\n' ':')"; }
 
 # The counts of all suites in OUT as one line of JSON each, behind what they ran on.
 summary() { # name, out, commit

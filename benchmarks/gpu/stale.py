@@ -16,8 +16,8 @@ ALL = [*NATIVE, "shuffle/src/main", "plugin/src/main"]
 LESS = {
     "gpu_tests": NATIVE, "gpu_tests_one": NATIVE, "gpu_sanitize": NATIVE, "gather": NATIVE, "gather_shapes": NATIVE,
     "alltoall": NATIVE, "alltoall_engines": NATIVE, "signal": NATIVE, "host_link": NATIVE,
-    "gpu_kudo": ["integration-tests/gpu/rapids/KudoRounds.java", "integration-tests/gpu/rapids/SplitForms.java",
-                 "integration-tests/gpu/rapids/CudfContract.java", "plugin/src/test/java/io/zerohop/spark/rapids/gpu"],
+    "gpu_kudo": ["benchmarks/gpu/rapids/KudoRounds.java", "benchmarks/gpu/rapids/SplitForms.java",
+                 "benchmarks/gpu/rapids/CudfContract.java", "plugin/src/test/java/io/zerohop/spark/rapids/gpu"],
 }
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns what JMH prints into docs/measurements/catalog.json.
 
-Usage: mvn -B -q -pl shuffle -am -Pbenchmarks -DskipTests test | integration-tests/bench/jmh.py
+Usage: mvn -B -q -pl benchmarks/micro -am -Pbenchmarks -DskipTests test | benchmarks/scripts/jmh.py
 """
 
 import datetime

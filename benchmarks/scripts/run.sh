@@ -27,12 +27,12 @@ trap 'exit 143' TERM HUP
 
 commit="$(git rev-parse HEAD)"
 [ -z "$(git status --porcelain --untracked-files=no)" ] || commit="$commit-dirty"
-it=integration-tests/target
+built=benchmarks/spark/target
 java_options=(-Xmx256m)
 # It runs Spark in its own process, where the others start clusters.
-[ "$bench" != spill ] || java_options=(-Xmx1g @integration-tests/java.options)
+[ "$bench" != spill ] || java_options=(-Xmx1g @benchmarks/spark/java.options)
 "${JAVA_HOME:+$JAVA_HOME/bin/}java" "${java_options[@]}" \
-  -cp "$(echo $it/zerohop-integration-tests-*.jar):$(echo plugin/target/zerohop-spark-*.jar):$it/application-jars/*:$it/spark-home/conf:$it/spark-home/jars/*" \
+  -cp "$(echo $built/zerohop-benchmarks-spark-*.jar):$(echo plugin/target/zerohop-spark-*.jar):$built/application-jars/*:$built/spark-home/conf:$built/spark-home/jars/*" \
   io.zerohop.bench.Bench "$bench" --commit "$commit" --project "$PWD" --run-dir "$run_dir" "$@" &
 child=$!
 wait "$child"

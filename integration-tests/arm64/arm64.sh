@@ -96,7 +96,7 @@ units() {
 }
 
 job() {
-  local into="$folder/job" home="$project/integration-tests/target/spark-home" zerohop report
+  local into="$folder/job" home="$project/benchmarks/spark/target/spark-home" zerohop report
   zerohop="$(find "$project/plugin/target" -maxdepth 1 -name "zerohop-spark-*.jar" ! -name "*-sources.jar" \
     ! -name "*-javadoc.jar" | head -n 1)"
   [ -n "$zerohop" ] && [ -d "$home/jars" ] || fail "package first: mvn -B package -DskipTests"
@@ -109,7 +109,7 @@ job() {
   (cd "$into" && JAVA_HOME="$java_home" SPARK_HOME="$into/spark" SPARK_SCALA_VERSION=2.13 \
     SPARK_LOCAL_IP=127.0.0.1 \
     emulated "$job_seconds" "$java" -Xmx600m "${quick[@]}" \
-    "@$project/integration-tests/java.options" "-Djava.io.tmpdir=$into/tmp" \
+    "@$project/benchmarks/spark/java.options" "-Djava.io.tmpdir=$into/tmp" \
     -cp "$project/integration-tests/target/test-classes:$zerohop:$home/conf:$home/jars/*" \
     "-Dspark.executor.extraClassPath=$zerohop:$project/integration-tests/target/test-classes" \
     "-Dspark.executor.extraJavaOptions=${quick[*]} -Djava.io.tmpdir=$into/tmp" \

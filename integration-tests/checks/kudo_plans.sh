@@ -4,6 +4,6 @@
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
-"${JAVA_HOME:+$JAVA_HOME/bin/}java" @"$root/integration-tests/java.options" -cp \
-  "$(echo "$root"/plugin/target/zerohop-spark-*.jar):$1:$root/integration-tests/target/spark-home/conf:$root/integration-tests/target/spark-home/jars/*" \
+"${JAVA_HOME:+$JAVA_HOME/bin/}java" @"$root/benchmarks/spark/java.options" -cp \
+  "$(echo "$root"/plugin/target/zerohop-spark-*.jar):$1:$root/benchmarks/spark/target/spark-home/conf:$root/benchmarks/spark/target/spark-home/jars/*" \
   "$here/KudoPlans.java"

@@ -3,7 +3,7 @@
 #
 #   rapids_cells.sh OUT [CELL...]        (CELL: RAPIDS-cudaN/SPARK, as in 26.08.1-cuda13/4.1.3; all without any)
 #
-# Leaves OUT/rows.jsonl, for integration-tests/bench/compatibility.py, and OUT/CELL.signatures.
+# Leaves OUT/rows.jsonl, for benchmarks/scripts/compatibility.py, and OUT/CELL.signatures.
 # Needs a built tree (mvn -B -q -DskipTests package), Maven's way to its registry, and python3. A cell's jar has half
 # a gigabyte to one; its classes for the cells' versions of Spark are cut out into RAPIDS_CACHE
 # (~/.cache/zerohop-rapids, 90 MB a jar at most) and the jar is deleted, unless RAPIDS_KEEP=1 or it was there before.
@@ -75,7 +75,7 @@ while read -r rapids scala cuda spark; do
   [ -f "$jar" ] || cut_jar "$scala" "$rapids" "$cuda" "$jar"
   [ -d "$jars" ] || spark_jars "$scala" "$spark" "$jars"
   log="$out/${cell//\//_}.log"
-  "${JAVA_HOME:+$JAVA_HOME/bin/}java" @"$root/integration-tests/java.options" -cp "$zerohop:$jar:$jars/jars/*" \
+  "${JAVA_HOME:+$JAVA_HOME/bin/}java" @"$root/benchmarks/spark/java.options" -cp "$zerohop:$jar:$jars/jars/*" \
     "$here/RapidsBind.java" "$scala" "$cuda" > "$log" 2>&1 || true
   sed -n 's/^SIGNATURE //p' "$log" > "$out/${cell//\//_}.signatures"
   if grep '^ROW ' "$log" | sed 's/^ROW //' | tee -a "$out/rows.jsonl" | grep -q '"bound": true'; then

@@ -54,9 +54,9 @@ pack() {
     -Dartifact=org.junit.platform:junit-platform-console-standalone:1.13.4
   cp "$(ls "$root"/plugin/target/zerohop-spark-*.jar | grep -v -e sources -e javadoc)" "$into/zerohop.jar"
   cp -r "$root/integration-tests/target/test-classes" "$into/spark-tests"
-  cp "$root"/integration-tests/target/{application,suite}-jars/*.jar "$into/spark-lib/"
-  cp "$(ls "$root"/integration-tests/target/zerohop-integration-tests-*.jar)" "$into/spark-lib/"
-  cp -rL "$root/integration-tests/target/spark-home" "$into/spark-home"
+  cp "$root"/{benchmarks/spark/target/application,integration-tests/target/suite}-jars/*.jar "$into/spark-lib/"
+  cp "$(ls "$root"/benchmarks/spark/target/zerohop-benchmarks-spark-*.jar)" "$into/spark-lib/"
+  cp -rL "$root/benchmarks/spark/target/spark-home" "$into/spark-home"
   cp "$here"/verbs.sh "$here"/spark.sh "$into/"
   rm -f "$folder/pack.ext4"
   mke2fs -q -t ext4 -d "$into" -m 0 "$folder/pack.ext4" 800M

@@ -7,10 +7,10 @@ set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 [ $# -eq 3 ] || { sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
-tests="$(cd "$here/../.." && pwd)"
+root="$(cd "$here/../../.." && pwd)"
 mkdir -p "$1"
 out="$(cd "$1" && pwd)" home="$(cd "$2" && pwd)" name="$3" scala="${3#*_}"
-sources="$tests/src/test/scala"
+sources="$root/integration-tests/src/test/scala"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
@@ -25,7 +25,7 @@ for file in gpu/{GpuTestApp,Cancellation,Exchanges,FaultScenarios,FaultyQuery,He
   faults/{Fault,Workload}; do
   files+=("$sources/io/zerohop/spark/$file.scala")
 done
-jars="$(echo "$tests"/../plugin/target/zerohop-spark-*.jar "$tests"/target/zerohop-integration-tests-*.jar "$home"/jars/*.jar "$work"/lib/*.jar)"
+jars="$(echo "$root"/plugin/target/zerohop-spark-*.jar "$root"/benchmarks/spark/target/zerohop-benchmarks-spark-*.jar "$home"/jars/*.jar "$work"/lib/*.jar)"
 java -cp "$work/lib/*" scala.tools.nsc.Main -nowarn -cp "${jars// /:}" -d "$work/classes" "${files[@]}"
 # What 2.12 has not of its own goes along.
 for jar in "$work"/lib/scala-collection-compat_*.jar; do

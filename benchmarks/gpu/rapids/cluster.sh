@@ -15,7 +15,7 @@ prepare() { # dir, kit, out
   socket_dir="$([ "$port" -eq 7077 ] || echo "/tmp/zerohop-$port")"
   export SPARK_LOCAL_DIRS="/dev/shm/zerohop-spark-local-$port"
   zerohop="$(echo "$dir"/zerohop-spark-*.jar)"
-  tests="$(echo "$dir"/zerohop-integration-tests-*.jar)"
+  tests="$(echo "$dir"/zerohop-benchmarks-spark-*.jar)"
   rapids="$kit/rapids.jar:$kit/native"
   gpus="${GPUS:-$([ -n "${SMOKE:-}" ] && echo 1 || nvidia-smi -L | wc -l)}"
   per_gpu="${PER_GPU:-1}"
@@ -159,7 +159,7 @@ submit() { # name, contender, more settings, class, arguments ...
 # A folder in which everything lies where the build would have put it.
 lay_out() {
   project="$(mktemp -d)"
-  built="$project/integration-tests/target"
+  built="$project/benchmarks/spark/target"
   mkdir -p "$built/spark-home/conf" "$built/application-jars" "$project/plugin/target" "$project/run"
   ln -s "$SPARK_HOME/jars" "$SPARK_HOME/RELEASE" "$built/spark-home/"
   ln -s "$tests" "$built/"

@@ -6,19 +6,19 @@ pack() {
   root="$(cd "$here/../.." && pwd)"
   mkdir -p "$out"
   rm -rf "${out:?}"/*
-  cp "$root"/plugin/target/zerohop-spark-*.jar "$root"/integration-tests/target/zerohop-integration-tests-*.jar \
-    "$here/rapids.sh" "$here/../java.options" "$out/"
+  cp "$root"/plugin/target/zerohop-spark-*.jar "$root"/benchmarks/spark/target/zerohop-benchmarks-spark-*.jar \
+    "$here/rapids.sh" "$here/../spark/java.options" "$out/"
   mkdir "$out/rapids" "$out/suites"
-  cp -r "$root/integration-tests/target/application-jars" "$out/"
-  cp "$here"/rapids/*.* "$root"/integration-tests/bench/{charts,samples,kills,measurements}.py "$out/rapids/"
+  cp -r "$root/benchmarks/spark/target/application-jars" "$out/"
+  cp "$here"/rapids/*.* "$root"/benchmarks/scripts/{charts,samples,kills,measurements}.py "$out/rapids/"
   cp "$root"/integration-tests/target/suite-jars/*.jar "$out/suites/"
   # The suites' own, where the kit's Spark has another Scala.
-  cp "$root"/integration-tests/target/spark-home/jars/scala-{library-,xml_}*.jar "$out/suites/"
+  cp "$root"/benchmarks/spark/target/spark-home/jars/scala-{library-,xml_}*.jar "$out/suites/"
   # The Spark that they are built with, as 4.1_2.13.
-  basename "$root"/integration-tests/target/spark-home/jars/spark-core_*.jar |
+  basename "$root"/benchmarks/spark/target/spark-home/jars/spark-core_*.jar |
     sed -E 's/spark-core_([0-9.]+)-([0-9]+\.[0-9]+)\..*/\2_\1/' > "$out/suites/spark"
   # Of fault_app.sh, for other Sparks than the build's.
-  [ ! -d "$root/integration-tests/target/fault-apps" ] || cp -r "$root/integration-tests/target/fault-apps" "$out/"
+  [ ! -d "$root/benchmarks/spark/target/fault-apps" ] || cp -r "$root/benchmarks/spark/target/fault-apps" "$out/"
   # Without the settings of the log beside the classes, which would silence the applications.
   "${JAVA_HOME:+$JAVA_HOME/bin/}jar" --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \
     -C "$root/integration-tests/target/test-classes" org
@@ -28,7 +28,7 @@ pack() {
   cp "$root/plugin/target/test-classes/$gpu"/{CudfContractTest,KudoContractTest,GpuTables}*.class "$out/contract/$gpu/"
   (cd "$root" && mvn -B -q dependency:copy -Dartifact=org.junit.platform:junit-platform-console-standalone:1.13.4 \
     -DoutputDirectory="$out/contract" -Dmdep.stripVersion=true -pl .)
-  [ ! -d "$root/integration-tests/target/answers" ] || cp -r "$root/integration-tests/target/answers" "$out/"
+  [ ! -d "$root/benchmarks/spark/target/answers" ] || cp -r "$root/benchmarks/spark/target/answers" "$out/"
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
 }

@@ -25,10 +25,10 @@ public record Installation(
    * @throws ClusterException if something is not there or not there once
    */
   public static Installation in(final Path project) {
-    final Path target = project.resolve("integration-tests/target");
+    final Path target = project.resolve("benchmarks/spark/target");
     return new Installation(
         new SparkHome(target.resolve("spark-home")),
-        only(target, "zerohop-integration-tests-"),
+        only(target, "zerohop-benchmarks-spark-"),
         jars(target.resolve("application-jars"), ""),
         only(project.resolve("plugin/target"), "zerohop-spark-"));
   }
@@ -41,7 +41,7 @@ public record Installation(
    * @throws ClusterException if it is not there
    */
   public static Path jucxJar(final Path project) {
-    return only(project.resolve("integration-tests/target/jucx"), "jucx-");
+    return only(project.resolve("benchmarks/spark/target/jucx"), "jucx-");
   }
 
   private static Path only(final Path folder, final String prefix) {

@@ -15,7 +15,7 @@ import org.apache.spark.launcher.JavaModuleOptions;
  * A folder with {@code jars/}, {@code conf/} and {@code RELEASE}, which is all that Spark needs of
  * a distribution, and the command line that starts Spark from it.
  *
- * <p>The build lays one out in {@code integration-tests/target/spark-home}. Immutable and safe to
+ * <p>The build lays one out in {@code benchmarks/spark/target/spark-home}. Immutable and safe to
  * share between threads.
  */
 public final class SparkHome {

@@ -1,11 +1,11 @@
 package io.zerohop.spark.demo
 
-import java.nio.file.{Files, Path, Paths}
+import java.nio.file.{Files, Paths}
 import java.util.concurrent.TimeUnit
 
 import scala.jdk.CollectionConverters._
-import scala.util.Using
 
+import io.zerohop.cluster.Installation
 import io.zerohop.spark.support.Watchdog
 import io.zerohop.spark.suites.ManagerUnderTest
 import org.apache.commons.io.FileUtils
@@ -29,11 +29,12 @@ class DemoSuite extends AnyFunSuite {
   /** Runs it to its end and returns what it has printed. */
   private def demo(options: String*): String = {
     val repository = Paths.get(sys.props("zerohop.test.repository")).toAbsolutePath.normalize
-    val target = Paths.get(sys.props("zerohop.test.target")).toAbsolutePath
+    val installation = Installation.in(repository)
+    val home = installation.sparkHome
     val run = Files.createTempDirectory("zerohop-demo")
     val out = run.resolve("out.txt")
-    val classPath = Seq(testsJar(target), s"$target/application-jars/*",
-      s"$target/spark-home/conf", s"$target/spark-home/jars/*")
+    val classPath = Seq(installation.applicationJar) ++ installation.applicationJars.asScala ++
+      Seq(home.root.resolve("conf"), home.jars.resolve("*"))
     val command = Seq(Paths.get(sys.props("java.home"), "bin", "java").toString, "-Xmx256m", "-cp",
       classPath.mkString(":"), "io.zerohop.demo.Demo", "--project", repository.toString,
       "--run-dir", run.toString) ++ options
@@ -54,12 +55,4 @@ class DemoSuite extends AnyFunSuite {
       FileUtils.deleteDirectory(run.toFile)
     }
   }
-
-  private def testsJar(target: Path): String =
-    Using.resource(Files.list(target)) {
-      _.iterator.asScala
-        .find(_.getFileName.toString.matches("zerohop-integration-tests-.*(?<!tests|sources)\\.jar"))
-        .getOrElse(fail(s"no jar in $target"))
-        .toString
-    }
 }

@@ -9,7 +9,7 @@ import scala.util.Using
 import io.zerohop.cluster.{Installation, Submission}
 
 /**
- * The GPU host that `integration-tests/gpu/rapids.sh faults` has made ready: a standalone cluster,
+ * The GPU host that `benchmarks/gpu/rapids.sh faults` has made ready: a standalone cluster,
  * our jars and RAPIDS. Two executors in any case, each on a GPU of its own or, where there is one
  * only, both on that. Without RAPIDS it is a smoke run: the same applications on CPU rows.
  */
@@ -21,7 +21,7 @@ object GpuHost {
   /** Why nothing of it can run here; none if it can. */
   lazy val missing: Option[String] =
     if (sys.props.contains("zerohop.test.master")) None
-    else Some("no GPU host: `integration-tests/gpu/rapids.sh faults` runs this there")
+    else Some("no GPU host: `benchmarks/gpu/rapids.sh faults` runs this there")
 
   /** Why executors cannot read each other by UCX; none if they can. */
   def missingUcx: Option[String] =

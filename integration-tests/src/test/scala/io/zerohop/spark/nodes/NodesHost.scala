@@ -49,8 +49,11 @@ object NodesHost {
   /** Zerohop as users have it, and the tests' classes. */
   lazy val classPath: Seq[Path] =
     // The tests' own configuration of logging would keep quiet.
-    Seq(target.resolve("spark-home/conf"), installation.zerohopJar, installation.applicationJar) ++
-      Seq(target.resolve("test-classes")) ++ jars("suite-jars") ++ jars("application-jars")
+    Seq(
+      installation.sparkHome.root.resolve("conf"),
+      installation.zerohopJar,
+      installation.applicationJar,
+      target.resolve("test-classes")) ++ suiteJars ++ installation.applicationJars.asScala
 
   /** Spark notices within seconds that a worker or an executor is out of reach. */
   private val Impatient = Map(
@@ -92,6 +95,6 @@ object NodesHost {
     "spark.zerohop.ucx.trustedNetwork" -> "true",
     "spark.zerohop.ucx.jucx" -> Installation.jucxJar(repository).toString)
 
-  private def jars(folder: String): Seq[Path] =
-    Using.resource(Files.list(target.resolve(folder)))(_.iterator.asScala.toVector.sorted)
+  private def suiteJars: Seq[Path] =
+    Using.resource(Files.list(target.resolve("suite-jars")))(_.iterator.asScala.toVector.sorted)
 }

@@ -26,7 +26,7 @@ class PodsSuite extends AnyFunSuite {
   private val MasterPort = 7077
   private val repository = Distribution.repository
   private val target = Paths.get(sys.props("zerohop.test.target")).toAbsolutePath.normalize
-  private val home = target.resolve("spark-home")
+  private val home = repository.resolve("benchmarks/spark/target/spark-home")
 
   /** The project as pods see it, whose user may not enter the folders above it. */
   private val Mounted = Paths.get("/mnt/project")

@@ -26,14 +26,16 @@ object AppJar {
 
   lazy val path: Path = {
     val target = Paths.get(sys.props("zerohop.test.target"))
+    val repository = Paths.get(sys.props("zerohop.test.repository"))
+    val benchmarks = repository.resolve("benchmarks/spark/target/classes")
     val jar = target.resolve("test-applications.jar")
     Using.resource(new JarOutputStream(Files.newOutputStream(jar))) { out =>
       for {
         application <- Applications
         folder = application.getPackageName.replace('.', '/')
         name = s"${application.getSimpleName}(\\$$.*)?\\.class"
-        classes <- Seq("classes", "test-classes")
-        file <- list(target.resolve(classes).resolve(folder))
+        classes <- Seq(target.resolve("test-classes"), benchmarks)
+        file <- list(classes.resolve(folder))
         if file.getFileName.toString.matches(name)
       } {
         out.putNextEntry(new JarEntry(s"$folder/${file.getFileName}"))

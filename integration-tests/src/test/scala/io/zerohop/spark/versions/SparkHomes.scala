@@ -19,8 +19,6 @@ final case class SparkHome(version: String, scala: String, path: Path) {
 
 /** The Spark versions that the one jar must run on. */
 object SparkHomes {
-  private val target = Paths.get(sys.props("zerohop.test.target"))
-
   private val repository = Paths.get(sys.props("zerohop.test.repository"))
 
   /** The jar under test, as users get it. */
@@ -30,7 +28,7 @@ object SparkHomes {
     other("3.5.8", "2.12"),
     other("3.5.8", "2.13"),
     other("4.0.2", "2.13"),
-    SparkHome("4.1.3", "2.13", target.resolve("spark-home")),
+    builtAt("4.1.3", "2.13", "benchmarks/spark"),
     other("4.2.0", "2.13"))
 
   /** The home of a version, by number. */
@@ -42,11 +40,12 @@ object SparkHomes {
   def missing(home: SparkHome): String =
     s"$home is not at ${home.path}; `mvn verify` from the top of the repository lays it out"
 
-  private def other(version: String, scala: String): SparkHome = SparkHome(
-    version,
-    scala,
-    repository
-      .resolve(s"integration-tests/sparks/${version}_$scala/target/spark-home")
-      .toAbsolutePath
-      .normalize)
+  private def other(version: String, scala: String): SparkHome =
+    builtAt(version, scala, s"integration-tests/sparks/${version}_$scala")
+
+  private def builtAt(version: String, scala: String, module: String): SparkHome =
+    SparkHome(
+      version,
+      scala,
+      repository.resolve(s"$module/target/spark-home").toAbsolutePath.normalize)
 }

@@ -9,9 +9,9 @@ import jcuda.driver.CUevent;
 
 /**
  * Every GPU gathers its part from every other at once: in one block for each pair, as NCCL's
- * all_to_all_single moves it (integration-tests/gpu/yardsticks.py measures that in the same run),
- * and in blocks of 256 KiB and of 16 KiB. Counted are the bytes that a GPU gets from others, over
- * the time that the slowest GPU takes.
+ * all_to_all_single moves it (benchmarks/gpu/yardsticks.py measures that in the same run), and in
+ * blocks of 256 KiB and of 16 KiB. Counted are the bytes that a GPU gets from others, over the time
+ * that the slowest GPU takes.
  */
 final class AllToAllBench {
   private static final Duration LIMIT = Duration.ofSeconds(60);

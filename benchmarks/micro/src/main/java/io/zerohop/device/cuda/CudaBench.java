@@ -6,7 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import jcuda.driver.JCudaDriver;
 
-/** All measurements of the device layer; {@code integration-tests/gpu/run.sh bench} runs it. */
+/** All measurements of the device layer; {@code benchmarks/gpu/run.sh bench} runs it. */
 public final class CudaBench {
   private CudaBench() {}
 

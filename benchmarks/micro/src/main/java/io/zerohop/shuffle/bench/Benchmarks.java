@@ -16,7 +16,7 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
  * operation, as JSON; progress goes to a log file that is named first. Arguments of main are JMH's.
  *
  * <pre>
- *  mvn -B -q -pl shuffle -am -Pbenchmarks -DskipTests test
+ *  mvn -B -q -pl benchmarks/micro -am -Pbenchmarks -DskipTests test
  * </pre>
  */
 public final class Benchmarks {

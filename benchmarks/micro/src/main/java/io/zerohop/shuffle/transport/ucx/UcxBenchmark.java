@@ -29,7 +29,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * rows of a measurement.
  *
  * <pre>
- *  mvn -B -q -pl shuffle -am -Pbenchmarks -DskipTests test \
+ *  mvn -B -q -pl benchmarks/micro -am -Pbenchmarks -DskipTests test \
  *    -Dbenchmarks.main=io.zerohop.shuffle.transport.ucx.UcxBenchmark
  * </pre>
  *
