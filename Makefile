@@ -86,8 +86,8 @@ bench-engine: ## gets of the UCX engine beside ucx_perftest
 	$(JMH) -Dbenchmarks.main=io.zerohop.shuffle.transport.ucx.UcxBenchmark
 plot: ## draws docs/benchmarks.md's tables and plots from docs/measurements
 	$(SCRIPTS)/plot.py
-stale: ## which measurements of GPUs are of older code than what is checked out
-	$(GPU)/all.sh stale
+stale: ## which measurements are of older code than what they depend on
+	java $(CHECKS)/Measurements.java stale
 
 ##@ On a GPU host (docs/gpu.md, docs/rapids.md)
 demo-gpu: ## the demo with the RAPIDS Accelerator

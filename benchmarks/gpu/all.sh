@@ -5,7 +5,6 @@
 #   all.sh run DIR KIT OUT    the steps that OUT does not have of DIR's commit, one after the other,
 #                             as far as the time reaches; KIT as for rapids.sh
 #   all.sh summary DIR OUT    what OUT has of DIR's commit, and what is missing; fails if anything is
-#   all.sh stale              which measurements in docs/ are of older code than what is checked out
 #
 #   SECONDS_LEFT   how long run may take (1500); a step that would take longer is left for another call
 #   STEPS          some of them
@@ -16,7 +15,7 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() { sed -n '2,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 
 # Name, GPUs that it needs at least, seconds that it may take, and the command. Those come first that
 # say whether anything is wrong. The seconds are of one or two H200.
@@ -119,6 +118,5 @@ case "$command" in
     dir="$(cd "$2" && pwd)"; out="$(cd "$3" && pwd)"
     commit="$(cat "$dir/spark/commit")"
     summary ;;
-  stale) exec python3 "$here/stale.py" ;;
   *) usage ;;
 esac

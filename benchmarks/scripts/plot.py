@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws docs/measurements/*.json: one SVG per benchmark and the tables of docs/benchmarks.md.
 
-Every number in the page comes from the files, ratios included. Needs nothing but Python 3.10.
+Every number in the tables comes from the files, ratios included. Needs git and Python 3.10.
 Usage: plot.py [FOLDER_OF_JSON [PAGE]]
 """
 
@@ -13,7 +13,7 @@ from again_tables import gpu_blocks_again, host_again
 from copy_tables import alltoall, gather, host_link, signal
 from exchange_tables import exchanges, gpu_memory, tax
 from host_tables import growth, host_fifth, host_job, host_memory, nodes, spill
-from provenance import gpu_provenance, provenance
+from provenance import age_of, gpu_provenance, provenance
 from query_tables import gpu_tpcds, gpu_tpcds_check, host_tpcds, tpch
 
 DRAWINGS = {
@@ -67,7 +67,7 @@ def main():
         table = draw(run, folder)
         plot = f"![{bench}](measurements/{bench}.svg)\n\n" if (folder / f"{bench}.svg").exists() else ""
         origin = gpu_provenance(run) if "gpu" in run["host"] else provenance(run)
-        content = f"{plot}{table}\n\n{origin}"
+        content = f"{plot}{table}\n\n{origin}{age_of(bench, run)}"
         page = replace_section(page, bench, content)
         print(f"drew {bench} from {source}")
     page_file.write_text(page)

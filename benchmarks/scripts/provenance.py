@@ -1,11 +1,29 @@
 """What a measurement was made on, as the line below its table."""
 
 import itertools
+import subprocess
+from pathlib import Path
+
+PATHS = Path(__file__).resolve().parents[2] / "docs/measurements/paths.txt"
 
 
 def code_of(run):
-    commit, _, dirty = run["commit"].partition("-")
-    return f"commit {commit[:12]}{' with changes' if dirty else ''}, {run['date']}"
+    return f"commit {run['commit'][:12]}, {run['date']}"
+
+
+def age_of(bench, run):
+    """What paths.txt says of a run that is older than a change of its code, or nothing."""
+    lines = [line.split() for line in PATHS.read_text().splitlines() if line and not line.startswith("#")]
+    of = next((words[0] for words in lines if bench in words[1:] and words[0] not in ("set", "older")), None)
+    ages = []
+    for _, name, change, *words in (words for words in lines if words[0] == "older"):
+        if name == of:
+            known = ["git", "-C", PATHS.parent, "merge-base", "--is-ancestor", change, run["commit"]]
+            status = subprocess.run(known).returncode
+            if status > 1:
+                raise SystemExit(f"git does not know {change} or {run['commit']}")
+            ages += [" Of " + " ".join(words) + "."] * status
+    return "".join(ages)
 
 
 def provenance(run):
