@@ -1,6 +1,7 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.device.Topology;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchSettings;
 import io.zerohop.shuffle.pool.PoolSettings;
@@ -42,6 +43,7 @@ public final class NodeConfig {
   private final SpillSettings spill;
   private final UcxSettings ucx;
   private final ContactListener contacts;
+  private final Clock clock;
 
   private NodeConfig(final Builder builder) {
     appId = given(builder.appId, "appId");
@@ -58,19 +60,22 @@ public final class NodeConfig {
     connectLimit = given(builder.connectLimit, "connectLimit");
     requestLimit = given(builder.requestLimit, "requestLimit");
     deviceLimit = given(builder.deviceLimit, "deviceLimit");
+    clock = given(builder.clock, "clock");
     final Duration keepEmpty = given(builder.keepEmpty, "keepEmpty");
     hostPool =
         new PoolSettings(
             positive(builder.poolBytes, "poolBytes"),
             positive(builder.segmentBytes, "segmentBytes"),
-            keepEmpty);
+            keepEmpty,
+            clock);
     devicePool =
         builder.devicePoolBytes == null
             ? null
             : new PoolSettings(
                 positive(builder.devicePoolBytes, "devicePoolBytes"),
                 positive(builder.deviceSegmentBytes, "deviceSegmentBytes"),
-                keepEmpty);
+                keepEmpty,
+                clock);
     fetch =
         new FetchSettings(
             checksum,
@@ -80,13 +85,15 @@ public final class NodeConfig {
             deviceLimit,
             Math.toIntExact(positive(builder.windowBlocks, "windowBlocks")),
             positive(builder.windowBytes, "windowBytes"),
-            positive(builder.deviceWindowBytes, "deviceWindowBytes"));
+            positive(builder.deviceWindowBytes, "deviceWindowBytes"),
+            clock);
     spill =
         new SpillSettings(
             given(builder.spillStart, "spillStart"),
             given(builder.spillIdle, "spillIdle"),
             builder.coldStorage,
-            deviceLimit);
+            deviceLimit,
+            clock);
     ucx =
         new UcxSettings(
             executorId,
@@ -98,7 +105,8 @@ public final class NodeConfig {
             requestLimit,
             deviceLimit,
             given(builder.ucxIdle, "ucxIdle"),
-            builder.contacts);
+            builder.contacts,
+            clock);
     contacts = builder.contacts;
   }
 
@@ -201,6 +209,11 @@ public final class NodeConfig {
     return ucx;
   }
 
+  /** The clock by which limits, periods and pauses are measured. */
+  public Clock clock() {
+    return clock;
+  }
+
   /** Who hears of the executors that this one gets to know. */
   public ContactListener contacts() {
     return contacts;
@@ -254,6 +267,7 @@ public final class NodeConfig {
     private Duration ucxIdle;
     private UcxStarter ucx;
     private Function<ControlService, ControlChannel> controlChannels;
+    private Clock clock;
 
     private ContactListener contacts = ContactListener.NONE;
 
@@ -406,6 +420,11 @@ public final class NodeConfig {
 
     public Builder contacts(final ContactListener value) {
       contacts = value;
+      return this;
+    }
+
+    public Builder clock(final Clock value) {
+      clock = value;
       return this;
     }
 

@@ -70,7 +70,7 @@ final class NodeParts {
   final LocalMemory local;
   final PeerDirectory peers;
   final FetchContext fetchContext;
-  final AccessTimes accessTimes = new AccessTimes();
+  final AccessTimes accessTimes;
   final OwnOutputs outputs;
   final Evictor evictor;
 
@@ -84,6 +84,7 @@ final class NodeParts {
     this.config = config;
     this.devices = devices;
     this.folder = folder;
+    this.accessTimes = new AccessTimes(config.clock());
     final long incarnation = new SecureRandom().nextLong();
     final String name =
         Location.socketName(fileName(config.executorId(), EXECUTOR_NAME_CHARS), incarnation);
@@ -108,10 +109,11 @@ final class NodeParts {
               ucx == null ? 0 : ucx.port(),
               ucx == null ? "" : clique,
               name);
-      local = new LocalMemory(root, tiers, config.executorId());
+      local = new LocalMemory(root, tiers, config.executorId(), config.clock());
       peers = newPeers();
-      receiveBudget = new ReceiveBudget(config.receiveBufferBytes());
-      final PathChooser paths = new PathChooser(location, config.paths(), local, peers, ucx);
+      receiveBudget = new ReceiveBudget(config.receiveBufferBytes(), config.clock());
+      final PathChooser paths =
+          new PathChooser(location, config.paths(), local, peers, ucx, config.clock());
       fetchContext =
           new FetchContext(
               config.fetchSettings(),
@@ -174,7 +176,8 @@ final class NodeParts {
         config.secret(),
         config.connectLimit(),
         config.requestLimit(),
-        config.contacts());
+        config.contacts(),
+        config.clock());
   }
 
   /** A failure here must hide neither the others nor why the node could not start. */
@@ -187,9 +190,9 @@ final class NodeParts {
     }
   }
 
-  private static ChoreThread begin(
+  private ChoreThread begin(
       final String name, final Duration period, final Runnable chore, final Deque<Runnable> begun) {
-    final ChoreThread maintenance = new ChoreThread(name, period, chore);
+    final ChoreThread maintenance = new ChoreThread(name, period, config.clock(), chore);
     begun.push(maintenance::close);
     return maintenance;
   }

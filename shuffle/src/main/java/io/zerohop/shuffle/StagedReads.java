@@ -32,9 +32,9 @@ public final class StagedReads {
                 config.paths(),
                 ShuffleCode.SHARES_NO_MEMORY.marked(
                     "this executor shares no memory (see its log)")),
-            new ReceiveBudget(config.receiveBufferBytes()),
+            new ReceiveBudget(config.receiveBufferBytes(), config.clock()),
             new FetchCounters(),
-            new AccessTimes(),
+            new AccessTimes(config.clock()),
             Map.of());
   }
 

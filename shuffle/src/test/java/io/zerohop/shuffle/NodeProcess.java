@@ -2,6 +2,7 @@ package io.zerohop.shuffle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
@@ -243,7 +244,11 @@ final class NodeProcess implements AutoCloseable {
     private String read(final BlockSource source) {
       try (SharedTransfers staging =
           new SharedTransfers(
-              new FakeStaging(BATCHES, MOST), any -> true, 2, Duration.ofMinutes(1))) {
+              new FakeStaging(BATCHES, MOST),
+              any -> true,
+              2,
+              Duration.ofMinutes(1),
+              Clock.system())) {
         return TestNodes.fetchAndCheck(node, staging, BATCHES, MOST, source).keySet().toString();
       }
     }

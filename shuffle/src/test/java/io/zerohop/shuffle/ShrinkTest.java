@@ -4,6 +4,8 @@ import static io.zerohop.shuffle.TestNodes.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.TestClock;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.MapOutputLease;
@@ -58,6 +60,10 @@ class ShrinkTest {
 
   /** A node that moves nothing and keeps what is empty unless it is asked to. */
   private ShuffleNode node(final String executorId, final double spillStart) {
+    return node(executorId, spillStart, Clock.system());
+  }
+
+  private ShuffleNode node(final String executorId, final double spillStart, final Clock clock) {
     final ShuffleNode node =
         ShuffleNode.start(
             TestNodes.config(base.resolve("s"), executorId)
@@ -66,6 +72,7 @@ class ShrinkTest {
                 .spillStart(spillStart)
                 .spillIdle(Duration.ofHours(1))
                 .keepEmpty(Duration.ofHours(1))
+                .clock(clock)
                 .build(),
             new DeviceOnlyGpu());
     nodes.add(node);
@@ -198,25 +205,17 @@ class ShrinkTest {
 
   @Test
   void thePoolTakesNothingInForAWhileAndThenItDoes() {
-    final ShuffleNode owner = node("owner");
+    final TestClock clock = TestClock.standing();
+    final ShuffleNode owner = node("owner", 0.999, clock);
     final int maps = fill(owner);
-    while (takesInBehindAShrink(owner)) {
-      owner.unregisterShuffle(OTHER_SHUFFLE);
-    }
-    eventually("it grows again", () -> writes(owner));
+    assertThat(owner.shrinkDevicePool(SEGMENT, EvictionScope.ALL, PATIENT)).isPositive();
+    assertThat(writes(owner)).isFalse();
+    clock.advance(Evictor.SHRINK_PAUSE.minusNanos(1));
+    assertThat(writes(owner)).isFalse();
+    clock.advance(Duration.ofNanos(1));
+    assertThat(writes(owner)).as("it grows again").isTrue();
     assertThat(device(owner).usedBytes()).isPositive();
     check(owner, owner, maps);
-  }
-
-  /** Whether it does, which it may only if the machine was so busy that the pause is over. */
-  private static boolean takesInBehindAShrink(final ShuffleNode node) {
-    final long begun = System.nanoTime();
-    assertThat(node.shrinkDevicePool(SEGMENT, EvictionScope.ALL, PATIENT)).isPositive();
-    final boolean takes = writes(node);
-    if (takes) {
-      assertThat(Duration.ofNanos(System.nanoTime() - begun)).isGreaterThan(Evictor.SHRINK_PAUSE);
-    }
-    return takes;
   }
 
   private static boolean writes(final ShuffleNode node) {

@@ -2,6 +2,8 @@ package io.zerohop.shuffle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.TestClock;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
@@ -60,7 +62,8 @@ public final class TestNodes {
         .spillStart(0.8)
         .spillIdle(Duration.ofSeconds(3))
         .ucxMode(UcxMode.AUTO)
-        .ucxIdle(Duration.ofMinutes(10));
+        .ucxIdle(Duration.ofMinutes(10))
+        .clock(Clock.system());
   }
 
   public static ShuffleNode start(final java.nio.file.Path base, final String executorId) {
@@ -86,6 +89,18 @@ public final class TestNodes {
     assertThat(stats.outputs().writers()).isZero();
     assertThat(stats.leases().open()).isZero();
     assertThat(stats.receiveBuffers().bytes()).isZero();
+  }
+
+  /**
+   * The same, after what a reader that is gone has left: it goes when its time has passed, within
+   * half a minute by the clock.
+   */
+  public static void assertNothingHeld(final ShuffleNode node, final TestClock clock) {
+    for (int second = 0; second < 30 && node.stats().poolUsedBytes() > 0; second++) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+      clock.advance(Duration.ofSeconds(1));
+    }
+    assertNothingHeld(node);
   }
 
   /** Fetches everything and checks every byte; returns blocks by path. */

@@ -10,6 +10,7 @@ public final class ChoreThread implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ChoreThread.class);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
 
+  private final Clock clock;
   private final Runnable chore;
   private final Duration period;
   private final Thread thread;
@@ -20,9 +21,12 @@ public final class ChoreThread implements AutoCloseable {
    * Starts the thread.
    *
    * @param period pause between two chores
+   * @param clock by which it pauses
    * @throws io.zerohop.device.ZerohopException (FALLBACK) if the system has no thread left
    */
-  public ChoreThread(final String name, final Duration period, final Runnable chore) {
+  public ChoreThread(
+      final String name, final Duration period, final Clock clock, final Runnable chore) {
+    this.clock = clock;
     this.chore = chore;
     this.period = period;
     thread = Threads.daemon(this::run, "zerohop-" + name);
@@ -40,9 +44,10 @@ public final class ChoreThread implements AutoCloseable {
   }
 
   private synchronized boolean pause() {
-    if (!closed && !hurried) {
+    final long next = clock.in(period);
+    while (!closed && !hurried && !clock.isOver(next)) {
       try {
-        wait(period.toMillis());
+        clock.await(this, clock.left(next));
       } catch (final InterruptedException e) {
         LOG.debug("a chore's pause was interrupted, and goes on until it is closed", e);
       }

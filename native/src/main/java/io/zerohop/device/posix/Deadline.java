@@ -3,26 +3,39 @@ package io.zerohop.device.posix;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
 
-/** A point in time by the monotonic clock. Immutable. Limits beyond 100 years count as that. */
+/** A point in time by a monotonic clock. Immutable. Limits beyond 100 years count as that. */
 public final class Deadline {
   private static final Duration LONGEST = Duration.ofDays(36_500);
 
+  private final Clock clock;
   private final long nanos;
 
-  private Deadline(final long nanos) {
-    this.nanos = nanos;
+  private Deadline(final Clock clock, final Duration limit) {
+    this.clock = clock;
+    this.nanos = clock.in(limit);
   }
 
-  /** The point {@code limit} from now; a negative limit is none. */
+  /**
+   * The point {@code limit} from now by the system's clock: for waits that end by what a thread,
+   * the kernel or a GPU does, which another clock would not hasten. A negative limit is none.
+   */
   public static Deadline in(final Duration limit) {
-    final Duration bounded =
-        limit.isNegative() ? Duration.ZERO : limit.compareTo(LONGEST) > 0 ? LONGEST : limit;
-    return new Deadline(System.nanoTime() + bounded.toNanos());
+    return in(Clock.system(), limit);
+  }
+
+  /** The point {@code limit} from now by a clock; a negative limit is none. */
+  public static Deadline in(final Clock clock, final Duration limit) {
+    return new Deadline(clock, limit);
+  }
+
+  /** The same limit within what a deadline can be. */
+  static Duration bounded(final Duration limit) {
+    return limit.isNegative() ? Duration.ZERO : limit.compareTo(LONGEST) > 0 ? LONGEST : limit;
   }
 
   /** Nanoseconds left; 0 when over. */
   public long remainingNanos() {
-    return Math.max(0, nanos - System.nanoTime());
+    return Math.max(0, clock.left(nanos));
   }
 
   /** Milliseconds left, rounded up, for calls that count in those; 0 when over. */

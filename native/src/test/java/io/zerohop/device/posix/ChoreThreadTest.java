@@ -2,6 +2,7 @@ package io.zerohop.device.posix;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.TestClock;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -20,7 +21,8 @@ class ChoreThreadTest {
 
   @Test
   void aChoreThatFailsIsDoneAgain() throws InterruptedException {
-    try (ChoreThread thread = new ChoreThread("test", Duration.ofMillis(1), this::fail)) {
+    try (ChoreThread thread =
+        new ChoreThread("test", Duration.ofMillis(1), Clock.system(), this::fail)) {
       assertThat(isDone(3)).isTrue();
       assertThat(thread.isAlive()).isTrue();
     }
@@ -32,8 +34,22 @@ class ChoreThreadTest {
   }
 
   @Test
+  void itIsDoneWhenItsPeriodHasPassed() throws InterruptedException {
+    final TestClock clock = TestClock.standing();
+    try (ChoreThread thread = new ChoreThread("test", NEVER, clock, done::release)) {
+      for (int round = 0; round < 3; round++) {
+        clock.awaitWaiting();
+        assertThat(done.availablePermits()).isZero();
+        clock.advance(NEVER);
+        assertThat(isDone(1)).isTrue();
+      }
+      assertThat(thread.isAlive()).isTrue();
+    }
+  }
+
+  @Test
   void itIsDoneAtOnceWhenItIsWanted() throws InterruptedException {
-    try (ChoreThread thread = new ChoreThread("test", NEVER, done::release)) {
+    try (ChoreThread thread = new ChoreThread("test", NEVER, Clock.system(), done::release)) {
       thread.hurry();
       assertThat(isDone(1)).isTrue();
       thread.hurry();
@@ -48,6 +64,7 @@ class ChoreThreadTest {
         new ChoreThread(
             "test",
             NEVER,
+            Clock.system(),
             () -> {
               self[0].hurry();
               done.release();
@@ -63,7 +80,7 @@ class ChoreThreadTest {
 
   @Test
   void afterItsEndNothingIsDone() {
-    final ChoreThread thread = new ChoreThread("test", NEVER, done::release);
+    final ChoreThread thread = new ChoreThread("test", NEVER, Clock.system(), done::release);
     thread.close();
     thread.hurry();
     assertThat(thread.isAlive()).isFalse();

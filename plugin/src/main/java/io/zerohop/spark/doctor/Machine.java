@@ -1,6 +1,7 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
@@ -77,7 +78,7 @@ public final class Machine {
 
   private UcxStarter ucx() {
     return (oneSided, onStart) ->
-        UcxLoader.start(wanted.jucx(), devices(), oneSided, this::enterGpu);
+        UcxLoader.start(wanted.jucx(), devices(), oneSided, this::enterGpu, Clock.system());
   }
 
   /** As a node does it: without, UCX takes slow ways to GPU memory. The context stays entered. */

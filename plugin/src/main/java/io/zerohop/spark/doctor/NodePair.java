@@ -2,6 +2,7 @@ package io.zerohop.spark.doctor;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
@@ -95,6 +96,7 @@ final class NodePair implements AutoCloseable {
         .spillStart(1)
         .spillIdle(Duration.ofSeconds(3))
         .ucxIdle(Duration.ofMinutes(10))
+        .clock(Clock.system())
         .ucxMode(UcxMode.AUTO)
         .build();
   }

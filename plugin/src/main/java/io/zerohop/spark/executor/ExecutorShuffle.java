@@ -1,5 +1,6 @@
 package io.zerohop.spark.executor;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.pool.Tier;
@@ -163,7 +164,8 @@ public final class ExecutorShuffle implements AutoCloseable {
         blocks,
         source -> !blocks.isOwn(source),
         threads,
-        NodeSettings.stagedLimit(conf).dividedBy(2));
+        NodeSettings.stagedLimit(conf).dividedBy(2),
+        Clock.system());
   }
 
   /**

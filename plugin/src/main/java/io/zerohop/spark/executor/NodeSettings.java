@@ -1,5 +1,6 @@
 package io.zerohop.spark.executor;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.nio.file.Path;
@@ -37,7 +38,8 @@ public final class NodeSettings {
         .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
         .nodeId(ZerohopConf.NODE_ID.get(conf).trim())
         .ucxMode(ZerohopConf.UCX_MODE.get(conf))
-        .ucxIdle(Duration.ofMillis(ZerohopConf.UCX_IDLE.get(conf)));
+        .ucxIdle(Duration.ofMillis(ZerohopConf.UCX_IDLE.get(conf)))
+        .clock(Clock.system());
   }
 
   /**

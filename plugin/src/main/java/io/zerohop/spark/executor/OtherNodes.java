@@ -1,5 +1,6 @@
 package io.zerohop.spark.executor;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ControlChannel;
@@ -54,7 +55,8 @@ public final class OtherNodes {
     final NetworkDevices devices = NetworkDevices.of(host, gpu).orElse(null);
     describe(devices, env.executorId(), host);
     config
-        .ucx((oneSided, onStart) -> UcxLoader.start(jar, devices, oneSided, onStart))
+        .ucx(
+            (oneSided, onStart) -> UcxLoader.start(jar, devices, oneSided, onStart, Clock.system()))
         .controlChannels(controlChannels(env, conf, secret, host));
   }
 

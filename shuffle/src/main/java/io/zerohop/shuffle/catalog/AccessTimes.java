@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.device.posix.Clock;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -12,22 +13,31 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class AccessTimes {
   private final Map<Integer, AtomicLong> used = new ConcurrentHashMap<>();
-  private final long start = System.nanoTime();
+  private final Clock clock;
+  private final long start;
+
+  /**
+   * @param clock by which a shuffle is unused
+   */
+  public AccessTimes(final Clock clock) {
+    this.clock = clock;
+    this.start = clock.nanos();
+  }
 
   /** Notes a use. */
   public void touch(final int shuffleId) {
     final AtomicLong last = used.get(shuffleId);
     if (last == null) {
-      used.computeIfAbsent(shuffleId, id -> new AtomicLong()).set(System.nanoTime());
+      used.computeIfAbsent(shuffleId, id -> new AtomicLong()).set(clock.nanos());
     } else {
-      last.lazySet(System.nanoTime());
+      last.lazySet(clock.nanos());
     }
   }
 
   /** Nanoseconds since the last use. */
   public long idleNanos(final int shuffleId) {
     final AtomicLong last = used.get(shuffleId);
-    return System.nanoTime() - (last == null ? start : last.get());
+    return clock.since(last == null ? start : last.get());
   }
 
   /** The same in seconds, for messages. */

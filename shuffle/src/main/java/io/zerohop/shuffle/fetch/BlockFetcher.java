@@ -340,11 +340,11 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private void timed(final Runnable step) {
-    final long begin = System.nanoTime();
+    final long begin = context.settings().clock().nanos();
     try {
       step.run();
     } finally {
-      listener.waited(System.nanoTime() - begin);
+      listener.waited(context.settings().clock().since(begin));
     }
   }
 

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.LogCode;
 import io.zerohop.device.WaitException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
@@ -31,7 +32,7 @@ import java.util.function.BooleanSupplier;
  * with the last of that: a window for each fetcher, or a batch on the GPU, is not counted.
  */
 final class BlockTransfers implements AutoCloseable {
-  private static final long SLICE_MILLIS = 10;
+  private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   static final Duration RESERVE_PATIENCE = Duration.ofSeconds(2);
 
   /**
@@ -255,7 +256,8 @@ final class BlockTransfers implements AutoCloseable {
    */
   void await(final BooleanSupplier cancelled) {
     final Duration limit = context.settings().stagedLimit();
-    final long deadline = System.nanoTime() + limit.toNanos();
+    final Clock clock = context.settings().clock();
+    final long deadline = clock.in(limit);
     for (; ; ) {
       if (cancelled.getAsBoolean()) {
         throw new WaitException(
@@ -265,7 +267,7 @@ final class BlockTransfers implements AutoCloseable {
         if (!arrivals.isEmpty()) {
           return;
         }
-        final long left = deadline - System.nanoTime();
+        final long left = clock.left(deadline);
         if (left <= 0) {
           final Map.Entry<Block, Window> first = outstanding.entrySet().iterator().next();
           throw failed(
@@ -276,7 +278,7 @@ final class BlockTransfers implements AutoCloseable {
               null);
         }
         try {
-          wait(Math.max(1, Math.min(SLICE_MILLIS, TimeUnit.NANOSECONDS.toMillis(left))));
+          clock.await(this, Math.min(SLICE_NANOS, left));
         } catch (final InterruptedException e) {
           Thread.currentThread().interrupt();
           throw new WaitException(

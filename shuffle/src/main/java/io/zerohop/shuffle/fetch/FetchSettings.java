@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 
 /**
@@ -16,6 +17,7 @@ import java.time.Duration;
  * @param windowBytes most bytes that one fetcher's staged blocks occupy at a time
  * @param deviceWindowBytes most bytes of one window of a fetcher for the GPU; a window's blocks
  *     have one owner
+ * @param clock by which the limits are measured
  */
 public record FetchSettings(
     boolean checksum,
@@ -25,4 +27,5 @@ public record FetchSettings(
     Duration deviceLimit,
     int windowBlocks,
     long windowBytes,
-    long deviceWindowBytes) {}
+    long deviceWindowBytes,
+    Clock clock) {}

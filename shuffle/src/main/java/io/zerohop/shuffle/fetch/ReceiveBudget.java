@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.WaitException;
+import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -14,17 +15,20 @@ import java.util.function.BooleanSupplier;
  * holding memory that the other waits for, get on, and the excess is at most one block a fetcher.
  */
 public final class ReceiveBudget {
-  private static final long SLICE_MILLIS = 10;
+  private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
   private final long limit;
+  private final Clock clock;
   private long reserved;
   private long waitedNanos;
 
   /**
    * @param limit most bytes that may be reserved without waiting
+   * @param clock by which patience is measured
    */
-  public ReceiveBudget(final long limit) {
+  public ReceiveBudget(final long limit, final Clock clock) {
     this.limit = limit;
+    this.clock = clock;
   }
 
   /** Reserves if there is room; a request larger than the budget fits when nothing is reserved. */
@@ -46,17 +50,17 @@ public final class ReceiveBudget {
     if (tryReserve(bytes)) {
       return;
     }
-    final long start = System.nanoTime();
+    final long start = clock.nanos();
     try {
-      await(bytes, start + patience.toNanos(), cancelled);
+      await(bytes, clock.in(patience), cancelled);
     } finally {
-      waitedNanos += System.nanoTime() - start;
+      waitedNanos += clock.since(start);
     }
   }
 
   private void await(final long bytes, final long deadline, final BooleanSupplier cancelled) {
     while (!tryReserve(bytes)) {
-      final long left = deadline - System.nanoTime();
+      final long left = clock.left(deadline);
       if (left <= 0) {
         reserved += bytes;
         return;
@@ -66,7 +70,7 @@ public final class ReceiveBudget {
             WaitException.Reason.CANCELLED, "cancelled while waiting for receive buffers");
       }
       try {
-        wait(Math.max(1, Math.min(SLICE_MILLIS, TimeUnit.NANOSECONDS.toMillis(left))));
+        clock.await(this, Math.min(SLICE_NANOS, left));
       } catch (final InterruptedException e) {
         Thread.currentThread().interrupt();
         throw new WaitException(

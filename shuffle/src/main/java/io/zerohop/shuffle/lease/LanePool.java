@@ -2,6 +2,7 @@ package io.zerohop.shuffle.lease;
 
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.LeaseBarrier;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
@@ -26,6 +27,7 @@ public final class LanePool implements LeaseBarrier {
   private final int generationOffset;
   private final long generation;
   private final BooleanSupplier connected;
+  private final Clock clock;
   private final ArrayBlockingQueue<Integer> free;
   private final AtomicIntegerArray taken;
   private final AtomicIntegerArray done;
@@ -37,12 +39,14 @@ public final class LanePool implements LeaseBarrier {
    * @param generation the block's, as the owner said when it gave us the block
    * @param connected whether leases may be taken; once false, always false. It may say so late: who
    *     closed the connection is not waited for
+   * @param clock by which a wait for a lane is measured
    */
   public LanePool(
       final UnsafeBuffer lanes,
       final int block,
       final long generation,
-      final BooleanSupplier connected) {
+      final BooleanSupplier connected,
+      final Clock clock) {
     if (block < 0 || block > LaneLayout.PEER_BLOCKS) {
       throw new ZerohopException(
           ZerohopException.Category.FETCH_FAILED, "there is no block of lanes " + block);
@@ -52,6 +56,7 @@ public final class LanePool implements LeaseBarrier {
     this.generationOffset = LaneLayout.generationOffset(block);
     this.generation = generation;
     this.connected = connected;
+    this.clock = clock;
     final int count = LaneLayout.lanes(block);
     free = new ArrayBlockingQueue<>(count);
     taken = new AtomicIntegerArray(count);
@@ -71,7 +76,7 @@ public final class LanePool implements LeaseBarrier {
    * @throws WaitException if cancelled
    */
   public Lease take(final Duration limit, final BooleanSupplier cancelled) {
-    final long deadline = System.nanoTime() + limit.toNanos();
+    final long deadline = clock.in(limit);
     for (; ; ) {
       final Integer lane = await(deadline, cancelled);
       if (lane == null) {
@@ -101,7 +106,7 @@ public final class LanePool implements LeaseBarrier {
   private Integer await(final long deadline, final BooleanSupplier cancelled) {
     Integer lane = free.poll();
     while (lane == null) {
-      final long left = deadline - System.nanoTime();
+      final long left = clock.left(deadline);
       if (left <= 0) {
         return null;
       }

@@ -6,6 +6,7 @@ import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,6 +35,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private final long limit;
   private final long segmentBytes;
   private final long keepEmptyNanos;
+  private final Clock clock;
   private final Object lock = new Object();
   private final List<PoolSegment> segments = new ArrayList<>();
   private final AtomicReferenceArray<PoolSegment> bySlot =
@@ -66,6 +68,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     this.limit = settings.limitBytes();
     this.segmentBytes = Math.min(settings.segmentBytes(), MAX_SEGMENT_BYTES);
     this.keepEmptyNanos = settings.keepEmpty().toNanos();
+    this.clock = settings.clock();
   }
 
   /** What its memory is. */
@@ -189,7 +192,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       used -= region.bytes();
       regions--;
       if (segment.free().isEmpty()) {
-        segment.becameEmpty(System.nanoTime());
+        segment.becameEmpty(clock.nanos());
         if (segment.dedicated()) {
           close(segment);
         }
@@ -200,7 +203,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   /** Closes segments that have been empty for long. */
   public void trim() {
     synchronized (lock) {
-      final long now = System.nanoTime();
+      final long now = clock.nanos();
       for (final PoolSegment segment : List.copyOf(segments)) {
         if (segment.free().isEmpty()
             && (isPaused() || now - segment.emptySince() > keepEmptyNanos)) {
@@ -224,12 +227,12 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   public void pause(final Duration length) {
     synchronized (lock) {
       paused = true;
-      pausedUntil = System.nanoTime() + length.toNanos();
+      pausedUntil = clock.in(length);
     }
   }
 
   private boolean isPaused() {
-    paused = paused && System.nanoTime() - pausedUntil < 0;
+    paused = paused && !clock.isOver(pausedUntil);
     return paused;
   }
 

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.spill;
 
-import java.util.concurrent.TimeUnit;
+import io.zerohop.device.posix.Clock;
 import java.util.function.LongSupplier;
 
 /**
@@ -10,15 +10,18 @@ import java.util.function.LongSupplier;
 final class Eviction {
   private final EvictionScope scope;
   private final LongSupplier missing;
+  private final Clock clock;
   private boolean over;
   private boolean exhausted;
 
   /**
    * @param missing bytes that are still to be given back; looks for what can be, and gives it back
+   * @param clock by which who waits looks again
    */
-  Eviction(final EvictionScope scope, final LongSupplier missing) {
+  Eviction(final EvictionScope scope, final LongSupplier missing, final Clock clock) {
     this.scope = scope;
     this.missing = missing;
+    this.clock = clock;
   }
 
   EvictionScope scope() {
@@ -57,7 +60,7 @@ final class Eviction {
   /** Waits for news for at most so long. */
   synchronized void await(final long nanos) throws InterruptedException {
     if (!over && nanos > 0) {
-      TimeUnit.NANOSECONDS.timedWait(this, nanos);
+      clock.await(this, nanos);
     }
   }
 }

@@ -54,7 +54,7 @@ public final class Evictor {
     for (final Pool pool : memory.tiers().all()) {
       pool.onShortage(() -> shortage(pool.tier()));
     }
-    thread = moves ? new ChoreThread("spiller", PERIOD, spiller::round) : null;
+    thread = moves ? new ChoreThread("spiller", PERIOD, settings.clock(), spiller::round) : null;
   }
 
   private void hurry() {

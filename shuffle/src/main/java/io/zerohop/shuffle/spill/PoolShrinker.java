@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.spill;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Reclaimer;
@@ -26,6 +27,7 @@ final class PoolShrinker {
   private final Reclaimer reclaimer;
   private final Mover mover;
   private final BooleanSupplier peers;
+  private final Clock clock;
   private final ReentrantLock turn = new ReentrantLock(true);
   private final LongAdder given = new LongAdder();
 
@@ -48,13 +50,19 @@ final class PoolShrinker {
    * @param pool in GPU memory
    * @param mover empties segments; null if nothing is to be moved
    * @param peers whether other processes may have segments mapped
+   * @param clock by which its waits are measured
    */
   PoolShrinker(
-      final Pool pool, final Reclaimer reclaimer, final Mover mover, final BooleanSupplier peers) {
+      final Pool pool,
+      final Reclaimer reclaimer,
+      final Mover mover,
+      final BooleanSupplier peers,
+      final Clock clock) {
     this.pool = pool;
     this.reclaimer = reclaimer;
     this.mover = mover;
     this.peers = peers;
+    this.clock = clock;
   }
 
   /**
@@ -66,9 +74,9 @@ final class PoolShrinker {
    * @return bytes that were given back during this call
    */
   long shrink(final long bytes, final EvictionScope scope, final Duration limit) {
-    final long deadline = System.nanoTime() + limit.toNanos();
+    final long deadline = clock.in(limit);
     try {
-      if (!turn.tryLock(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+      if (!clock.tryLock(turn, limit)) {
         return 0;
       }
     } catch (final InterruptedException e) {
@@ -87,7 +95,7 @@ final class PoolShrinker {
     final long before = pool.stats().returnedBytes();
     pool.pause(limit.plus(Evictor.SHRINK_PAUSE));
     try {
-      final Eviction eviction = new Eviction(scope, () -> bytes - giveBack(before));
+      final Eviction eviction = new Eviction(scope, () -> bytes - giveBack(before), clock);
       if (eviction.missing() > 0 && mover != null && !isVain()) {
         mover.evict(eviction);
         waitFor(eviction, deadline);
@@ -131,11 +139,11 @@ final class PoolShrinker {
         if (eviction.isExhausted() && reclaimer.waitingBytes(Tier.DEVICE) == 0) {
           return;
         }
-        final long left = deadline - System.nanoTime();
+        final long left = clock.left(deadline);
         if (left <= 0) {
           // Its readers may wait for the same memory as whoever asks.
           vain = true;
-          vainUntil = System.nanoTime() + Evictor.SHRINK_PAUSE.toNanos();
+          vainUntil = clock.in(Evictor.SHRINK_PAUSE);
           return;
         }
         eviction.await(Math.min(left, LOOK_NANOS));
@@ -146,14 +154,14 @@ final class PoolShrinker {
   }
 
   private boolean isVain() {
-    vain = vain && System.nanoTime() - vainUntil < 0;
+    vain = vain && !clock.isOver(vainUntil);
     return vain;
   }
 
   private void letPeersUnmap() {
     if (peers.getAsBoolean()) {
       try {
-        TimeUnit.NANOSECONDS.sleep(PEERS_UNMAP.toNanos());
+        clock.sleep(PEERS_UNMAP);
       } catch (final InterruptedException e) {
         Thread.currentThread().interrupt();
       }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.spill;
 
+import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 
 /**
@@ -9,5 +10,7 @@ import java.time.Duration;
  * @param idle how long a shuffle has to be unused before
  * @param cold where those go that leave host memory; null if they stay there
  * @param deviceLimit longest time for copies on the GPU
+ * @param clock by which a shuffle is unused
  */
-public record SpillSettings(double start, Duration idle, ColdStorage cold, Duration deviceLimit) {}
+public record SpillSettings(
+    double start, Duration idle, ColdStorage cold, Duration deviceLimit, Clock clock) {}

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.Catalog;
@@ -47,6 +48,7 @@ final class Spiller implements AutoCloseable {
   private static final Duration STORAGE_PAUSE = Duration.ofSeconds(10);
 
   private final SpillSettings settings;
+  private final Clock clock;
   private final Tiers tiers;
   private final Catalog catalog;
   private final Reclaimer reclaimer;
@@ -80,6 +82,7 @@ final class Spiller implements AutoCloseable {
       final AccessTimes accessTimes,
       final Function<OwnOutput, MapOutputLease> leases) {
     this.settings = settings;
+    this.clock = settings.clock();
     this.tiers = memory.tiers();
     this.catalog = memory.catalog();
     this.reclaimer = memory.reclaimer();
@@ -117,7 +120,8 @@ final class Spiller implements AutoCloseable {
             return coldDeviceBytes();
           }
         };
-    return new PoolShrinker(tiers.of(Tier.DEVICE), reclaimer, hurry == null ? null : mover, peers);
+    return new PoolShrinker(
+        tiers.of(Tier.DEVICE), reclaimer, hurry == null ? null : mover, peers, clock);
   }
 
   /** Bytes in GPU memory of shuffles that nobody uses. */
@@ -288,7 +292,7 @@ final class Spiller implements AutoCloseable {
   }
 
   private boolean toHost(final OwnOutput output, final long bytes) {
-    final long start = System.nanoTime();
+    final long start = clock.nanos();
     boolean moved;
     try {
       moved = toHost.move(output);
@@ -297,7 +301,7 @@ final class Spiller implements AutoCloseable {
       moved = toHost.move(output);
     }
     if (moved) {
-      hostCounters.add(bytes, System.nanoTime() - start);
+      hostCounters.add(bytes, clock.since(start));
       say(output, Tier.DEVICE);
     }
     return moved;
@@ -308,7 +312,7 @@ final class Spiller implements AutoCloseable {
       return false;
     }
     final ColdStorage storage = settings.cold();
-    final long start = System.nanoTime();
+    final long start = clock.nanos();
     try (MapOutputLease lease = leases.apply(output)) {
       if (lease == null) {
         return false;
@@ -330,21 +334,20 @@ final class Spiller implements AutoCloseable {
       storage.drop(output.shuffleId(), output.mapId());
       return false;
     }
-    fileCounters.add(bytes, System.nanoTime() - start);
+    fileCounters.add(bytes, clock.since(start));
     say(output, Tier.HOST);
     return true;
   }
 
   private boolean canStore() {
-    final boolean pausing =
-        storageFailed && System.nanoTime() - storageFailedAt < STORAGE_PAUSE.toNanos();
+    final boolean pausing = storageFailed && clock.since(storageFailedAt) < STORAGE_PAUSE.toNanos();
     return settings.cold() != null && !pausing;
   }
 
   private void pauseStorage(final OwnOutput output, final Exception cause) {
     fileCounters.addFailure();
     storageFailed = true;
-    storageFailedAt = System.nanoTime();
+    storageFailedAt = clock.nanos();
     ShuffleCode.STORAGE_FAILED.warn(
         LOG,
         "{} stays in memory since it could not be written to a file; nothing is moved to files for"

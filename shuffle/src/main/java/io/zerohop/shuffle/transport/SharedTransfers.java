@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.block.Block;
@@ -43,7 +44,8 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
 
   private final FallbackTransport transport;
   private final Predicate<BlockSource> isShared;
-  private final long patienceNanos;
+  private final Duration patience;
+  private final Clock clock;
   private final ThreadPoolExecutor asking;
   private final LongAdder joined = new LongAdder();
 
@@ -67,15 +69,18 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
    *     more requests wait, and there are no more than readers have receive buffers for
    * @param patience after which nobody joins a transfer any more, so that one lost answer does not
    *     keep all who come later from the block
+   * @param clock by which patience is measured
    */
   public SharedTransfers(
       final FallbackTransport transport,
       final Predicate<BlockSource> isShared,
       final int threads,
-      final Duration patience) {
+      final Duration patience,
+      final Clock clock) {
     this.transport = transport;
     this.isShared = isShared;
-    this.patienceNanos = patience.toNanos();
+    this.patience = patience;
+    this.clock = clock;
     asking =
         new ThreadPoolExecutor(
             threads,
@@ -104,11 +109,12 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
   /** One block on its way, and who waits for it. */
   private static final class Transfer {
     private final Key key;
-    private final long askedAt = System.nanoTime();
+    private final long overdue;
     private final List<Sink> sinks = new ArrayList<>();
 
-    Transfer(final Key key) {
+    Transfer(final Key key, final long overdue) {
       this.key = key;
+      this.overdue = overdue;
     }
   }
 
@@ -146,8 +152,8 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
   /** Adds a sink to a block's transfer; to a new one, put into {@code begun}, if there is none. */
   private void join(final Key key, final Sink sink, final Map<Block, Transfer> begun) {
     Transfer transfer = joinable.get(key);
-    if (transfer == null || System.nanoTime() - transfer.askedAt > patienceNanos) {
-      transfer = new Transfer(key);
+    if (transfer == null || clock.isOver(transfer.overdue)) {
+      transfer = new Transfer(key, clock.in(patience));
       joinable.put(key, transfer);
       underWay.add(transfer);
       begun.put(key.block(), transfer);

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
@@ -25,7 +26,7 @@ final class TestCatalog implements AutoCloseable {
           Tier.HOST,
           PeerAccess.READ,
           root,
-          new PoolSettings(64 << 20, 4 << 20, Duration.ofMinutes(1)));
+          new PoolSettings(64 << 20, 4 << 20, Duration.ofMinutes(1), Clock.system()));
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(device, root, pool, reclaimer);
 

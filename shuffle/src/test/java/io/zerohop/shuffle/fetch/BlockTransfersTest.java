@@ -2,6 +2,7 @@ package io.zerohop.shuffle.fetch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
@@ -22,13 +23,14 @@ class BlockTransfersTest {
   private static final Duration LIMIT = Duration.ofSeconds(10);
 
   private final Devices devices = new Devices(null);
-  private final ReceiveBudget budget = new ReceiveBudget(64 << 20);
+  private final ReceiveBudget budget = new ReceiveBudget(64 << 20, Clock.system());
   private final Deque<Block> asked = new ArrayDeque<>();
   private Transport.Sink sink;
   private final BlockTransfers transfers =
       new BlockTransfers(
           new FetchContext(
-              new FetchSettings(true, LIMIT, LIMIT, LIMIT, LIMIT, 1024, 48 << 20, 48 << 20),
+              new FetchSettings(
+                  true, LIMIT, LIMIT, LIMIT, LIMIT, 1024, 48 << 20, 48 << 20, Clock.system()),
               devices,
               null,
               budget,

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
@@ -104,12 +105,21 @@ final class IncastModel implements AutoCloseable {
     Task(final int reader) {
       this.reader = reader;
       final ReceiveBudget budget =
-          budgets.computeIfAbsent(reader, first -> new ReceiveBudget(Long.MAX_VALUE / 2));
+          budgets.computeIfAbsent(
+              reader, first -> new ReceiveBudget(Long.MAX_VALUE / 2, Clock.system()));
       transfers =
           new BlockTransfers(
               new FetchContext(
                   new FetchSettings(
-                      true, LIMIT, LIMIT, LIMIT, LIMIT, 1024, windowBytes, windowBytes),
+                      true,
+                      LIMIT,
+                      LIMIT,
+                      LIMIT,
+                      LIMIT,
+                      1024,
+                      windowBytes,
+                      windowBytes,
+                      Clock.system()),
                   devices,
                   null,
                   budget,

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.pool.LeaseBarrier;
@@ -36,7 +37,7 @@ class LaneTest {
   }
 
   private LanePool lanes(final int block) {
-    return new LanePool(words, block, table.generation(block), () -> connected);
+    return new LanePool(words, block, table.generation(block), () -> connected, Clock.system());
   }
 
   private static LanePool.Lease take(final LanePool lanes) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -29,7 +30,7 @@ class PoolTest {
           Tier.HOST,
           PeerAccess.READ,
           names,
-          new PoolSettings(LIMIT, SEGMENT, Duration.ofMinutes(1)));
+          new PoolSettings(LIMIT, SEGMENT, Duration.ofMinutes(1), Clock.system()));
 
   @AfterEach
   void noLeaks() {
@@ -168,7 +169,7 @@ class PoolTest {
             Tier.HOST,
             PeerAccess.READ,
             names,
-            new PoolSettings(LIMIT, SEGMENT, Duration.ZERO))) {
+            new PoolSettings(LIMIT, SEGMENT, Duration.ZERO, Clock.system()))) {
       final Region kept = impatient.allocate(100);
       impatient.trim();
       assertThat(impatient.stats().segments()).as("in use").isOne();

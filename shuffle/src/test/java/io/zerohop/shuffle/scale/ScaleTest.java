@@ -3,6 +3,7 @@ package io.zerohop.shuffle.scale;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import java.time.Duration;
@@ -92,15 +93,22 @@ class ScaleTest {
   @Test
   void whoIsNotReadForLongIsDisconnected() {
     final Leaks leaks = new Leaks();
+    final TestClock clock = TestClock.running();
     try (Cluster cluster =
         new Cluster(
-            base, 16, 16, MAPS, PARTITIONS, config -> config.ucxIdle(Duration.ofSeconds(1)))) {
+            base,
+            16,
+            16,
+            MAPS,
+            PARTITIONS,
+            config -> config.ucxIdle(Duration.ofMinutes(10)).clock(clock))) {
       final Cluster.Executor reader = cluster.executor(0);
       final Cluster.Executor owner = cluster.executor(8);
       for (int round = 0; round < 2; round++) {
         assertThat(Cluster.read(reader, cluster.sources(0, round)))
             .as("as often as it is wanted")
             .isEqualTo((long) MAPS * Cluster.CLASSES[0]);
+        clock.advance(Duration.ofMinutes(10));
         TestNodes.eventually(
             "both ends let go of it",
             () ->

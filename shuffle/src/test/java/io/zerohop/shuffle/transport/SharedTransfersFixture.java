@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
@@ -42,7 +43,7 @@ abstract class SharedTransfersFixture {
   private static SharedTransfers sharing(
       final FallbackTransport transport, final Duration patience) {
     return new SharedTransfers(
-        transport, source -> !source.executorId().equals("self"), 2, patience);
+        transport, source -> !source.executorId().equals("self"), 2, patience, Clock.system());
   }
 
   void share(final FallbackTransport transport) {

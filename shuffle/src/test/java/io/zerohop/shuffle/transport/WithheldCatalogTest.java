@@ -10,6 +10,7 @@ import io.zerohop.device.exchange.PeerInfo;
 import io.zerohop.device.exchange.SegmentDirectory;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.PosixException;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
@@ -52,7 +53,7 @@ class WithheldCatalogTest {
           Tier.HOST,
           PeerAccess.READ,
           root,
-          new PoolSettings(1 << 20, 1 << 20, Duration.ofMinutes(1)));
+          new PoolSettings(1 << 20, 1 << 20, Duration.ofMinutes(1), Clock.system()));
   private final Tiers tiers = new Tiers(pool, null);
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(devices.host(), root, pool, reclaimer);

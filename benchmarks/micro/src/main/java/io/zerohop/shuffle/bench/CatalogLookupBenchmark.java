@@ -3,6 +3,7 @@ package io.zerohop.shuffle.bench;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.CatalogView;
@@ -81,7 +82,7 @@ public class CatalogLookupBenchmark {
             Tier.HOST,
             PeerAccess.READ,
             root,
-            new PoolSettings(512L << 20, 128L << 20, Duration.ofMinutes(1)));
+            new PoolSettings(512L << 20, 128L << 20, Duration.ofMinutes(1), Clock.system()));
     reclaimer = new Reclaimer(root.lanes());
     catalog = new Catalog(device, root, pool, reclaimer);
     final Random random = new Random(1);
@@ -101,7 +102,11 @@ public class CatalogLookupBenchmark {
     final int block = root.lanes().connect();
     lanes =
         new LanePool(
-            RootLayout.lanes(mapped[0]), block, root.lanes().generation(block), () -> true);
+            RootLayout.lanes(mapped[0]),
+            block,
+            root.lanes().generation(block),
+            () -> true,
+            Clock.system());
   }
 
   private SegmentMemory segment(final long id) {

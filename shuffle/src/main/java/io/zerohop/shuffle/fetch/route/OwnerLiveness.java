@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch.route;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import java.time.Duration;
@@ -20,19 +21,25 @@ final class OwnerLiveness {
 
   private static final Duration MEMORY = Duration.ofSeconds(10);
 
+  private final Clock clock;
+
   /** When owners answered last, by their incarnation. */
   private final Map<Long, Long> answered = new ConcurrentHashMap<>();
+
+  OwnerLiveness(final Clock clock) {
+    this.clock = clock;
+  }
 
   /** Whether an owner answers, or did a short time ago. May wait, for a limited time. */
   boolean answers(final BlockSource source, final FallbackTransport staging) {
     final long incarnation = source.location().incarnation();
     final Long last = answered.get(incarnation);
-    if (last != null && System.nanoTime() - last < MEMORY.toNanos()) {
+    if (last != null && clock.since(last) < MEMORY.toNanos()) {
       return true;
     }
     final boolean lives = staging.answers(source, LIMIT);
     if (lives) {
-      answered.put(incarnation, System.nanoTime());
+      answered.put(incarnation, clock.nanos());
     } else {
       answered.remove(incarnation);
     }

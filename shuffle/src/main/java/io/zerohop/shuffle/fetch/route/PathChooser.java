@@ -3,6 +3,7 @@ package io.zerohop.shuffle.fetch.route;
 import io.zerohop.device.LogCode;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
@@ -30,7 +31,7 @@ public final class PathChooser {
   private final LocalMemory local;
   private final PeerDirectory peers;
   private final UcxNode ucx;
-  private final OwnerLiveness liveness = new OwnerLiveness();
+  private final OwnerLiveness liveness;
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
   /** Why no other way than staging is to be had; null if there may be others. */
@@ -38,14 +39,16 @@ public final class PathChooser {
 
   /**
    * @param ucx the path between nodes; null if there is none here
+   * @param clock by which it is remembered who lives
    */
   public PathChooser(
       final Location self,
       final Set<Path> allowed,
       final LocalMemory local,
       final PeerDirectory peers,
-      final UcxNode ucx) {
-    this(self, allowed, local, peers, ucx, null);
+      final UcxNode ucx,
+      final Clock clock) {
+    this(self, allowed, local, peers, ucx, new OwnerLiveness(clock), null);
   }
 
   private PathChooser(
@@ -54,12 +57,14 @@ public final class PathChooser {
       final LocalMemory local,
       final PeerDirectory peers,
       final UcxNode ucx,
+      final OwnerLiveness liveness,
       final String stagedOnly) {
     this.self = self;
     this.allowed = allowed;
     this.local = local;
     this.peers = peers;
     this.ucx = ucx;
+    this.liveness = liveness;
     this.stagedOnly = stagedOnly;
   }
 
@@ -69,7 +74,7 @@ public final class PathChooser {
    * @param reason why, for messages
    */
   public static PathChooser stagedOnly(final Set<Path> allowed, final String reason) {
-    return new PathChooser(null, allowed, null, null, null, reason);
+    return new PathChooser(null, allowed, null, null, null, null, reason);
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.mapped;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.RootLayout;
@@ -18,10 +19,12 @@ public final class LocalMemory implements BlockMemory {
   private final CatalogView catalog;
   private volatile boolean closed;
 
-  public LocalMemory(final RootSegment root, final Tiers tiers, final String self) {
+  public LocalMemory(
+      final RootSegment root, final Tiers tiers, final String self, final Clock clock) {
     this.tiers = tiers;
     this.lanes =
-        new LanePool(RootLayout.lanes(root.memory()), 0, root.lanes().generation(0), () -> !closed);
+        new LanePool(
+            RootLayout.lanes(root.memory()), 0, root.lanes().generation(0), () -> !closed, clock);
     this.catalog =
         new CatalogView(
             new RootView(root.memory(), root.incarnation(), self),

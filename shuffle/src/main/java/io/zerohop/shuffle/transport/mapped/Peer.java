@@ -8,6 +8,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogException;
 import io.zerohop.shuffle.catalog.CatalogView;
@@ -39,7 +40,7 @@ import org.slf4j.LoggerFactory;
  */
 final class Peer implements BlockMemory {
   private static final Logger LOG = LoggerFactory.getLogger(Peer.class);
-  private static final long REFUSED_NANOS = Duration.ofSeconds(30).toNanos();
+  private static final Duration REFUSED = Duration.ofSeconds(30);
 
   /** Short, since one descriptor that becomes free is enough; long beside the time of an answer. */
   private static final long UNAVAILABLE_NANOS = Duration.ofSeconds(1).toNanos();
@@ -49,6 +50,7 @@ final class Peer implements BlockMemory {
   private final Topology.View view;
   private final Devices devices;
   private final Duration limit;
+  private final Clock clock;
   private final SegmentMemory rootMemory;
   private final RootView root;
   private final LanePool lanes;
@@ -81,12 +83,14 @@ final class Peer implements BlockMemory {
       final PeerLink link,
       final Greeting greeting,
       final Devices devices,
-      final Duration limit) {
+      final Duration limit,
+      final Clock clock) {
     this.name = name;
     this.link = link;
     this.view = greeting.view();
     this.devices = devices;
     this.limit = limit;
+    this.clock = clock;
     this.rootMemory = fetchRoot(greeting.rootSegment());
     if (rootMemory == null) {
       throw new CatalogException("executor " + name + " has no root segment");
@@ -99,7 +103,8 @@ final class Peer implements BlockMemory {
               RootLayout.lanes(rootMemory),
               greeting.laneBlock(),
               greeting.generation(),
-              link::alive);
+              link::alive,
+              clock);
       this.catalog = new CatalogView(root, this::catalogSegment, name, greeting.incarnation());
       done = true;
     } finally {
@@ -209,7 +214,7 @@ final class Peer implements BlockMemory {
     if (tier == null) {
       return null;
     }
-    if (tier == Tier.DEVICE && gpuRefusal != null && System.nanoTime() - refusedUntil < 0) {
+    if (tier == Tier.DEVICE && gpuRefusal != null && !clock.isOver(refusedUntil)) {
       throw gpuRefusal;
     }
     final SegmentHandle handle = handleTo(segmentId);
@@ -226,7 +231,7 @@ final class Peer implements BlockMemory {
   /** A segment that is not to be had is one segment less, and no reason to lose the others. */
   private SegmentHandle handleTo(final long segmentId) {
     final Unavailable before = unavailable.get(segmentId);
-    if (before != null && System.nanoTime() - before.since < UNAVAILABLE_NANOS) {
+    if (before != null && clock.since(before.since) < UNAVAILABLE_NANOS) {
       throw before.cause;
     }
     try {
@@ -235,7 +240,7 @@ final class Peer implements BlockMemory {
       return handle;
     } catch (final ExchangeException e) {
       if (e.reason() == ExchangeException.Reason.UNAVAILABLE
-          && unavailable.put(segmentId, new Unavailable(System.nanoTime(), e)) == null) {
+          && unavailable.put(segmentId, new Unavailable(clock.nanos(), e)) == null) {
         ShuffleCode.SEGMENT_UNAVAILABLE.warn(
             LOG,
             "segment {} of executor {} cannot be had; its blocks are staged: {}",
@@ -252,7 +257,7 @@ final class Peer implements BlockMemory {
       return devices.of(tier).map(handle, "executor " + name, access);
     } catch (final ZerohopException e) {
       if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
-        refusedUntil = System.nanoTime() + REFUSED_NANOS; // The GPU may have been full.
+        refusedUntil = clock.in(REFUSED); // The GPU may have been full.
         gpuRefusal = e;
         ShuffleCode.GPU_NOT_MAPPED.warn(
             LOG,

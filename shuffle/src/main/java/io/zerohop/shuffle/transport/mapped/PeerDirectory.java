@@ -6,6 +6,7 @@ import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.ContactListener;
@@ -15,7 +16,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,6 +36,7 @@ public final class PeerDirectory implements AutoCloseable {
   private final Duration connectLimit;
   private final Duration requestLimit;
   private final ContactListener heard;
+  private final Clock clock;
 
   /** By incarnation: a neighbour's location, known by its socket alone, has no port. */
   private final ConcurrentHashMap<Long, Contact> contacts = new ConcurrentHashMap<>();
@@ -54,6 +55,7 @@ public final class PeerDirectory implements AutoCloseable {
    * @param connectLimit longest time to connect to a peer
    * @param requestLimit longest time to wait for one answer
    * @param heard hears of each peer that is connected to
+   * @param clock by which it waits until it tries again
    */
   public PeerDirectory(
       final Devices devices,
@@ -63,7 +65,8 @@ public final class PeerDirectory implements AutoCloseable {
       final byte[] secret,
       final Duration connectLimit,
       final Duration requestLimit,
-      final ContactListener heard) {
+      final ContactListener heard,
+      final Clock clock) {
     this.devices = devices;
     this.folder = folder;
     this.self = self;
@@ -72,6 +75,7 @@ public final class PeerDirectory implements AutoCloseable {
     this.connectLimit = connectLimit;
     this.requestLimit = requestLimit;
     this.heard = heard;
+    this.clock = clock;
   }
 
   /**
@@ -101,7 +105,7 @@ public final class PeerDirectory implements AutoCloseable {
       if (contact.peer != null && contact.peer.alive()) {
         return contact.peer;
       }
-      if (contact.failure != null && System.nanoTime() - contact.retryAt < 0) {
+      if (contact.failure != null && !clock.isOver(contact.retryAt)) {
         throw contact.failure;
       }
       final Peer peer = open(location, executorId, contact);
@@ -116,7 +120,7 @@ public final class PeerDirectory implements AutoCloseable {
     } catch (final ExchangeException e) {
       if (remember && e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED) {
         contact.failure = e;
-        contact.retryAt = System.nanoTime() + RETRY_AFTER.toNanos();
+        contact.retryAt = clock.in(RETRY_AFTER);
       }
       throw e;
     } finally {
@@ -127,8 +131,7 @@ public final class PeerDirectory implements AutoCloseable {
   private void lock(final Contact contact, final String executorId) {
     try {
       // The one that connects may use its whole limit, and then fetch the root.
-      final long limit = connectLimit.plus(requestLimit).toNanos();
-      if (contact.lock.tryLock(limit, TimeUnit.NANOSECONDS)) {
+      if (clock.tryLock(contact.lock, connectLimit.plus(requestLimit))) {
         return;
       }
     } catch (final InterruptedException e) {
@@ -160,7 +163,7 @@ public final class PeerDirectory implements AutoCloseable {
         throw new ExchangeException(
             Reason.PROTOCOL, "executor " + executorId + " has no lanes left for another peer");
       }
-      final Peer peer = new Peer(executorId, link, greeting, devices, requestLimit);
+      final Peer peer = new Peer(executorId, link, greeting, devices, requestLimit, clock);
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
       heard.met(executorId, "read in place, its memory is mapped here");

@@ -66,7 +66,8 @@ public final class UcxNode implements AutoCloseable {
       final UcxThreads threads) {
     this.engine = engine;
     this.threads = threads;
-    memory = TransferMemory.of(engine, devices, tiers, settings.receiveBufferBytes());
+    memory =
+        TransferMemory.of(engine, devices, tiers, settings.receiveBufferBytes(), settings.clock());
     service =
         new RemoteService(
             incarnation,
@@ -75,6 +76,7 @@ public final class UcxNode implements AutoCloseable {
             holder,
             devices,
             settings.deviceLimit(),
+            settings.clock(),
             threads.answers(),
             threads.sends());
     engine.receiver(arrivals);
@@ -82,7 +84,12 @@ public final class UcxNode implements AutoCloseable {
         clique.isEmpty()
             ? null
             : new FabricReader(
-                devices, clique, tiers.of(Tier.DEVICE), threads.sends(), settings.deviceLimit());
+                devices,
+                clique,
+                tiers.of(Tier.DEVICE),
+                threads.sends(),
+                settings.deviceLimit(),
+                settings.clock());
     ControlChannel made = null;
     try {
       made = settings.channels().apply(service);

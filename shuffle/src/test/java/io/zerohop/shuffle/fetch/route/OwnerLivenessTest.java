@@ -2,6 +2,7 @@ package io.zerohop.shuffle.fetch.route;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.transport.FakeStaging;
@@ -10,7 +11,7 @@ import org.junit.jupiter.api.Test;
 
 /** What is remembered of owners that cannot be asked. */
 class OwnerLivenessTest {
-  private final OwnerLiveness liveness = new OwnerLiveness();
+  private final OwnerLiveness liveness = new OwnerLiveness(Clock.system());
   private final FakeStaging staging = new FakeStaging(1, 1);
 
   private static BlockSource owner(final long incarnation) {

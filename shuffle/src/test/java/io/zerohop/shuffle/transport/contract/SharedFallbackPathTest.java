@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.contract;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.SharedTransfers;
@@ -11,7 +12,7 @@ class SharedFallbackPathTest extends FallbackPathTest {
 
   @Override
   protected FallbackTransport startFallback() {
-    shared = new SharedTransfers(served, source -> true, 2, Duration.ofSeconds(30));
+    shared = new SharedTransfers(served, source -> true, 2, Duration.ofSeconds(30), Clock.system());
     return shared;
   }
 

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.contract;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
@@ -93,7 +94,8 @@ class TransportFaultsTest {
       final FaultyTransport faulty = new FaultyTransport(served, seed, RATES[seed % RATES.length]);
       try (faulty;
           SharedTransfers shared =
-              new SharedTransfers(faulty, from -> true, 2, Duration.ofSeconds(30))) {
+              new SharedTransfers(
+                  faulty, from -> true, 2, Duration.ofSeconds(30), Clock.system())) {
         read(seed, shared);
       }
       count(faulty);

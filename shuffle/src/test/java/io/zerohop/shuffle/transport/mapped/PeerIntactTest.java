@@ -9,6 +9,7 @@ import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SegmentTable;
 import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.catalog.RootSegment;
@@ -49,7 +50,7 @@ class PeerIntactTest {
               Tier.HOST,
               PeerAccess.READ,
               root,
-              new PoolSettings(1 << 20, 1 << 20, Duration.ofMinutes(1))),
+              new PoolSettings(1 << 20, 1 << 20, Duration.ofMinutes(1), Clock.system())),
           null);
   private SocketFolder folder;
   private SegmentServer server;
@@ -77,7 +78,8 @@ class PeerIntactTest {
             TestNodes.SECRET,
             LIMIT,
             LIMIT,
-            ContactListener.NONE);
+            ContactListener.NONE,
+            Clock.system());
     peer =
         peers.connect(
             new Location(Location.currentBootId(), folder.identity(), INCARNATION, 0, "owner"),

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
@@ -52,7 +53,8 @@ class OwnerDeathTest {
   }
 
   private void getsEndAfter(final Fault fault, final boolean connected) throws Exception {
-    try (UcxEngine reader = TestUcx.start();
+    final TestClock clock = TestClock.running();
+    try (UcxEngine reader = TestUcx.start(clock);
         MemoryOwner owner = MemoryOwner.start()) {
       final UcxEndpoint endpoint = owner.connect(reader);
       if (connected) {
@@ -69,8 +71,10 @@ class OwnerDeathTest {
       }
       endpoint.close();
       final long begin = System.nanoTime();
-      while (reader.pending() > 0 && System.nanoTime() - begin < LIMIT_NANOS) {
-        Thread.sleep(1);
+      try (TestClock.Flight flight = clock.fly()) {
+        while (reader.pending() > 0 && System.nanoTime() - begin < LIMIT_NANOS) {
+          Thread.sleep(1);
+        }
       }
       assertThat(reader.pending()).as("gets under way").isZero();
       assertThat(ends).allSatisfy(end -> assertThat(end).hasValue(1));

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
@@ -20,10 +21,20 @@ final class TestUcx {
     return start(null, true);
   }
 
+  /** The same by another clock than the system's. */
+  static UcxEngine start(final Clock clock) {
+    return start(null, true, clock);
+  }
+
   /** The same with what {@link UcxLoader#start} knows. */
   static UcxEngine start(final NetworkDevices devices, final boolean oneSided) {
+    return start(devices, oneSided, Clock.system());
+  }
+
+  private static UcxEngine start(
+      final NetworkDevices devices, final boolean oneSided, final Clock clock) {
     try {
-      return UcxLoader.start(jucx(), devices, oneSided, () -> {});
+      return UcxLoader.start(jucx(), devices, oneSided, () -> {}, clock);
     } catch (final UcxException e) {
       if (System.getenv("CI") != null) {
         throw e;

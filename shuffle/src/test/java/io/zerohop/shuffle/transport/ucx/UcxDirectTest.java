@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.GpuBlocks;
 import io.zerohop.shuffle.NodeConfig;
@@ -35,6 +36,7 @@ class UcxDirectTest {
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
   private final LocalChannels channels = new LocalChannels();
+  private final TestClock clock = TestClock.running();
   private final DeviceOnlyGpu ownersDevice = new DeviceOnlyGpu();
   private final DeviceOnlyGpu readersDevice = new DeviceOnlyGpu();
   private final AtomicInteger gets = new AtomicInteger();
@@ -64,11 +66,12 @@ class UcxDirectTest {
         .devicePoolBytes(pool)
         .deviceSegmentBytes(Math.min(pool, SEGMENT))
         .controlChannels(channels::open)
+        .clock(clock)
         .build();
   }
 
   private UcxEngine engine(final boolean oneSided, final Runnable onStart) {
-    final UcxEngine near = UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart);
+    final UcxEngine near = UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, clock);
     if (!reachable) {
       return near;
     }
@@ -87,7 +90,7 @@ class UcxDirectTest {
     readersBlocks.close();
     for (final ShuffleNode node : List.of(reader, owner)) {
       node.unregisterShuffle(1);
-      TestNodes.assertNothingHeld(node);
+      TestNodes.assertNothingHeld(node, clock);
       node.close();
     }
     leaks.check();

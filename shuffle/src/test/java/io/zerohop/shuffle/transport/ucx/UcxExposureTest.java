@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
@@ -91,10 +92,21 @@ class UcxExposureTest {
     return owner.register(Tier.HOST, from.addressOffset(), BYTES);
   }
 
+  /** An engine that is not waited for at its end, although what it was asked for never ends. */
+  private record Flown(UcxEngine engine, TestClock clock) implements AutoCloseable {
+    @Override
+    public void close() {
+      try (TestClock.Flight flight = clock.fly()) {
+        engine.close();
+      }
+    }
+  }
+
   /** A stranger's attempt: why it failed; empty if it did not. */
   private String get(final UcxEngine owner, final byte[] key) throws Exception {
-    try (UcxEngine stranger = TestUcx.start();
-        UcxEndpoint endpoint = stranger.connect(owner.address(), lost -> {})) {
+    final TestClock clock = TestClock.running();
+    try (Flown stranger = new Flown(TestUcx.start(clock), clock);
+        UcxEndpoint endpoint = stranger.engine().connect(owner.address(), lost -> {})) {
       final CompletableFuture<String> end = new CompletableFuture<>();
       endpoint.get(
           key,

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.TestClock;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.DeviceOnlyGpu;
@@ -52,6 +53,7 @@ class UcxFabricTest {
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
   private final LocalChannels channels = new LocalChannels();
+  private final TestClock clock = TestClock.running();
   private final FakeFabric fabric = new FakeFabric(CLIQUE);
   private final DeviceOnlyGpu ownersDevice = new DeviceOnlyGpu(fabric);
   private DeviceOnlyGpu readersDevice = new DeviceOnlyGpu(fabric);
@@ -77,13 +79,14 @@ class UcxFabricTest {
   private NodeConfig config(final String executor, final Set<Path> paths) {
     return TestNodes.config(base.resolve("s"), executor)
         .nodeId("node-" + executor)
-        .ucx((oneSided, begin) -> UcxLoader.start(TestUcx.jucx(), null, oneSided, begin))
+        .ucx((oneSided, begin) -> UcxLoader.start(TestUcx.jucx(), null, oneSided, begin, clock))
         .ucxMode(UcxMode.GET)
         .paths(paths)
         .poolBytes(POOL)
         .devicePoolBytes(POOL)
         .deviceSegmentBytes(SEGMENT)
         .controlChannels(channels::open)
+        .clock(clock)
         .build();
   }
 
@@ -96,7 +99,7 @@ class UcxFabricTest {
     readersBlocks.close();
     for (final ShuffleNode node : List.of(reader, owner)) {
       node.unregisterShuffle(1);
-      TestNodes.assertNothingHeld(node);
+      TestNodes.assertNothingHeld(node, clock);
       node.close();
     }
     assertThat(fabric.mappings()).isZero();

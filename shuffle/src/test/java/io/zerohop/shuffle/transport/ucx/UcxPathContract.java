@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.contract.RemotePathContract;
@@ -26,7 +27,9 @@ abstract class UcxPathContract extends RemotePathContract {
     TestUcx.start().close(); // Skips where there is no libucx.
     return config
         .nodeId("node-" + executor)
-        .ucx((oneSided, onStart) -> UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart))
+        .ucx(
+            (oneSided, onStart) ->
+                UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, Clock.system()))
         .ucxMode(mode)
         .requestLimit(Duration.ofSeconds(4))
         .connectLimit(Duration.ofSeconds(2))

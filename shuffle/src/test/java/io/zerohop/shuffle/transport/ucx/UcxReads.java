@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
@@ -52,6 +53,7 @@ abstract class UcxReads {
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
   final LocalChannels channels = new LocalChannels();
+  private final TestClock clock = TestClock.running();
   private final FakeStaging staging = new FakeStaging(BATCHES, MOST);
   private ShuffleNode owner;
   private ShuffleNode reader;
@@ -75,12 +77,13 @@ abstract class UcxReads {
         .ucxMode(mode)
         .requestLimit(Duration.ofSeconds(4))
         .connectLimit(Duration.ofSeconds(2))
-        .controlChannels(channels::open);
+        .controlChannels(channels::open)
+        .clock(clock);
   }
 
   /** UCX of a node. */
   UcxEngine engine(final boolean oneSided, final Runnable onStart) {
-    return UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart);
+    return UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, clock);
   }
 
   @AfterEach
@@ -90,7 +93,7 @@ abstract class UcxReads {
     }
     for (final ShuffleNode node : new ShuffleNode[] {reader, owner}) {
       node.unregisterShuffle(SHUFFLE);
-      TestNodes.assertNothingHeld(node);
+      TestNodes.assertNothingHeld(node, clock);
     }
     staging.assertAllReleased();
     reader.close();

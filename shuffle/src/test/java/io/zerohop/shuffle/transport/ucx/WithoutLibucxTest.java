@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
@@ -34,7 +35,7 @@ class WithoutLibucxTest {
   /** Or the other tests of this run would show nothing. */
   @Test
   void libucxIsNotFound() throws IOException {
-    assertThatThrownBy(() -> UcxLoader.start(TestUcx.jucx(), null, true, () -> {}))
+    assertThatThrownBy(() -> UcxLoader.start(TestUcx.jucx(), null, true, () -> {}, Clock.system()))
         .isInstanceOf(UcxException.class)
         .hasMessageContaining("libucp.so.0");
     assertThat(Files.readString(java.nio.file.Path.of("/proc/self/maps"))).doesNotContain("libucp");
@@ -60,7 +61,9 @@ class WithoutLibucxTest {
   private NodeConfig config(final String executor) {
     return TestNodes.config(base.resolve("s"), executor)
         .nodeId("node-" + executor)
-        .ucx((oneSided, onStart) -> UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart))
+        .ucx(
+            (oneSided, onStart) ->
+                UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, Clock.system()))
         .controlChannels(channels::open)
         .build();
   }

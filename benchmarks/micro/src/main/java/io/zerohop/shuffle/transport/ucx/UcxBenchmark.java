@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -81,8 +82,8 @@ public final class UcxBenchmark {
     final double polling = median(all.get("zerohop_get_polling/" + key[1]));
     return String.format(
         Locale.ROOT,
-        "  {\"case\": \"%s\", \"bytes\": %s, \"gbps\": %.3f, \"gbps_least\": %.3f, \"gbps_most\": %.3f,"
-            + " \"rounds\": %d, \"share_of_perftest\": %.3f, \"share_of_polling\": %.3f}",
+        "  {\"case\": \"%s\", \"bytes\": %s, \"gbps\": %.3f, \"gbps_least\": %.3f, \"gbps_most\":"
+            + " %.3f, \"rounds\": %d, \"share_of_perftest\": %.3f, \"share_of_polling\": %.3f}",
         key[0],
         key[1],
         median(values),
@@ -193,7 +194,7 @@ public final class UcxBenchmark {
     final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(MOST));
     try (UcxEngine engine =
             Boolean.getBoolean("spin")
-                ? UcxLoader.start(TestUcx.jucx(), null, true, () -> {}, ALWAYS)
+                ? UcxLoader.start(TestUcx.jucx(), null, true, () -> {}, ALWAYS, Clock.system())
                 : TestUcx.start();
         UcxEndpoint owner = engine.connect(HexFormat.of().parseHex(parts[0]), lost -> {})) {
       for (int i = 0; i < 4; i++) {

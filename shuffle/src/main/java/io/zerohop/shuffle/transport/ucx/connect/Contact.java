@@ -3,9 +3,9 @@ package io.zerohop.shuffle.transport.ucx.connect;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
 import java.time.Duration;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -18,6 +18,7 @@ final class Contact {
   private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
   private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
 
+  private final Clock clock;
   private final ReentrantLock lock = new ReentrantLock();
   private final AtomicReference<RemotePeer> peer = new AtomicReference<>();
   private volatile boolean met;
@@ -25,6 +26,10 @@ final class Contact {
   private int failures;
   private RuntimeException failure;
   private long retryAt;
+
+  Contact(final Clock clock) {
+    this.clock = clock;
+  }
 
   /** The connection if it stands; else null. */
   RemotePeer connected() {
@@ -45,7 +50,7 @@ final class Contact {
    */
   void lock(final Duration limit, final String executorId) {
     try {
-      if (lock.tryLock(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+      if (clock.tryLock(lock, limit)) {
         return;
       }
     } catch (final InterruptedException e) {
@@ -67,7 +72,7 @@ final class Contact {
 
   /** Why it could not be connected, while it is too early to try again; else null. Locked. */
   RuntimeException recentFailure() {
-    return failure != null && System.nanoTime() - retryAt < 0 ? failure : null;
+    return failure != null && !clock.isOver(retryAt) ? failure : null;
   }
 
   /** Keeps a connection that stands. Locked. */
@@ -85,7 +90,7 @@ final class Contact {
             LONGEST_PAUSE.toNanos(), FIRST_PAUSE.toNanos() << Math.min(failures, Long.SIZE / 4));
     failures++;
     failure = why;
-    retryAt = System.nanoTime() + pause;
+    retryAt = clock.nanos() + pause;
   }
 
   /**

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeoutException;
@@ -66,7 +67,7 @@ enum GetKind {
         return ONE_SIDED; // One trial shows it, and none shows the contrary: others may have come.
       }
       // Whoever does the same the other way is not to keep step.
-      Thread.sleep(ThreadLocalRandom.current().nextInt(LONGEST_PAUSE_MS));
+      reads.clock().sleep(Duration.ofMillis(ThreadLocalRandom.current().nextInt(LONGEST_PAUSE_MS)));
       quiet |= reads.events() == after;
     }
     return quiet ? EMULATED : UNKNOWN;

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -15,7 +16,12 @@ final class NodeRates {
   /** Best of so many: in the first one memory is mapped. */
   private static final int TIMES = 2;
 
+  private final Clock clock;
   private final Map<Road, Double> known = new ConcurrentHashMap<>();
+
+  NodeRates(final Clock clock) {
+    this.clock = clock;
+  }
 
   /** What bytes come by. */
   enum Way {
@@ -44,13 +50,13 @@ final class NodeRates {
     return rate;
   }
 
-  private static double measure(final TestReads.Read read)
+  private double measure(final TestReads.Read read)
       throws ExecutionException, TimeoutException, InterruptedException {
     long least = Long.MAX_VALUE;
     for (int i = 0; i < TIMES; i++) {
-      final long begin = System.nanoTime();
+      final long begin = clock.nanos();
       read.run();
-      least = Math.min(least, System.nanoTime() - begin);
+      least = Math.min(least, clock.since(begin));
     }
     return 1e9 * TestRange.BYTES / least;
   }

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.connect;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
@@ -22,7 +23,6 @@ import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
@@ -48,7 +48,8 @@ public final class PeerConnector {
   private final Duration requestLimit;
   private final UcxMode mode;
   private final ContactListener contacts;
-  private final NodeRates rates = new NodeRates();
+  private final Clock clock;
+  private final NodeRates rates;
 
   /** Owners whose GPU memory could not be got. */
   private final AtomicInteger gpuFailures = new AtomicInteger();
@@ -76,6 +77,8 @@ public final class PeerConnector {
     this.requestLimit = settings.requestLimit();
     this.mode = settings.mode();
     this.contacts = settings.contacts();
+    this.clock = settings.clock();
+    this.rates = new NodeRates(clock);
   }
 
   /** How long others wait for the one who connects; they do without it then. */
@@ -93,11 +96,11 @@ public final class PeerConnector {
    */
   RemotePeer connect(
       final Contact contact, final Location location, final String host, final String executorId) {
-    final long begin = System.nanoTime();
+    final long begin = clock.nanos();
     try {
       return connectOnce(contact, location, host, executorId);
     } catch (final UcxException e) {
-      if (System.nanoTime() - begin > requestLimit.toNanos() / 2
+      if (clock.since(begin) > requestLimit.toNanos() / 2
           || Thread.currentThread().isInterrupted()) {
         throw e;
       }
@@ -109,7 +112,7 @@ public final class PeerConnector {
   private RemotePeer connectOnce(
       final Contact contact, final Location location, final String host, final String executorId) {
     final ControlLink link = channel.connect(host, location.port(), connectLimit);
-    final RemotePeer peer = new RemotePeer(executorId, link);
+    final RemotePeer peer = new RemotePeer(executorId, link, clock);
     boolean done = false;
     try {
       final GpuTrial trial = gpuTrial(contact);
@@ -239,7 +242,7 @@ public final class PeerConnector {
   private ByteBuffer hello(final RemotePeer peer, final boolean triesGpu) {
     final ByteBuffer question = Questions.hello(engine.address(), triesGpu);
     try {
-      return peer.ask(question).get(requestLimit.toMillis(), TimeUnit.MILLISECONDS);
+      return clock.get(peer.ask(question), requestLimit);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);

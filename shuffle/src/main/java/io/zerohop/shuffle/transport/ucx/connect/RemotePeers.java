@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.connect;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
@@ -21,6 +22,7 @@ public final class RemotePeers implements AutoCloseable {
   private final Duration requestLimit;
   private final Duration deviceLimit;
   private final Duration idleLimit;
+  private final Clock clock;
   private final Map<Long, Contact> contacts = new ConcurrentHashMap<>();
   private volatile boolean closed;
 
@@ -32,6 +34,7 @@ public final class RemotePeers implements AutoCloseable {
     this.requestLimit = settings.requestLimit();
     this.deviceLimit = settings.deviceLimit();
     this.idleLimit = settings.idleLimit();
+    this.clock = settings.clock();
   }
 
   /** The owner if it is connected; else null. Does not wait. */
@@ -55,7 +58,7 @@ public final class RemotePeers implements AutoCloseable {
    */
   public RemotePeer connect(final Location location, final String host, final String executorId) {
     final Contact contact =
-        contacts.computeIfAbsent(location.incarnation(), first -> new Contact());
+        contacts.computeIfAbsent(location.incarnation(), first -> new Contact(clock));
     final RemotePeer known = contact.connected();
     if (known != null) {
       return known;

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.reader.Gets;
@@ -11,7 +12,6 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
@@ -41,6 +41,11 @@ final class TestReads {
   /** The longest time that one read may take. */
   Duration limit() {
     return limit;
+  }
+
+  /** The clock by which they take their time. */
+  Clock clock() {
+    return peer.clock();
   }
 
   /** What one of the two ways does, once. */
@@ -91,6 +96,6 @@ final class TestReads {
 
   private <T> T await(final CompletableFuture<T> end)
       throws ExecutionException, TimeoutException, InterruptedException {
-    return end.get(limit.toMillis(), TimeUnit.MILLISECONDS);
+    return peer.clock().get(end, limit);
   }
 }

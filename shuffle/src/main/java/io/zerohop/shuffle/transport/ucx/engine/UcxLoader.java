@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
+import io.zerohop.device.posix.Clock;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.net.MalformedURLException;
@@ -34,14 +35,16 @@ public final class UcxLoader {
    * @param devices what it may listen on and connect by; null for all
    * @param oneSided as {@link UcxStarter#start} has it
    * @param onStart run by the engine's thread first of all
+   * @param clock by which its limits are measured
    * @throws UcxException if there is no jucx or no libucx, or they do not fit
    */
   public static UcxEngine start(
       final Path jar,
       final NetworkDevices devices,
       final boolean oneSided,
-      final Runnable onStart) {
-    return start(jar, devices, oneSided, onStart, SPIN);
+      final Runnable onStart,
+      final Clock clock) {
+    return start(jar, devices, oneSided, onStart, SPIN, clock);
   }
 
   /** The same with another patience of the engine's thread, which benchmarks compare. */
@@ -50,14 +53,20 @@ public final class UcxLoader {
       final NetworkDevices devices,
       final boolean oneSided,
       final Runnable onStart,
-      final Duration spin) {
+      final Duration spin,
+      final Clock clock) {
     try {
       return (UcxEngine)
           loader(jar)
               .loadClass(BINDING + "JucxEngine")
               .getMethod(
-                  "start", NetworkDevices.class, boolean.class, Runnable.class, Duration.class)
-              .invoke(null, devices, oneSided, onStart, spin);
+                  "start",
+                  NetworkDevices.class,
+                  boolean.class,
+                  Runnable.class,
+                  Duration.class,
+                  Clock.class)
+              .invoke(null, devices, oneSided, onStart, spin, clock);
     } catch (final InvocationTargetException e) {
       if (e.getCause() instanceof UcxException known) {
         throw known;

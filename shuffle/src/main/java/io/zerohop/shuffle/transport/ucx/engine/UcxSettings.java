@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
@@ -20,6 +21,7 @@ import java.util.function.Function;
  * @param deviceLimit longest time for copies on the GPU
  * @param idleLimit how long an owner that is not read stays connected
  * @param contacts hears of each owner that is connected to
+ * @param clock by which the limits are measured
  */
 public record UcxSettings(
     String executorId,
@@ -31,4 +33,5 @@ public record UcxSettings(
     Duration requestLimit,
     Duration deviceLimit,
     Duration idleLimit,
-    ContactListener contacts) {}
+    ContactListener contacts,
+    Clock clock) {}

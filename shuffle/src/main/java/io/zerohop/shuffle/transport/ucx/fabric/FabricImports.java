@@ -5,6 +5,7 @@ import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.OpaqueHandle;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
@@ -29,6 +30,7 @@ public final class FabricImports implements AutoCloseable {
   private final FabricReader reader;
   private final Device gpu;
   private final String owner;
+  private final Clock clock;
 
   /** Guarded by this, as all of each. */
   private final Map<Long, Import> imports = new HashMap<>();
@@ -36,17 +38,19 @@ public final class FabricImports implements AutoCloseable {
   private boolean closed;
   private volatile boolean refused;
 
-  FabricImports(final FabricReader reader, final Device gpu, final String owner) {
+  FabricImports(
+      final FabricReader reader, final Device gpu, final String owner, final Clock clock) {
     this.reader = reader;
     this.gpu = gpu;
     this.owner = owner;
+    this.clock = clock;
   }
 
   /** A mapping, and who reads it. */
-  private static final class Import {
+  private final class Import {
     private final Segment segment;
     private int holds;
-    private long unusedSince = System.nanoTime();
+    private long unusedSince = clock.nanos();
 
     Import(final Segment segment) {
       this.segment = segment;
@@ -164,7 +168,7 @@ public final class FabricImports implements AutoCloseable {
       synchronized (FabricImports.this) {
         for (final Import used : held.values()) {
           used.holds--;
-          used.unusedSince = System.nanoTime();
+          used.unusedSince = clock.nanos();
         }
       }
     }
@@ -181,7 +185,7 @@ public final class FabricImports implements AutoCloseable {
    * @return whether that was the last of it, and no more will come
    */
   synchronized boolean sweep(final long idleNanos) {
-    final long now = System.nanoTime();
+    final long now = clock.nanos();
     for (final Iterator<Import> all = imports.values().iterator(); all.hasNext(); ) {
       final Import one = all.next();
       if (one.holds == 0 && (closed || refused || now - one.unusedSince > idleNanos)) {

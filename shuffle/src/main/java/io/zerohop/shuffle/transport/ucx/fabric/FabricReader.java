@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.fabric;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.WaitException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
@@ -31,6 +32,7 @@ public final class FabricReader implements AutoCloseable {
   private final GpuSlabs slabs;
   private final Executor executor;
   private final Duration limit;
+  private final Clock clock;
   private final Set<FabricImports> owners = ConcurrentHashMap.newKeySet();
 
   /**
@@ -38,18 +40,21 @@ public final class FabricReader implements AutoCloseable {
    * @param pool of GPU memory that is copied into
    * @param executor waits for copies
    * @param limit longest time for a round of copies
+   * @param clock by which mappings are idle
    */
   public FabricReader(
       final Devices devices,
       final String clique,
       final Pool pool,
       final Executor executor,
-      final Duration limit) {
+      final Duration limit,
+      final Clock clock) {
     this.devices = devices;
     this.clique = clique;
     this.slabs = GpuSlabs.notRegistered(pool);
     this.executor = executor;
     this.limit = limit;
+    this.clock = clock;
   }
 
   /** Whether memory of an owner of this clique can be mapped here. */
@@ -63,7 +68,7 @@ public final class FabricReader implements AutoCloseable {
    * @param owner names the executor in messages
    */
   public FabricImports owner(final String owner) {
-    final FabricImports made = new FabricImports(this, devices.of(Tier.DEVICE), owner);
+    final FabricImports made = new FabricImports(this, devices.of(Tier.DEVICE), owner, clock);
     owners.add(made);
     return made;
   }

@@ -6,8 +6,6 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.openucx.jucx.UcxUtils;
 import org.openucx.jucx.ucp.UcpConstants;
@@ -47,8 +45,11 @@ final class JucxEndpoint implements UcxEndpoint {
   /** Whether UCX has given it up. */
   private boolean lost;
 
-  /** Since when it is to be closed as soon as it may be; 0 if it is not. */
-  private long closingSince;
+  /** Whether it is to be closed as soon as it may be. */
+  private boolean closing;
+
+  /** Whether it has been so for longer than requests may take. */
+  private boolean late;
 
   /**
    * @param forcedClose when UCX lets an endpoint be closed by force under its requests
@@ -199,7 +200,7 @@ final class JucxEndpoint implements UcxEndpoint {
     underWay--;
     connected |= success;
     destroyUnusedKeys();
-    if (closingSince != 0) {
+    if (closing) {
       worker.execute(this::disconnect); // Not in here: UCX has called.
     }
   }
@@ -231,23 +232,23 @@ final class JucxEndpoint implements UcxEndpoint {
   }
 
   private void awaitRequests() {
-    if (closingSince == 0) {
-      closingSince = System.nanoTime() | 1;
-      CompletableFuture.delayedExecutor(REQUESTS_LIMIT.toMillis(), TimeUnit.MILLISECONDS, worker)
-          .execute(this::disconnect);
+    if (!closing) {
+      closing = true;
+      worker.clock().later(REQUESTS_LIMIT, () -> worker.execute(this::disconnectLate));
     }
+  }
+
+  private void disconnectLate() {
+    late = true;
+    disconnect();
   }
 
   private boolean mayBeForced() {
     return switch (forcedClose) {
       case ALWAYS -> true;
       case CONNECTED -> lost || connected;
-      case LATE -> lost || connected && (worker.isClosing() || isLate());
+      case LATE -> lost || connected && (worker.isClosing() || late);
     };
-  }
-
-  private boolean isLate() {
-    return closingSince != 0 && System.nanoTime() - closingSince >= REQUESTS_LIMIT.toNanos();
   }
 
   /** UCX reads a key until the last get that uses it has called back. */

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
@@ -65,14 +66,15 @@ public final class JucxEngine implements UcxEngine {
       final UcpWorker worker,
       final boolean oneSided,
       final Runnable onStart,
-      final Duration spin) {
+      final Duration spin,
+      final Clock clock) {
     this.version = version;
     this.context = context;
     this.oneSided = oneSided;
     this.memoryTypes = context.getMemoryTypesMask();
     JucxWorker driven = null;
     try {
-      driven = new JucxWorker(worker, onStart, spin, RdmaDevices.any());
+      driven = new JucxWorker(worker, onStart, spin, RdmaDevices.any(), clock);
     } finally {
       if (driven == null) { // There was no thread for it.
         worker.close();
@@ -100,13 +102,15 @@ public final class JucxEngine implements UcxEngine {
    *     where there is one, without which UCX takes slow ways to GPU memory and says nothing
    * @param spin how long its thread looks for progress before it sleeps, while requests are under
    *     way
+   * @param clock by which its limits are measured
    * @throws UcxException if it cannot be: libucx is not there, or of another kind than jucx
    */
   public static UcxEngine start(
       final NetworkDevices devices,
       final boolean oneSided,
       final Runnable onStart,
-      final Duration spin) {
+      final Duration spin,
+      final Clock clock) {
     UcpContext context = null;
     UcpWorker worker = null;
     boolean done = false;
@@ -118,7 +122,7 @@ public final class JucxEngine implements UcxEngine {
       context = new UcpContext(contextParams(version, devices, oneSided));
       worker = context.newWorker(workerParams(oneSided));
       done = true; // From here on they belong to the engine, whether it comes to be or not.
-      return new JucxEngine(version, context, worker, oneSided, onStart, spin);
+      return new JucxEngine(version, context, worker, oneSided, onStart, spin, clock);
     } catch (final RuntimeException | LinkageError e) {
       throw new UcxException("UCX cannot be used: " + e, e);
     } finally {

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -11,7 +12,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -42,6 +42,7 @@ final class JucxWorker implements Executor, AutoCloseable {
   private final UcpWorker worker;
   private final Runnable onStart;
   private final long spinNanos;
+  private final Clock clock;
   private final ConcurrentLinkedQueue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final AtomicInteger pending = new AtomicInteger();
   private final AtomicLong ended = new AtomicLong();
@@ -63,12 +64,15 @@ final class JucxWorker implements Executor, AutoCloseable {
    * @param onStart run by the thread before it touches the worker, such as to enter a GPU's context
    * @param spin how long to look for progress before sleeping
    * @param eventsGetLost whether it may be given no event for what has come
+   * @param clock by which its limits are measured
    */
   JucxWorker(
       final UcpWorker worker,
       final Runnable onStart,
       final Duration spin,
-      final boolean eventsGetLost) {
+      final boolean eventsGetLost,
+      final Clock clock) {
+    this.clock = clock;
     this.spinNanos = spin.toNanos();
     this.worker = worker;
     this.onStart = onStart;
@@ -94,6 +98,11 @@ final class JucxWorker implements Executor, AutoCloseable {
       }
       LockSupport.parkNanos(LONGEST_SLEEP.toNanos());
     }
+  }
+
+  /** The clock by which limits are measured. */
+  Clock clock() {
+    return clock;
   }
 
   UcpWorker worker() {
@@ -129,7 +138,7 @@ final class JucxWorker implements Executor, AutoCloseable {
           }
         });
     try {
-      return answer.get(CALL_LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+      return clock.get(answer, CALL_LIMIT);
     } catch (final ExecutionException e) {
       throw new UcxException("UCX could not " + what + ": " + e.getCause().getMessage(), e);
     } catch (final TimeoutException e) {
@@ -179,7 +188,7 @@ final class JucxWorker implements Executor, AutoCloseable {
         if (busy) {
           idleSince = 0;
         } else if (pending.get() > 0 && spins(idleSince)) {
-          idleSince = idleSince == 0 ? System.nanoTime() : idleSince;
+          idleSince = idleSince == 0 ? clock.nanos() : idleSince;
           Thread.onSpinWait();
         } else if (tasks.isEmpty()) {
           idleSince = 0;
@@ -197,7 +206,7 @@ final class JucxWorker implements Executor, AutoCloseable {
   }
 
   private boolean spins(final long since) {
-    return since == 0 || System.nanoTime() - since < spinNanos;
+    return since == 0 || clock.since(since) < spinNanos;
   }
 
   private boolean runTasks() {
@@ -271,8 +280,8 @@ final class JucxWorker implements Executor, AutoCloseable {
 
   /** Lets what was given up call back, so that nobody's memory is written any more. */
   private void drain(final BooleanSupplier closable) {
-    final long deadline = System.nanoTime() + STOP_LIMIT.toNanos();
-    while ((pending.get() > 0 || !closable.getAsBoolean()) && System.nanoTime() - deadline < 0) {
+    final long deadline = clock.in(STOP_LIMIT);
+    while ((pending.get() > 0 || !closable.getAsBoolean()) && !clock.isOver(deadline)) {
       runTasks();
       progress();
     }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.memory;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -26,16 +27,20 @@ public final class RegisteredSegments {
 
   private final UcxEngine engine;
   private final SegmentResolver segments;
+  private final Clock clock;
 
   /** Segments that UCX did not take, and when. */
   private final Map<Long, Long> refused = new ConcurrentHashMap<>();
 
   /**
    * @param segments finds own segments
+   * @param clock by which it pauses
    */
-  public RegisteredSegments(final UcxEngine engine, final SegmentResolver segments) {
+  public RegisteredSegments(
+      final UcxEngine engine, final SegmentResolver segments, final Clock clock) {
     this.engine = engine;
     this.segments = segments;
+    this.clock = clock;
   }
 
   /** The segment; null if it is gone. */
@@ -56,14 +61,14 @@ public final class RegisteredSegments {
       return null;
     }
     final Long last = refused.get(memory.id());
-    if (last != null && System.nanoTime() - last < PAUSE.toNanos()) {
+    if (last != null && clock.since(last) < PAUSE.toNanos()) {
       return null;
     }
     try {
       return memory.attach(
           UcxMemory.class, () -> engine.register(kind, memory.address(), memory.bytes()));
     } catch (final UcxException e) {
-      if (refused.put(memory.id(), System.nanoTime()) == null) {
+      if (refused.put(memory.id(), clock.nanos()) == null) {
         ShuffleCode.SEGMENT_NOT_REGISTERED.warn(
             LOG, "segment {} moves by messages only, for now: {}", memory.id(), e.getMessage());
       }

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.memory;
 
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.posix.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongFunction;
@@ -20,6 +21,7 @@ public final class Slabs implements AutoCloseable {
 
   private final LongFunction<HostBuffer> allocator;
   private final long mostIdleBytes;
+  private final Clock clock;
   private final List<Idle> idle = new ArrayList<>();
   private long idleBytes;
   private int taken;
@@ -30,10 +32,13 @@ public final class Slabs implements AutoCloseable {
   /**
    * @param allocator gives a buffer of at least so many bytes
    * @param mostIdleBytes how much of what was returned is kept
+   * @param clock by which it is idle
    */
-  public Slabs(final LongFunction<HostBuffer> allocator, final long mostIdleBytes) {
+  public Slabs(
+      final LongFunction<HostBuffer> allocator, final long mostIdleBytes, final Clock clock) {
     this.allocator = allocator;
     this.mostIdleBytes = mostIdleBytes;
+    this.clock = clock;
   }
 
   /**
@@ -95,7 +100,7 @@ public final class Slabs implements AutoCloseable {
     synchronized (this) {
       taken--;
       if (!closed && idleBytes + buffer.bytes() <= mostIdleBytes) {
-        idle.add(new Idle(buffer, System.nanoTime()));
+        idle.add(new Idle(buffer, clock.nanos()));
         idleBytes += buffer.bytes();
         return;
       }
@@ -107,7 +112,7 @@ public final class Slabs implements AutoCloseable {
   public void trim() {
     final List<HostBuffer> old = new ArrayList<>();
     synchronized (this) {
-      final long now = System.nanoTime();
+      final long now = clock.nanos();
       idle.removeIf(
           entry -> {
             final boolean expired = now - entry.since() > IDLE_NANOS;

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.memory;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
@@ -30,18 +31,20 @@ public record TransferMemory(
    * Memory of an executor's devices and pools.
    *
    * @param receiveBufferBytes most bytes of receive buffers in host memory at a time
+   * @param clock by which they are idle
    */
   public static TransferMemory of(
       final UcxEngine engine,
       final Devices devices,
       final Tiers tiers,
-      final long receiveBufferBytes) {
+      final long receiveBufferBytes,
+      final Clock clock) {
     final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
     final boolean direct = devices.hasGpu() && engine.oneSided() && engine.reachesGpuMemory();
-    final RegisteredSegments segments = new RegisteredSegments(engine, tiers);
+    final RegisteredSegments segments = new RegisteredSegments(engine, tiers, clock);
     return new TransferMemory(
         segments,
-        new Slabs(device::hostBuffer, receiveBufferBytes),
+        new Slabs(device::hostBuffer, receiveBufferBytes, clock),
         direct ? new GpuSlabs(tiers.of(Tier.DEVICE), segments) : null,
         new TestRange(engine, Tier.HOST, () -> hostTestMemory(device)),
         direct ? new TestRange(engine, Tier.DEVICE, () -> gpuTestMemory(device)) : null);

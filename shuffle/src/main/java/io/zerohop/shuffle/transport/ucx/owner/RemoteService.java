@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.owner;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -49,6 +50,7 @@ public final class RemoteService implements ControlService {
   private final BlockHolder holder;
   private final Devices devices;
   private final Duration deviceLimit;
+  private final Clock clock;
   private final Executor quick;
   private final Executor slow;
   private final SendQueue sends;
@@ -59,6 +61,7 @@ public final class RemoteService implements ControlService {
   /**
    * @param incarnation which life of this executor answers
    * @param memory what is read and sent from; stays the caller's
+   * @param clock by which leases end
    * @param quick answers, which takes no time but more than a channel's thread should
    * @param slow makes copies, and waits for the GPU
    */
@@ -69,6 +72,7 @@ public final class RemoteService implements ControlService {
       final BlockHolder holder,
       final Devices devices,
       final Duration deviceLimit,
+      final Clock clock,
       final Executor quick,
       final Executor slow) {
     this.incarnation = incarnation;
@@ -77,6 +81,7 @@ public final class RemoteService implements ControlService {
     this.holder = holder;
     this.devices = devices;
     this.deviceLimit = deviceLimit;
+    this.clock = clock;
     this.quick = quick;
     this.slow = slow;
     this.sends = new SendQueue(slow);
@@ -87,7 +92,7 @@ public final class RemoteService implements ControlService {
     final ByteBuffer copy = ByteBuffer.allocate(question.remaining()).put(question).flip();
     final ServedReader reader =
         readers.computeIfAbsent(
-            link, first -> new ServedReader(engine, this::inBackground, left::add));
+            link, first -> new ServedReader(engine, this::inBackground, left::add, clock));
     quick.execute(() -> answerOrRefuse(reader, copy, answer));
   }
 
@@ -159,7 +164,7 @@ public final class RemoteService implements ControlService {
 
   private ByteBuffer open(final ServedReader reader, final ByteBuffer question) {
     final boolean direct = question.get() != 0;
-    final ServedLease lease = ServedLease.of(holder, question.getInt(), direct, question);
+    final ServedLease lease = ServedLease.of(holder, question.getInt(), direct, question, clock);
     final long id = nextLease.incrementAndGet();
     final ByteBuffer answer = granted(8 + 1 + lease.extents().encodedBytes());
     answer.putLong(id).put((byte) (lease.byMessage() ? 1 : 0));

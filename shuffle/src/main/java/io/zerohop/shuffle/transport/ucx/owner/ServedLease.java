@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.owner;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.extent.ExtentList;
@@ -26,25 +27,31 @@ final class ServedLease {
   private final ExtentList places = new ExtentList();
 
   private final AtomicInteger references = new AtomicInteger(1);
-  private final long begun = System.nanoTime();
+  private final Clock clock;
+  private final long begun;
   private HostCopies copy;
   private boolean byMessage;
   private volatile long left;
 
-  private ServedLease() {}
+  private ServedLease(final Clock clock) {
+    this.clock = clock;
+    this.begun = clock.nanos();
+  }
 
   /**
    * Looks blocks up and holds them. Copies nothing.
    *
    * @param direct whether the reader would get GPU memory as it is
    * @param wanted number, then map id and partition of each
+   * @param clock by which it ages
    */
   static ServedLease of(
       final BlockHolder holder,
       final int shuffleId,
       final boolean direct,
-      final ByteBuffer wanted) {
-    final ServedLease lease = new ServedLease();
+      final ByteBuffer wanted,
+      final Clock clock) {
+    final ServedLease lease = new ServedLease(clock);
     boolean done = false;
     try {
       lease.hold(holder, shuffleId, wanted);
@@ -112,17 +119,17 @@ final class ServedLease {
    * in this very process where gets are emulated, so the memory stays a while longer.
    */
   void leave() {
-    left = System.nanoTime() | 1;
+    left = clock.nanos() | 1;
   }
 
   /** How long ago the reader left it; 0 if it did not. */
   long leftNanos() {
-    return left == 0 ? 0 : System.nanoTime() - left;
+    return left == 0 ? 0 : clock.since(left);
   }
 
   /** How long ago it was taken. */
   long ageNanos() {
-    return System.nanoTime() - begun;
+    return clock.since(begun);
   }
 
   /** Takes a reference more; false if the last one was dropped already. */

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.owner;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -21,6 +22,7 @@ final class ServedReader {
   private final UcxEngine engine;
   private final Executor executor;
   private final Consumer<ServedLease> left;
+  private final Clock clock;
   private final Map<Long, ServedLease> leases = new ConcurrentHashMap<>();
 
   /** When transfers began that are still being sent. */
@@ -33,11 +35,17 @@ final class ServedReader {
   /**
    * @param executor runs what UCX's own thread must not wait for
    * @param left takes over leases that the reader did not end itself
+   * @param clock by which what is sent takes its time
    */
-  ServedReader(final UcxEngine engine, final Executor executor, final Consumer<ServedLease> left) {
+  ServedReader(
+      final UcxEngine engine,
+      final Executor executor,
+      final Consumer<ServedLease> left,
+      final Clock clock) {
     this.engine = engine;
     this.executor = executor;
     this.left = left;
+    this.clock = clock;
   }
 
   /** The reader has said where it is. */
@@ -114,7 +122,7 @@ final class ServedReader {
 
   /** Messages of a transfer are on their way to the reader, until {@link #sent}. */
   void sends(final long transfer) {
-    sending.put(transfer, System.nanoTime());
+    sending.put(transfer, clock.nanos());
   }
 
   /** None of them is any more. */
@@ -128,7 +136,7 @@ final class ServedReader {
    * a place that others wait for.
    */
   void expire(final long nanos) {
-    final long now = System.nanoTime();
+    final long now = clock.nanos();
     if (sending.values().stream().anyMatch(since -> now - since > nanos)) {
       sending.replaceAll((transfer, since) -> now); // It ends in the background.
       ShuffleCode.SEND_NOT_TAKEN.warn(

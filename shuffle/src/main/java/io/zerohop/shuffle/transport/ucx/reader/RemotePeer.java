@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.reader;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.transport.ControlLink;
@@ -28,6 +29,7 @@ public final class RemotePeer implements AutoCloseable {
 
   private final String name;
   private final ControlLink link;
+  private final Clock clock;
 
   /**
    * By the slot of the owner's segment table: what comes into a slot takes the place of a segment
@@ -41,7 +43,7 @@ public final class RemotePeer implements AutoCloseable {
   private volatile Gets gets;
   private boolean byMessage;
   private boolean direct;
-  private volatile long lastProgress = System.nanoTime();
+  private volatile long lastProgress;
   private volatile String broken;
 
   /** What is mapped of its GPU memory; null if it is not in this node's clique. */
@@ -56,9 +58,14 @@ public final class RemotePeer implements AutoCloseable {
 
   private record KnownKey(long segmentId, SegmentKey key) {}
 
-  public RemotePeer(final String name, final ControlLink link) {
+  /**
+   * @param clock by which it is idle, or silent
+   */
+  public RemotePeer(final String name, final ControlLink link, final Clock clock) {
     this.name = name;
     this.link = link;
+    this.clock = clock;
+    this.lastProgress = clock.nanos();
     link.onClosed(() -> breakOff("the connection to it was lost"));
   }
 
@@ -99,6 +106,11 @@ public final class RemotePeer implements AutoCloseable {
     if (fabric == null && broken == null) {
       fabric = clique.get();
     }
+  }
+
+  /** The clock by which transfers from it are idle. */
+  public Clock clock() {
+    return clock;
   }
 
   public String name() {
@@ -147,7 +159,7 @@ public final class RemotePeer implements AutoCloseable {
 
   /** Something came. */
   public void progress() {
-    lastProgress = System.nanoTime();
+    lastProgress = clock.nanos();
   }
 
   void begin(final RemoteTransfer transfer) {
@@ -176,7 +188,7 @@ public final class RemotePeer implements AutoCloseable {
     if (transfers.isEmpty()) {
       return;
     }
-    final long quiet = System.nanoTime() - lastProgress;
+    final long quiet = clock.since(lastProgress);
     if (quiet > nanos) {
       breakOff(
           "nothing came from it for "
@@ -193,7 +205,7 @@ public final class RemotePeer implements AutoCloseable {
    * and connects anew.
    */
   public void closeIdle(final long nanos) {
-    if (transfers.isEmpty() && System.nanoTime() - lastProgress > nanos) {
+    if (transfers.isEmpty() && clock.since(lastProgress) > nanos) {
       breakOff("nothing was read from it for " + nanos / 1_000_000_000 + " s");
     }
   }

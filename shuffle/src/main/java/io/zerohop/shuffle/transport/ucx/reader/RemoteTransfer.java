@@ -47,7 +47,7 @@ public final class RemoteTransfer {
   /** Gets that have not ended, wanted or not. */
   private final AtomicInteger getsLeft = new AtomicInteger();
 
-  private volatile long lastProgress = System.nanoTime();
+  private volatile long lastProgress;
 
   /** Blocks that nothing was said of yet, by their place in the request. Guarded by this. */
   private final Map<Integer, Block> waiting = new LinkedHashMap<>();
@@ -87,6 +87,7 @@ public final class RemoteTransfer {
     this.fabric = fabric;
     this.arrivals = arrivals;
     this.executor = executor;
+    this.lastProgress = peer.clock().nanos();
     for (int i = 0; i < blocks.size(); i++) {
       waiting.put(i, blocks.get(i));
     }
@@ -357,13 +358,13 @@ public final class RemoteTransfer {
   }
 
   private void progress() {
-    lastProgress = System.nanoTime();
+    lastProgress = peer.clock().nanos();
     peer.progress();
   }
 
   /** Gives up if nothing has come for so long. */
   void checkStalled(final long nanos) {
-    if (System.nanoTime() - lastProgress > nanos) {
+    if (peer.clock().since(lastProgress) > nanos) {
       fail(
           new ZerohopException(
               Category.RETRY,

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
@@ -22,7 +23,7 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
   static final TestTarget TARGET = new TestTarget(1, MEMORY, new byte[1]);
 
   private final HostDevice device = new HostDevice();
-  private final Slabs slabs = new Slabs(device::hostBuffer, MEMORY);
+  private final Slabs slabs = new Slabs(device::hostBuffer, MEMORY, Clock.system());
 
   /** Events that a get makes there. */
   int perGet;
@@ -40,7 +41,7 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
 
   /** What reads of it. */
   TestReads reads() {
-    final RemotePeer peer = new RemotePeer("7", this);
+    final RemotePeer peer = new RemotePeer("7", this, Clock.system());
     peer.endpoint(this);
     return new TestReads(peer, new MessageReceiver(), LIMIT);
   }

@@ -3,13 +3,14 @@ package io.zerohop.shuffle.transport.ucx.connect;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ucx.connect.NodeRates.Way;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 class NodeRatesTest {
-  private final NodeRates rates = new NodeRates();
+  private final NodeRates rates = new NodeRates(Clock.system());
   private final AtomicInteger reads = new AtomicInteger();
 
   @Test

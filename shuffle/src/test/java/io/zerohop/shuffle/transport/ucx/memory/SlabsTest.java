@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.posix.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -17,7 +18,7 @@ class SlabsTest {
   private final List<Long> made = new ArrayList<>();
 
   private final List<Long> closed = new ArrayList<>();
-  private final Slabs slabs = new Slabs(this::buffer, MOST_IDLE);
+  private final Slabs slabs = new Slabs(this::buffer, MOST_IDLE, Clock.system());
 
   private HostBuffer buffer(final long bytes) {
     made.add(bytes);

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.owner;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.ucx.memory.Slabs;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
@@ -46,10 +47,12 @@ public class RemoteServiceTest {
     return new RemoteService(
         1,
         null,
-        new TransferMemory(null, new Slabs(devices.host()::hostBuffer, 0), null, null, null),
+        new TransferMemory(
+            null, new Slabs(devices.host()::hostBuffer, 0, Clock.system()), null, null, null),
         (shuffleId, mapId) -> null,
         devices,
         Duration.ofSeconds(10),
+        Clock.system(),
         Runnable::run,
         slow);
   }

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.owner;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import java.lang.reflect.Proxy;
@@ -15,10 +16,12 @@ import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
 class ServedReaderTest {
-  private final ServedReader reader = new ServedReader(null, Runnable::run, lease -> {});
+  private final ServedReader reader =
+      new ServedReader(null, Runnable::run, lease -> {}, Clock.system());
 
   private static ServedLease lease() {
-    return ServedLease.of((shuffleId, mapId) -> null, 1, false, ByteBuffer.allocate(4));
+    return ServedLease.of(
+        (shuffleId, mapId) -> null, 1, false, ByteBuffer.allocate(4), Clock.system());
   }
 
   @Test
@@ -37,7 +40,7 @@ class ServedReaderTest {
     final Deque<UcxEndpoint> endpoints =
         new ArrayDeque<>(List.of(endpoint("first", closed), endpoint("second", closed)));
     final UcxEngine engine = stub(UcxEngine.class, method -> endpoints.poll());
-    final ServedReader slow = new ServedReader(engine, Runnable::run, lease -> {});
+    final ServedReader slow = new ServedReader(engine, Runnable::run, lease -> {}, Clock.system());
     slow.address(new byte[1]);
     final UcxEndpoint first = slow.back();
     slow.sends(7);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.Transport;
@@ -23,7 +24,7 @@ import org.junit.jupiter.api.Test;
 final class MessageReceiverTest {
   private static final int BYTES = 1_000;
   private final Device device = new HostDevice();
-  private final Slabs slabs = new Slabs(device::hostBuffer, 64 << 20);
+  private final Slabs slabs = new Slabs(device::hostBuffer, 64 << 20, Clock.system());
   private final MessageReceiver arrivals = new MessageReceiver();
 
   @AfterEach
@@ -64,7 +65,7 @@ final class MessageReceiverTest {
   @Test
   void whatComesAfterATransferFailedLandsNowhere() {
     final HandLink link = new HandLink();
-    final RemotePeer peer = new RemotePeer("1", link);
+    final RemotePeer peer = new RemotePeer("1", link, Clock.system());
     peer.byMessage(true);
     final List<String> failed = new ArrayList<>();
     final Transport.Sink sink =

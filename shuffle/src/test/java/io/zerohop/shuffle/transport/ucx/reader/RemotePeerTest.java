@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.reader;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ControlLink;
@@ -11,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 class RemotePeerTest {
   private final Link link = new Link();
-  private final RemotePeer peer = new RemotePeer("7", link);
+  private final RemotePeer peer = new RemotePeer("7", link, Clock.system());
 
   /** A link that does nothing but end. */
   private static final class Link implements ControlLink {
