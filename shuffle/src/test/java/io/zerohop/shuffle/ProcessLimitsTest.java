@@ -17,8 +17,8 @@ import org.opentest4j.TestAbortedException;
  * the limits, so they run as another user, whom setpriv makes.
  */
 class ProcessLimitsTest {
-  /** Of nobody's, since all processes of a user count. */
-  private static final String USER = "61531";
+  /** Of nobody's, nor of another run's here, since all processes of a user count. */
+  private static final String USER = Long.toString(61_000 + ProcessHandle.current().pid() % 4_000);
 
   private static final List<String> AS_USER =
       List.of(
