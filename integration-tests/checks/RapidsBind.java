@@ -4,6 +4,7 @@ import java.io.InputStreamReader;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Properties;
 import java.util.TreeSet;
 import org.apache.spark.SparkConf;
@@ -47,7 +48,7 @@ public final class RapidsBind {
     final String partitioning = taken ? partitioning(conf) : "";
     final boolean converts = partitioning.equals("ZerohopHashPartitioning");
     System.out.printf(
-        "ROW {\"case\": \"bind\", \"rapids\": \"%s\", \"scala\": \"%s\", \"cuda\": %s, \"spark\": \"%s\", \"manager\": \"%s\","
+        Locale.ROOT, "ROW {\"case\": \"bind\", \"rapids\": \"%s\", \"scala\": \"%s\", \"cuda\": %s, \"spark\": \"%s\", \"manager\": \"%s\","
             + " \"wanted\": %d, \"found\": %d, \"without\": %s, \"taken\": %b, \"kudo\": %b, \"exchange\": \"%s\", \"bound\": %b}%n",
         version.getProperty("version"), arguments[0], arguments[1], org.apache.spark.package$.MODULE$.SPARK_VERSION(), manager,
         wanted, wanted - missing.size(), json(features(missing)), taken, kudo, partitioning,
@@ -86,7 +87,7 @@ public final class RapidsBind {
     of.setAccessible(true);
     isIn.setAccessible(true);
     try (BufferedReader links = new BufferedReader(
-        new InputStreamReader(Class.forName(API + "RapidsProbe").getResourceAsStream("links.txt")))) {
+        new InputStreamReader(Class.forName(API + "RapidsProbe").getResourceAsStream("links.txt"), java.nio.charset.StandardCharsets.UTF_8))) {
       for (final String line : links.lines().toList()) {
         count += tell(line, (boolean) isIn.invoke(of.invoke(null, line), loader), missing);
       }

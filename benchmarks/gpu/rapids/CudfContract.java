@@ -3,6 +3,7 @@ import ai.rapids.cudf.Rmm;
 import ai.rapids.cudf.RmmAllocationMode;
 import java.io.PrintWriter;
 import java.util.Arrays;
+import java.util.Locale;
 import org.junit.platform.engine.discovery.DiscoverySelectors;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
@@ -31,7 +32,7 @@ public final class CudfContract {
     final TestExecutionSummary summary = listener.getSummary();
     summary.printFailuresTo(new PrintWriter(System.err, true));
     System.out.printf(
-        "{\"tests\": %d, \"failed\": %d}%n",
+        Locale.ROOT, "{\"tests\": %d, \"failed\": %d}%n",
         summary.getTestsFoundCount(), summary.getTestsFoundCount() - summary.getTestsSucceededCount());
     final boolean isGood = summary.getTestsFoundCount() > 0
         && summary.getTestsSucceededCount() == summary.getTestsFoundCount()

@@ -22,6 +22,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -95,7 +96,7 @@ public final class KudoRounds {
     for (final Thread one : tasks) {
       one.join();
     }
-    System.out.printf("{\"rounds\": %d, \"blocks\": %d, \"wrong\": %d, \"tasks\": %d}%n", rounds.get(), blocks.get(), wrong.get(), tasks.length);
+    System.out.printf(Locale.ROOT, "{\"rounds\": %d, \"blocks\": %d, \"wrong\": %d, \"tasks\": %d}%n", rounds.get(), blocks.get(), wrong.get(), tasks.length);
     System.exit(wrong.get() == 0 ? 0 : 1); // cudf's threads would go on.
   }
 

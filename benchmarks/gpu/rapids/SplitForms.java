@@ -15,6 +15,7 @@ import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -55,7 +56,7 @@ public final class SplitForms {
           final SplitForms form = new SplitForms(columns, partitions, step);
           if (!form.takesTooLong() && System.nanoTime() < end) {
             System.out.printf(
-                "{\"columns\": \"%s\", \"partitions\": %d, \"step\": \"%s\", \"rows\": %d, \"tasks\": %d, \"ms\": %.2f}%n",
+                Locale.ROOT, "{\"columns\": \"%s\", \"partitions\": %d, \"step\": \"%s\", \"rows\": %d, \"tasks\": %d, \"ms\": %.2f}%n",
                 columns, partitions, step, form.rows(), tasks, form.slowest(tasks));
           }
         }

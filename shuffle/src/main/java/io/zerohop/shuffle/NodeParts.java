@@ -33,6 +33,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import org.slf4j.Logger;
@@ -382,10 +383,16 @@ final class NodeParts {
     if (!writers.isEmpty() || !leases.isEmpty() || windows > 0 || slabs > 0 || pending > 0) {
       throw new IllegalStateException(
           String.format(
+              Locale.ROOT,
               "executor %s ends while writers %s, leases %s and %d fetch windows are still open,"
                   + " copies of %d map outputs are under way and %d receive buffers are in"
                   + " use; its memory stays mapped",
-              config.executorId(), writers, leases, windows, pending, slabs));
+              config.executorId(),
+              writers,
+              leases,
+              windows,
+              pending,
+              slabs));
     }
   }
 }

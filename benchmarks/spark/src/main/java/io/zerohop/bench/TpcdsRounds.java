@@ -178,7 +178,7 @@ final class TpcdsRounds {
             contenders.get(lane).label(),
             rows);
     if (!differences.isEmpty()) {
-      System.out.printf("  %d DIFFERENCES in %s%n", differences.size(), query);
+      System.out.printf(Locale.ROOT, "  %d DIFFERENCES in %s%n", differences.size(), query);
       differences.stream()
           .limit(DIFFERENCES_SHOWN)
           .forEach(line -> System.out.println("    " + line));

@@ -8,6 +8,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.commons.io.FileUtils;
@@ -177,7 +178,7 @@ public final class NodeCluster implements AutoCloseable {
 
   /** A look at the sockets of the process' network, which takes no connection. */
   private static boolean listens(final Process process) throws IOException {
-    final String address = ":%04X ".formatted(MASTER_PORT);
+    final String address = String.format(Locale.ROOT, ":%04X ", MASTER_PORT);
     for (final String family : List.of("tcp", "tcp6")) {
       final Path sockets = Path.of("/proc", Long.toString(process.pid()), "net", family);
       if (Files.exists(sockets)

@@ -1,6 +1,7 @@
 package io.zerohop.cluster;
 
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -110,7 +111,9 @@ public final class TwoNodes implements AutoCloseable {
     }
     // Made inside, so that neither names nor addresses can clash with the machine's own.
     final String far = second.namespace();
-    first.ip("link add %1$s type veth peer name %1$s netns %2$s".formatted(Node.DEVICE, far));
+    first.ip(
+        String.format(
+            Locale.ROOT, "link add %1$s type veth peer name %1$s netns %2$s", Node.DEVICE, far));
     for (final Node node : List.of(first, second)) {
       node.ip("addr add " + node.address() + "/24 dev " + Node.DEVICE);
       node.ip("link set lo up");

@@ -42,6 +42,7 @@ final class Comparison {
 
   void run(final Testbed testbed) throws IOException {
     out.printf(
+        Locale.ROOT,
         HEADING,
         "",
         "query",

@@ -11,6 +11,7 @@ import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
@@ -128,20 +129,21 @@ public final class Demo implements Callable<Integer> {
   private void prepare(final Testbed testbed, final List<Contender> contenders)
       throws IOException, InterruptedException {
     final long start = System.nanoTime();
-    out.printf("generating TPC-H data, scale factor %s ...%n", scale);
+    out.printf(Locale.ROOT, "generating TPC-H data, scale factor %s ...%n", scale);
     testbed.generate(scale);
-    out.printf("  %.0f MiB of Parquet in %s%n", size(testbed.data()) / MIB, since(start));
+    out.printf(
+        Locale.ROOT, "  %.0f MiB of Parquet in %s%n", size(testbed.data()) / MIB, since(start));
     final long startClusters = System.nanoTime();
-    out.printf("starting two clusters of %d executor JVMs each ...%n", executors);
+    out.printf(Locale.ROOT, "starting two clusters of %d executor JVMs each ...%n", executors);
     for (int lane = 0; lane < contenders.size(); lane++) {
       testbed.start(lane, contenders.get(lane));
     }
     testbed.awaitReady();
-    out.printf("  ready in %s%n%n", since(startClusters));
+    out.printf(Locale.ROOT, "  ready in %s%n%n", since(startClusters));
   }
 
   private static String since(final long start) {
-    return "%.0f s".formatted((System.nanoTime() - start) / 1e9);
+    return String.format(Locale.ROOT, "%.0f s", (System.nanoTime() - start) / 1e9);
   }
 
   private static long size(final Path folder) throws IOException {

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /**
@@ -46,7 +47,8 @@ public final class AnswerComparison {
       }
       JsonLines.append(Path.of(args[3]), row);
     }
-    System.out.printf("%s: %d of %d equal%n", here.getFileName(), equal, queries.size());
+    System.out.printf(
+        Locale.ROOT, "%s: %d of %d equal%n", here.getFileName(), equal, queries.size());
     System.exit(equal == queries.size() ? 0 : 1);
   }
 }

@@ -63,7 +63,7 @@ public final class GpuCheckApp {
     new ObjectMapper()
         .enable(SerializationFeature.INDENT_OUTPUT)
         .writeValue(Path.of(args[1]).toFile(), Map.of("rows", app.results));
-    System.out.printf("checked %d, bad %d%n", app.results.size(), app.bad);
+    System.out.printf(Locale.ROOT, "checked %d, bad %d%n", app.results.size(), app.bad);
     spark.stop();
     System.exit(app.bad == 0 ? 0 : 1);
   }
@@ -78,7 +78,7 @@ public final class GpuCheckApp {
         };
     if (!went) {
       bad++;
-      System.out.printf("expected blocks to overflow, to take the way %s%n", way);
+      System.out.printf(Locale.ROOT, "expected blocks to overflow, to take the way %s%n", way);
     }
   }
 
@@ -137,7 +137,7 @@ public final class GpuCheckApp {
   }
 
   private static void show(final List<String> expected, final List<String> actual) {
-    System.out.printf("expected %d rows, got %d%n", expected.size(), actual.size());
+    System.out.printf(Locale.ROOT, "expected %d rows, got %d%n", expected.size(), actual.size());
     for (int i = 0, shown = 0; i < expected.size() && i < actual.size() && shown < 3; i++) {
       if (!expected.get(i).equals(actual.get(i))) {
         System.out.println("- " + expected.get(i) + "\n+ " + actual.get(i));

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.SparkSession;
@@ -73,8 +74,12 @@ final class QueryAnswers {
         final Answer answer = of(query);
         answer.write(file(query));
         System.out.printf(
+            Locale.ROOT,
             "%s: %d rows, %s, %d ms%n",
-            query, answer.rows(), answer.checksum(), System.currentTimeMillis() - start);
+            query,
+            answer.rows(),
+            answer.checksum(),
+            System.currentTimeMillis() - start);
       } catch (final ExecutionException | TimeoutException e) {
         failed++;
         System.out.println(query + ": " + QueryRunner.reason(e));

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
@@ -74,7 +75,7 @@ final class QueryCheck {
       System.out.println(json.writeValueAsString(result));
       runner.forgetShuffles();
     }
-    System.out.printf("checked %d, bad %d%n", results.size(), bad);
+    System.out.printf(Locale.ROOT, "checked %d, bad %d%n", results.size(), bad);
     return bad;
   }
 

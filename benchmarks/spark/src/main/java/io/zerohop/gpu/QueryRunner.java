@@ -5,6 +5,7 @@ import io.zerohop.workload.PlanShape;
 import io.zerohop.workload.Workload;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -60,8 +61,11 @@ final class QueryRunner {
       spark.sparkContext().cancelJobGroupAndFutureJobs(thread.getName());
       thread.join(CANCEL_LIMIT_MS);
       throw new TimeoutException(
-          "took longer than %d s%s"
-              .formatted(limit.toSeconds(), thread.isAlive() ? " and cannot be cancelled" : ""));
+          String.format(
+              Locale.ROOT,
+              "took longer than %d s%s",
+              limit.toSeconds(),
+              thread.isAlive() ? " and cannot be cancelled" : ""));
     }
   }
 

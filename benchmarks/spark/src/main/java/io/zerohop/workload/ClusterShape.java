@@ -2,6 +2,7 @@ package io.zerohop.workload;
 
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.Locale;
 import java.util.Map;
 
 /**
@@ -27,7 +28,8 @@ public record ClusterShape(
 
   /** The master URL: a real standalone cluster, workers and executors as processes. */
   String master() {
-    return "local-cluster[%d,%d,%d]".formatted(executors, coresPerExecutor, executorMemoryMib);
+    return String.format(
+        Locale.ROOT, "local-cluster[%d,%d,%d]", executors, coresPerExecutor, executorMemoryMib);
   }
 
   /** What any application here needs. */

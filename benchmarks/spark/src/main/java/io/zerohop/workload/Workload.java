@@ -8,6 +8,7 @@ import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -106,7 +107,7 @@ public record Workload(String name, List<String> settings, String query) {
     if (growth.matches()) {
       final int tasks = Integer.parseInt(growth.group(1));
       final long rows = Long.parseLong(growth.group(2));
-      return new Workload(name, List.of(), GROWTH_QUERY.formatted(tasks, rows));
+      return new Workload(name, List.of(), String.format(Locale.ROOT, GROWTH_QUERY, tasks, rows));
     }
     if (TPCDS.contains(name)) {
       final String file = "/tpcds/" + name.substring(TPCDS_PREFIX.length()) + ".sql";

@@ -2,6 +2,7 @@ package io.zerohop.spark.control;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -58,7 +59,10 @@ final class Refusal extends RuntimeException {
   private static String escaped(final String words) {
     final StringBuilder text = new StringBuilder(words.length());
     for (final char c : words.toCharArray()) {
-      text.append(c < 0x80 && c != '\\' ? String.valueOf(c) : String.format("\\u%04x", (int) c));
+      text.append(
+          c < 0x80 && c != '\\'
+              ? String.valueOf(c)
+              : String.format(Locale.ROOT, "\\u%04x", (int) c));
     }
     return text.toString();
   }

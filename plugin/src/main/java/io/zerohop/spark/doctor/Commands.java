@@ -33,6 +33,6 @@ final class Commands implements Runnable {
   /** Without a command: says which there are. */
   @Override
   public void run() {
-    spec.commandLine().usage(System.out);
+    spec.commandLine().usage(spec.commandLine().getOut());
   }
 }

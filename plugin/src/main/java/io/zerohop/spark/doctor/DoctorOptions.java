@@ -1,6 +1,9 @@
 package io.zerohop.spark.doctor;
 
+import java.io.PrintWriter;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
 
 /** What the doctor's report is to have, wherever it runs. */
 final class DoctorOptions {
@@ -10,14 +13,19 @@ final class DoctorOptions {
   @Option(names = "--no-measure", description = "Check only; measure no rates.")
   private boolean unmeasured;
 
+  /** The command that has these options. */
+  @Spec(Spec.Target.MIXEE)
+  private CommandSpec command;
+
   boolean measures() {
     return !unmeasured;
   }
 
   /** Prints a report. */
   int print(final Report report) {
-    System.out.println(json ? report.json() : report.text().stripTrailing());
-    System.out.flush();
+    final PrintWriter out = command.commandLine().getOut();
+    out.println(json ? report.json() : report.text().stripTrailing());
+    out.flush();
     return report.exitStatus();
   }
 }

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
+import java.util.Locale;
 import java.util.zip.CRC32C;
 import java.util.zip.CheckedInputStream;
 import org.apache.spark.network.buffer.ManagedBuffer;
@@ -61,8 +62,12 @@ record OutputFile(int[] checksums, String dir) {
     if (actual != expected) {
       throw new IOException(
           String.format(
+              Locale.ROOT,
               "%s is damaged in its file %s: CRC32C is %08x instead of %08x",
-              id, stored, actual, expected));
+              id,
+              stored,
+              actual,
+              expected));
     }
   }
 

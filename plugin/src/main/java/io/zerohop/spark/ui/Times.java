@@ -3,11 +3,13 @@ package io.zerohop.spark.ui;
 import java.time.Instant;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
+import java.util.Locale;
 
 /** Moments in words. */
 final class Times {
   private static final DateTimeFormatter CLOCK =
-      DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss").withZone(ZoneId.systemDefault());
+      DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss", Locale.ROOT)
+          .withZone(ZoneId.systemDefault());
 
   private Times() {}
 

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -74,7 +75,7 @@ public record Location(
 
   /** Name of an executor's socket: what {@link #executorOf} says of it, and its life. */
   public static String socketName(final String executor, final long incarnation) {
-    return String.format("%s-%016x", executor, incarnation);
+    return String.format(Locale.ROOT, "%s-%016x", executor, incarnation);
   }
 
   /** The owner of a socket, as its name says. */
@@ -143,7 +144,14 @@ public record Location(
       final String clique,
       final String socket) {
     return String.format(
-        "zh3:%s:%s:%016x:%d:%s:%s", bootId, folderId, incarnation, port, clique, socket);
+        Locale.ROOT,
+        "zh3:%s:%s:%016x:%d:%s:%s",
+        bootId,
+        folderId,
+        incarnation,
+        port,
+        clique,
+        socket);
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.extent;
 
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.Arrays;
+import java.util.Locale;
 
 /**
  * A growing list of ranges of memory with their checksums, without an object each. Ranges that the
@@ -90,7 +91,7 @@ public final class ExtentList {
     final int actual = Crc32c.of(addresses[index], lengths[index]);
     return actual == checksums[index]
         ? null
-        : String.format("CRC32C is %08x instead of %08x", actual, checksums[index]);
+        : String.format(Locale.ROOT, "CRC32C is %08x instead of %08x", actual, checksums[index]);
   }
 
   /** Whether a range is one that the host cannot read. */

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class LocationTest {
@@ -22,6 +24,31 @@ class LocationTest {
             .isASCII();
         assertThat(Location.parse(location.encode())).isEqualTo(location);
       }
+    }
+  }
+
+  /** Some locales have digits of their own, and these are no hexadecimal digits and no port. */
+  @Test
+  void theTextIsTheSameInEveryLocale() {
+    final Location location =
+        new Location("01234567", "0123456789abcdef", 5, 7077, "", Location.socketName("12", 7));
+    final Locale before = Locale.getDefault();
+    try {
+      Locale.setDefault(Locale.ROOT);
+      final String text = location.encode();
+      final String socket = Location.socketName("12", 7);
+      Stream.concat(
+              Stream.of(Locale.getAvailableLocales()),
+              Stream.of("th-TH-u-nu-thai", "ar-EG", "tr-TR").map(Locale::forLanguageTag))
+          .forEach(
+              locale -> {
+                Locale.setDefault(locale);
+                assertThat(location.encode()).as(locale.toLanguageTag()).isEqualTo(text);
+                assertThat(Location.socketName("12", 7)).isEqualTo(socket);
+              });
+      assertThat(Location.parse(text)).isEqualTo(location);
+    } finally {
+      Locale.setDefault(before);
     }
   }
 

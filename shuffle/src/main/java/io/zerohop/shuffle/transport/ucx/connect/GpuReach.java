@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.connect;
 import io.zerohop.device.LogCode;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
+import java.util.Locale;
 
 /** How blocks in a peer's GPU memory come to this GPU, and why not better. */
 enum GpuReach {
@@ -46,10 +47,12 @@ enum GpuReach {
   /** One part of a line for the log. */
   String describe(final GetKind gets, final double rate) {
     return switch (this) {
-      case DIRECT -> String.format("%s, %.1f GB/s", gets.words(), rate / 1e9);
+      case DIRECT -> String.format(Locale.ROOT, "%s, %.1f GB/s", gets.words(), rate / 1e9);
       case EMULATED ->
-          code.marked(overHost() + String.format(" and have %.1f GB/s (%s)", rate / 1e9, wanted()));
-      case SLOW -> code.marked(overHost() + String.format(": %.1f GB/s", rate / 1e9));
+          code.marked(
+              overHost()
+                  + String.format(Locale.ROOT, " and have %.1f GB/s (%s)", rate / 1e9, wanted()));
+      case SLOW -> code.marked(overHost() + String.format(Locale.ROOT, ": %.1f GB/s", rate / 1e9));
       default -> code.marked(overHost());
     };
   }

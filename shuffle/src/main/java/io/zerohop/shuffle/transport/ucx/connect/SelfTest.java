@@ -9,6 +9,7 @@ import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
@@ -158,12 +159,14 @@ record SelfTest(
 
   private String rates(final boolean messages) {
     if (!messages) {
-      return String.format("%s, %.1f GB/s", gets.words(), getRate / 1e9);
+      return String.format(Locale.ROOT, "%s, %.1f GB/s", gets.words(), getRate / 1e9);
     }
     final String sent =
-        sendRate == 0 ? "messages" : String.format("messages, %.1f GB/s", sendRate / 1e9);
+        sendRate == 0
+            ? "messages"
+            : String.format(Locale.ROOT, "messages, %.1f GB/s", sendRate / 1e9);
     return gets == GetKind.NONE
         ? sent
-        : String.format("%s (%s: %.1f GB/s)", sent, gets.words(), getRate / 1e9);
+        : String.format(Locale.ROOT, "%s (%s: %.1f GB/s)", sent, gets.words(), getRate / 1e9);
   }
 }
