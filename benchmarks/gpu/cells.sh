@@ -16,9 +16,10 @@
 #   LANES         how many steps run on a GPU at a time (3); tpcds has its GPU for itself
 #   STEP_LIMIT    seconds that a step may take (420)
 #   SECONDS_LEFT  how long this call may take (540); what would take longer is left for another call
+# shellcheck disable=SC2030,SC2031 # Each subshell has a SCALE of its own.
 set -euo pipefail
 
-[ $# -ge 4 ] || { sed -n '2,19s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -ge 4 ] || { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 pack="$(cd "$1" && pwd)"; layers="$(cd "$2" && pwd)"; mkdir -p "$3"; out="$(cd "$3" && pwd)"
 shift 3

@@ -62,7 +62,7 @@ rapids() { # version, classifier, scala, shims ...
   local layer="rapids-$1-$2_$3" jar library
   [ ! -d "$dir/$layer" ] || return 0
   fetch "$3" "$1" "$2"
-  rm -rf "$work/$layer"
+  rm -rf "${work:?}/$layer"
   mkdir -p "$work/$layer/native/amd64/Linux"
   for library in $(unzip -Z1 "$jar" 'amd64/Linux/libcudf.so' 'amd64/Linux/libnvcomp.so' 2> /dev/null); do
     unzip -q -o -j "$jar" "$library" -d "$work"
@@ -85,7 +85,7 @@ spark() { # version, scala
     mvn -B -q -f "$work/$layer-pom/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
       -DincludeScope=runtime -DoutputDirectory="$home"
   fi
-  rm -rf "$work/$layer"
+  rm -rf "${work:?}/$layer"
   mkdir -p "$work/$layer/spark/jars"
   touch "$work/$layer/spark/RELEASE"
   python3 "$here/portable/repack.py" spark "$home" "$work/$layer/spark/jars"

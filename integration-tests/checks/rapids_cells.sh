@@ -64,7 +64,8 @@ POM
   mv "$3.part" "$3"
 }
 
-zerohop="$(ls "$root"/plugin/target/zerohop-spark-*.jar | grep -v original)"
+zerohop="$(find "$root/plugin/target" -maxdepth 1 -name 'zerohop-spark-*.jar' ! -name '*-sources.jar' \
+  ! -name '*-javadoc.jar')"
 : > "$out/rows.jsonl"
 status=0
 while read -r rapids scala cuda spark; do

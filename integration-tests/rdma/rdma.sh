@@ -52,7 +52,8 @@ pack() {
     -DoutputDirectory="$into/lib")
   mvn -B -q dependency:copy -DoutputDirectory="$into/lib" \
     -Dartifact=org.junit.platform:junit-platform-console-standalone:1.13.4
-  cp "$(ls "$root"/plugin/target/zerohop-spark-*.jar | grep -v -e sources -e javadoc)" "$into/zerohop.jar"
+  cp "$(find "$root/plugin/target" -maxdepth 1 -name 'zerohop-spark-*.jar' ! -name '*-sources.jar' \
+    ! -name '*-javadoc.jar')" "$into/zerohop.jar"
   cp -r "$root/integration-tests/target/test-classes" "$into/spark-tests"
   cp "$root"/{benchmarks/spark/target/application,integration-tests/target/suite}-jars/*.jar "$into/spark-lib/"
   cp "$(ls "$root"/benchmarks/spark/target/zerohop-benchmarks-spark-*.jar)" "$into/spark-lib/"

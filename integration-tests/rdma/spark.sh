@@ -1,5 +1,7 @@
+# shellcheck shell=bash
 # Spark's standalone cluster on two machines, as jobs of theirs start it.
 . /pack/verbs.sh
+: "${verbs:?}" # of verbs.sh
 export SPARK_HOME=/tmp/spark SPARK_LOCAL_HOSTNAME="machine-$MACHINE" SPARK_SCALA_VERSION=2.13
 export SPARK_WORKER_DIR=/host/work SPARK_LOCAL_DIRS=/tmp/local
 quick="-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djdk.reflect.useDirectMethodHandle=false"
@@ -13,7 +15,7 @@ cp -r /pack/spark-home/conf /pack/spark-home/RELEASE "$SPARK_HOME/"
 
 # daemon CLASS ARGUMENT ...: stays until the machine ends
 daemon() {
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086 # These are several words.
   java -Xmx200m $quick $opens -cp "$SPARK_HOME/conf:$SPARK_HOME/jars/*" "$@" \
     >> "/host/${1##*.}.log" 2>&1 &
 }
@@ -34,7 +36,7 @@ application() {
   local mode="$1" word environment=()
   shift
   for word in $verbs; do environment+=("-Dspark.executorEnv.$word"); done
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086 # These are several words.
   timeout 1200 java -Xmx500m $quick $opens -cp "$classes:$SPARK_HOME/conf:$SPARK_HOME/jars/*" \
     -Dspark.master=spark://machine-1:7077 -Dspark.executor.memory=700m -Dspark.cores.max=2 \
     -Dspark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager \

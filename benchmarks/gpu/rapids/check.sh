@@ -23,7 +23,7 @@ paths() {
   local status=0
   local some="group_by_string group_by_many nested inner_join window count_of_nothing"
   local tiny="--conf spark.zerohop.device.pool.size=2m --conf spark.zerohop.device.segment.size=2m"
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086 # These are several words.
   {
     compare staged "--conf spark.zerohop.paths=staged" 500000 staged $some || status=1
     compare host_pool "$tiny" 500000 host $some || status=1

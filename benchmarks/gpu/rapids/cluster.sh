@@ -140,7 +140,7 @@ submit() { # name, contender, more settings, class, arguments ...
   settings="$(settings "$contender")" || return 1
   start_cluster || { stop_cluster; return 1; }
   [[ "$contender" != *+killed* ]] || start_killing "$contender"
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086 # These are several words.
   timeout -k 5 "${LIMIT:-150}" java -Xmx4g @"$dir/java.options" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.SparkSubmit --master "spark://127.0.0.1:$port" $settings $more ${MORE:-} \
     --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?

@@ -51,7 +51,7 @@ tab() {
   rm -rf "$out"/tab* && mkdir "$out/tab-events"
   watch_tab &
   watch=$!
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086 # These are several words.
   submit tab zerohop "$whole_exchanges --conf spark.ui.enabled=true --conf spark.ui.port=$((port + 1006))
     --conf spark.eventLog.enabled=true --conf spark.eventLog.dir=file:$out/tab-events --conf spark.eventLog.rolling.enabled=false
     --conf spark.eventLog.compress=false" io.zerohop.gpu.GpuBenchApp zerohop "$out/tab.jsonl" \
@@ -65,7 +65,7 @@ doctor() {
   local status=0 keys=(
     --spark-home "$SPARK_HOME" --conf spark.driver.extraClassPath="$rapids:$zerohop"
     --conf spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager
-    --conf spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin)
+    --conf "spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin")
   rm -f "$out"/doctor-*
   examine alone "$zerohop"
   UCX_LOG_FILE=stderr java -jar "$zerohop" doctor "${keys[@]}" > "$out/doctor-keys.txt" 2> /dev/null || true # For people.

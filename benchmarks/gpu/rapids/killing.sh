@@ -30,6 +30,7 @@ killing() { # contender
 # Process ids of the executors that a worker has started.
 executors_of() { # worker
   local status
+  # shellcheck disable=SC2013 # Paths of /proc have no blanks.
   for status in $(grep -ls "^PPid:[[:space:]]*$1\$" /proc/[0-9]*/status); do
     grep -qs CoarseGrainedExecutorBackend "${status%/status}/cmdline" || continue
     status="${status%/status}"

@@ -16,7 +16,7 @@ host_runner() { # number, seconds
     mkdir -p "$folder/$round/tmp" "$folder/$round/local" "$folder/$round/home"
     ln -s "$SPARK_HOME/jars" "$SPARK_HOME/RELEASE" "$folder/$round/home/"
     # A wait that passes its own limit is told as a hang; what goes on for longer is ended.
-    # shellcheck disable=SC2046,SC2086
+    # shellcheck disable=SC2046,SC2086 # These are several words.
     (cd "$folder/$round" && SPARK_TESTING=1 SPARK_HOME="$folder/$round/home" SPARK_LOCAL_DIRS="$folder/$round/local" \
       timeout -k 10 $((left + GRACE)) java $(soaking "h$1-$round" "$left") -cp "$tests:$zerohop:$dir/suites/*:$kit/spark/jars/*" \
       -Dspark.testing=true -Dspark.test.home="$folder/$round/home" -Dspark.ui.enabled=false -Dspark.master.rest.enabled=false \
@@ -26,7 +26,7 @@ host_runner() { # number, seconds
       org.scalatest.tools.Runner $suites -oDW > "$folder/$round/runner.out" 2> "$folder/$round/runner.err") || status=$?
     rm -rf "$folder/$round/tmp" "$folder/$round/local"
     # Logs are of use where something failed.
-    [ "$status" -ne 0 ] || rm -rf "$folder/$round/home" "$folder/$round/runner.err"
+    [ "$status" -ne 0 ] || rm -rf "${folder:?}/$round/home" "$folder/$round/runner.err"
   done
   [ "$status" -eq 0 ] || echo "host runner $1 ended with status $status; $folder/$round" >&2
   return "$status"

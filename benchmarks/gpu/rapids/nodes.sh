@@ -7,7 +7,7 @@ nodes() {
   rm -f "$out/bench.jsonl" "$out/peers.jsonl"
   for library in ${LIBUCX:?folders with lib/libucp.so.0, one for each libucx that is to be tried}; do
     UCX="$library"
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2086 # These are several words.
     compare "$(basename "$library")" "$(as_nodes)" 500000 ucx $some || status=1
     grep -h 'is read by UCX' "$out/$(basename "$library").executors.err" | sed 's/.*PeerConnector: //' |
       python3 -c 'import json, sys
@@ -18,7 +18,7 @@ for line in sys.stdin: print(json.dumps({"run": sys.argv[1], "case": "peer", "li
   UCX="${LIBUCX%% *}"
   cores="${CORES:-16}"
   exchanges "${CONTENDERS:-zerohop+nodes zerohop}" "${QUERIES:-64:repartition:${ROUNDS:-5}:80}" || status=1
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2046,SC2086 # These are several words.
   python3 "$dir/rapids/results.py" nodes "$dir/commit" "$out/gpu_nodes.json" "$out/peers.jsonl" "$out/bench.jsonl" \
     $(for library in $LIBUCX; do echo "$out/$(basename "$library").json"; done)
   return "$status"

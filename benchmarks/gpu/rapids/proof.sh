@@ -19,7 +19,7 @@ proof() {
   rm -f "$out"/proof-*
   for contender in zerohop multithreaded; do
     counted="$(counter "$out/libcopy_counter.so" "$out/proof-$contender.copies")"
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2086 # These are several words.
     submit "proof-$contender" "$contender" "$whole_exchanges $counted" io.zerohop.gpu.GpuProofApp "$contender" "$out/proof-$contender.json" \
       "$gpus" ${MILLIONS:-40} 32 64 ${QUERIES:-repartition group_by join} || status=1
   done

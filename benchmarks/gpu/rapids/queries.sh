@@ -48,7 +48,7 @@ on_cpu() { # name, seconds, cores, more settings, class, arguments ...
   local name="$1" seconds="$2" threads="$3" more="$4" class="$5" status=0
   shift 5
   # A cluster that ends meanwhile takes its own files along.
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086 # These are several words.
   SPARK_LOCAL_DIRS="/dev/shm/zerohop-$name-local" timeout -k 5 "$seconds" java -Xmx"${CPU_MEMORY:-48g}" ${CPU_JAVA:-} @"$dir/java.options" -cp "$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.SparkSubmit --master "local[$threads]" --conf spark.ui.enabled=false $more \
     --jars "$(application_jars)" --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
@@ -64,7 +64,7 @@ on_cpu() { # name, seconds, cores, more settings, class, arguments ...
 ask() { # name, contender, more settings, tpch or tpcds, mode and its arguments ...
   local name="$1" contender="$2" more="$3" set="$4"
   shift 4
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086 # These are several words.
   LIMIT="${LIMIT:-240}" submit "$name" "$contender" "--jars $(application_jars) $more" io.zerohop.gpu.GpuQueryApp \
     "$set" "$tables" "$scale" "${QUERY_LIMIT:-60}" "$@" ${QUERIES:-}
 }

@@ -27,6 +27,7 @@ tpcds() {
 tpcds_answers() {
   local status=0 apps="${CPU_APPS:-4}" pids=() app queries
   mkdir -p "$known"
+  # shellcheck disable=SC2206 # These are several words.
   queries=(${QUERIES:-$(tpcds_queries)})
   for app in $(seq 0 $((apps - 1))); do
     local share=() i

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The second machine of job mixed, until the first one has ended.
 . /pack/spark.sh
 cluster

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The same between machines with different libucx, and different settings of it.
 . /pack/spark.sh
 cluster

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Two executors of Spark, one on each machine, that read each other by verbs: rows, and faults.
 . /pack/spark.sh
 cluster

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Gets while the owner's process is stopped: answered by the adapter, or emulated. And gets from an
 # owner that dies, also with an adapter that would go on trying for ever.
 . /pack/verbs.sh

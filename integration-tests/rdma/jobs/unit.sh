@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The unit tests of path 'ucx', over verbs alone, but for one that reads a page of the docs, which are
 # not on the machine's disk.
 . /pack/verbs.sh
