@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.TestClock;
 import io.zerohop.device.Topology;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
@@ -22,8 +23,14 @@ class NeighboursTest {
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
 
+  /** Neighbours are met every second. */
+  private final TestClock clock = TestClock.running();
+
+  private final TestClock.Flight flight = clock.fly();
+
   @AfterEach
   void noLeaks() {
+    flight.close();
     leaks.check();
   }
 
@@ -36,12 +43,17 @@ class NeighboursTest {
         TestNodes.config(base.resolve("s"), executorId)
             .neighbours(true)
             .view(new Topology.View(executorId, gpu, sees))
+            .clock(clock)
             .build());
   }
 
   private ShuffleNode node(final String executorId, final byte[] secret) {
     return ShuffleNode.start(
-        TestNodes.config(base.resolve("s"), executorId).neighbours(true).secret(secret).build());
+        TestNodes.config(base.resolve("s"), executorId)
+            .neighbours(true)
+            .secret(secret)
+            .clock(clock)
+            .build());
   }
 
   private static BlockSource source(final ShuffleNode owner) {
@@ -75,6 +87,7 @@ class NeighboursTest {
                 TestNodes.config(base.resolve("s"), "owner")
                     .neighbours(true)
                     .keepEmpty(java.time.Duration.ZERO)
+                    .clock(clock)
                     .build());
         ShuffleNode reader = node("reader")) {
       TestBlocks.write(owner, 1, 0, 1, PARTITIONS, MOST);

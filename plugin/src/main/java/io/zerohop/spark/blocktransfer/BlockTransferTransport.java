@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.transport.FallbackTransport;
@@ -66,7 +67,7 @@ public final class BlockTransferTransport implements FallbackTransport {
   @Override
   public boolean answers(final BlockSource source, final Duration limit) {
     final BlockManagerId owner = (BlockManagerId) source.address();
-    return isOwn(source) || PortProbe.answers(owner.host(), owner.port(), limit);
+    return isOwn(source) || PortProbe.answers(owner.host(), owner.port(), limit, Clock.system());
   }
 
   /** Whether the blocks are this very executor's. */

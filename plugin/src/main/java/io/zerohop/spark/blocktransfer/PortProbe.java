@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer;
 
+import io.zerohop.device.posix.Clock;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -30,8 +31,11 @@ public final class PortProbe {
    * for all of the limit. The kernel accepts it, so a process that is only busy answers. What says
    * nothing of the port, such as a name that cannot be looked up now or an interrupt, counts as an
    * answer. To look the name up may take longer than the limit.
+   *
+   * @param clock by which it tries again
    */
-  public static boolean answers(final String host, final int port, final Duration limit) {
+  public static boolean answers(
+      final String host, final int port, final Duration limit, final Clock clock) {
     final InetSocketAddress address = new InetSocketAddress(host, port);
     return answers(
         limitMillis -> {
@@ -39,13 +43,14 @@ public final class PortProbe {
             socket.connect(address, limitMillis);
           }
         },
-        limit);
+        limit,
+        clock);
   }
 
-  static boolean answers(final Attempt attempt, final Duration limit) {
-    final long deadline = System.nanoTime() + limit.toNanos();
+  static boolean answers(final Attempt attempt, final Duration limit, final Clock clock) {
+    final long deadline = clock.in(limit);
     for (; ; ) {
-      final long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+      final long left = TimeUnit.NANOSECONDS.toMillis(clock.left(deadline));
       if (left <= 0) {
         return false;
       }
@@ -53,7 +58,7 @@ public final class PortProbe {
         attempt.run(Math.toIntExact(left)); // 0 would be no limit.
         return true;
       } catch (final NoRouteToHostException e) {
-        if (!pause(left)) {
+        if (!pause(left, clock)) {
           return true;
         }
       } catch (final ConnectException | SocketTimeoutException e) {
@@ -65,9 +70,9 @@ public final class PortProbe {
   }
 
   /** False if interrupted. */
-  private static boolean pause(final long mostMillis) {
+  private static boolean pause(final long mostMillis, final Clock clock) {
     try {
-      Thread.sleep(Math.min(mostMillis, PAUSE.toMillis()));
+      clock.sleep(Duration.ofMillis(Math.min(mostMillis, PAUSE.toMillis())));
       return true;
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.spark.blocktransfer.PortProbe;
 import io.zerohop.spark.rapids.setup.Preflight;
 import java.time.Duration;
@@ -60,7 +61,7 @@ final class SparkChecks {
   static void reach(final Notes notes, final List<Address> others) {
     int answering = 0;
     for (final Address other : others) {
-      if (PortProbe.answers(other.host(), other.port(), PROBE)) {
+      if (PortProbe.answers(other.host(), other.port(), PROBE, Clock.system())) {
         answering++;
       } else {
         notes.add(

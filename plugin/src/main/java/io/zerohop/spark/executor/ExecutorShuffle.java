@@ -280,7 +280,10 @@ public final class ExecutorShuffle implements AutoCloseable {
       LOG.debug("Closing while the process exits");
     }
     env.metricsSystem().removeSource(metrics);
-    close(() -> LateClose.of("the shared memory of executor " + env.executorId(), node));
+    close(
+        () ->
+            LateClose.of(
+                "the shared memory of executor " + env.executorId(), node, Clock.system()));
   }
 
   /** No task ends any more, and the memory goes with the process. */

@@ -1,6 +1,7 @@
 package io.zerohop.spark.executor;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.log.SparkCode;
 import java.time.Duration;
@@ -20,11 +21,14 @@ final class LateClose {
   private final String what;
   private final AutoCloseable resource;
   private final Duration limit;
+  private final Clock clock;
 
-  private LateClose(final String what, final AutoCloseable resource, final Duration limit) {
+  private LateClose(
+      final String what, final AutoCloseable resource, final Duration limit, final Clock clock) {
     this.what = what;
     this.resource = resource;
     this.limit = limit;
+    this.clock = clock;
   }
 
   /**
@@ -33,9 +37,10 @@ final class LateClose {
    *
    * @param what the resource is, for messages and the thread's name
    * @param resource throws IllegalStateException as long as it is in use, and may be closed again
+   * @param clock by which it is tried again
    */
-  static void of(final String what, final AutoCloseable resource) {
-    of(what, resource, LIMIT);
+  static void of(final String what, final AutoCloseable resource, final Clock clock) {
+    of(what, resource, LIMIT, clock);
   }
 
   /**
@@ -43,8 +48,9 @@ final class LateClose {
    *
    * @param limit from now on; what is in use then stays until the process ends
    */
-  static void of(final String what, final AutoCloseable resource, final Duration limit) {
-    final LateClose late = new LateClose(what, resource, limit);
+  static void of(
+      final String what, final AutoCloseable resource, final Duration limit, final Clock clock) {
+    final LateClose late = new LateClose(what, resource, limit, clock);
     final IllegalStateException use = late.tryOnce();
     if (use == null) {
       return;
@@ -76,11 +82,11 @@ final class LateClose {
   }
 
   private void untilFree() {
-    final long start = System.nanoTime();
+    final long end = clock.in(limit);
     IllegalStateException use = tryOnce();
-    while (use != null && System.nanoTime() - start < limit.toNanos()) {
+    while (use != null && !clock.isOver(end)) {
       try {
-        Thread.sleep(PAUSE.toMillis());
+        clock.sleep(PAUSE);
       } catch (final InterruptedException e) {
         LOG.debug("{} is tried again before its time", what, e); // Nobody knows this thread.
       }

@@ -5,6 +5,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.cuda.TopologyReader;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
@@ -36,7 +37,8 @@ final class NodeStart {
   private final MapOutputFiles files;
   private final ReportCounters reports;
   private final PoolSizing.Plan pool;
-  private final StartAttempts attempts = new StartAttempts(3, Duration.ofSeconds(1));
+  private final StartAttempts attempts =
+      new StartAttempts(3, Duration.ofSeconds(1), Clock.system());
 
   /**
    * @param secret the application's secret

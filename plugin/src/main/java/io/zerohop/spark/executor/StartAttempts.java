@@ -1,6 +1,7 @@
 package io.zerohop.spark.executor;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -15,16 +16,19 @@ final class StartAttempts {
 
   private final int most;
   private final Duration pause;
+  private final Clock clock;
 
   /**
    * Attempts.
    *
    * @param most at least one
    * @param pause before each further one
+   * @param clock by which it pauses
    */
-  StartAttempts(final int most, final Duration pause) {
+  StartAttempts(final int most, final Duration pause, final Clock clock) {
     this.most = most;
     this.pause = pause;
+    this.clock = clock;
   }
 
   /**
@@ -48,7 +52,7 @@ final class StartAttempts {
   /** False if the thread is interrupted, which stays set. */
   private boolean sleep() {
     try {
-      Thread.sleep(pause.toMillis());
+      clock.sleep(pause);
       return true;
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -2,6 +2,8 @@ package io.zerohop.spark.blocktransfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.TestClock;
+import io.zerohop.device.posix.Clock;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -24,7 +26,7 @@ class PortProbeTest {
   @Test
   void aServedPortAnswers() throws IOException {
     try (ServerSocket server = new ServerSocket(0)) {
-      assertThat(PortProbe.answers(HOST, server.getLocalPort(), LIMIT)).isTrue();
+      assertThat(PortProbe.answers(HOST, server.getLocalPort(), LIMIT, Clock.system())).isTrue();
     }
   }
 
@@ -34,7 +36,7 @@ class PortProbeTest {
     try (ServerSocket server = new ServerSocket(0)) {
       port = server.getLocalPort();
     }
-    assertThat(PortProbe.answers(HOST, port, LIMIT)).isFalse();
+    assertThat(PortProbe.answers(HOST, port, LIMIT, Clock.system())).isFalse();
   }
 
   /** The kernel drops what a full backlog has no room for, as a host does that is switched off. */
@@ -46,7 +48,7 @@ class PortProbeTest {
         while (waiting.size() < 100 && queue(server, waiting)) {
           assertThat(waiting).hasSizeLessThan(100);
         }
-        assertThat(PortProbe.answers(HOST, server.getLocalPort(), LIMIT)).isFalse();
+        assertThat(PortProbe.answers(HOST, server.getLocalPort(), LIMIT, Clock.system())).isFalse();
       } finally {
         for (final Socket socket : waiting) {
           socket.close();
@@ -75,7 +77,10 @@ class PortProbeTest {
           attempts.incrementAndGet();
           throw new NoRouteToHostException("a test wants it");
         };
-    assertThat(PortProbe.answers(never, Duration.ofMillis(1_200))).isFalse();
+    final TestClock clock = TestClock.standing();
+    try (TestClock.Flight flight = clock.fly()) {
+      assertThat(PortProbe.answers(never, Duration.ofMillis(1_200), clock)).isFalse();
+    }
     assertThat(attempts).hasValueGreaterThan(1);
   }
 
@@ -88,7 +93,10 @@ class PortProbeTest {
             throw new NoRouteToHostException("a test wants it");
           }
         };
-    assertThat(PortProbe.answers(second, Duration.ofSeconds(10))).isTrue();
+    final TestClock clock = TestClock.standing();
+    try (TestClock.Flight flight = clock.fly()) {
+      assertThat(PortProbe.answers(second, Duration.ofSeconds(10), clock)).isTrue();
+    }
   }
 
   @Test
@@ -98,12 +106,12 @@ class PortProbeTest {
           throw new NoRouteToHostException("a test wants it");
         };
     Thread.currentThread().interrupt();
-    assertThat(PortProbe.answers(never, Duration.ofSeconds(10))).isTrue();
+    assertThat(PortProbe.answers(never, Duration.ofSeconds(10), Clock.system())).isTrue();
     assertThat(Thread.interrupted()).isTrue();
   }
 
   @Test
   void aNameThatIsNotKnownSaysNothing() {
-    assertThat(PortProbe.answers("no-such-host.invalid", 1, LIMIT)).isTrue();
+    assertThat(PortProbe.answers("no-such-host.invalid", 1, LIMIT, Clock.system())).isTrue();
   }
 }

@@ -3,6 +3,7 @@ package io.zerohop.spark.executor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -35,14 +36,14 @@ class LateCloseTest {
   @Test
   void whatNobodyUsesIsFreedByTheCaller() {
     inUse.set(false);
-    LateClose.of("it", this::close);
+    LateClose.of("it", this::close, Clock.system());
     assertThat(tries).hasValue(1);
     assertThat(freed.getCount()).isZero();
   }
 
   @Test
   void whatATaskUsesIsFreedWhenTheTaskEnds() throws Exception {
-    LateClose.of("it", this::close);
+    LateClose.of("it", this::close, Clock.system());
     assertThat(freed.getCount()).isEqualTo(1);
     inUse.set(false);
     assertThat(freed.await(20, TimeUnit.SECONDS)).isTrue();
@@ -50,7 +51,7 @@ class LateCloseTest {
 
   @Test
   void aTaskThatNeverEndsIsWaitedForALimitedTime() {
-    LateClose.of("it", this::close, Duration.ZERO);
+    LateClose.of("it", this::close, Duration.ZERO, Clock.system());
     leaks.check(); // Its thread ends, although the task does not.
     assertThat(freed.getCount()).isEqualTo(1);
     assertThat(tries).hasValueGreaterThan(1);
@@ -63,7 +64,8 @@ class LateCloseTest {
         () -> {
           tries.incrementAndGet();
           throw new java.io.IOException("broken");
-        });
+        },
+        Clock.system());
     assertThat(tries).hasValue(1);
   }
 }

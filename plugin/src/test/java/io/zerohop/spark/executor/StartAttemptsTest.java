@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -23,7 +24,7 @@ class StartAttemptsTest {
   }
 
   private static StartAttempts attempts(final Duration pause) {
-    return new StartAttempts(3, pause);
+    return new StartAttempts(3, pause, Clock.system());
   }
 
   @Test

@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids.pressure;
 
 import ai.rapids.cudf.Cuda;
 import ai.rapids.cudf.Rmm;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.spill.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor;
@@ -49,6 +50,7 @@ public final class DevicePressure implements AutoCloseable {
 
   private final Pool pool;
   private final LongSupplier owed;
+  private final Clock clock;
   private final AtomicBoolean said = new AtomicBoolean();
   private final List<Object> handles = new ArrayList<>();
   private SpillStore store;
@@ -62,15 +64,18 @@ public final class DevicePressure implements AutoCloseable {
 
   /**
    * @param owed bytes that RAPIDS may still take, but the driver does not have
+   * @param clock by which it is quiet
    */
-  DevicePressure(final Pool pool, final LongSupplier owed) {
+  DevicePressure(final Pool pool, final LongSupplier owed, final Clock clock) {
     this.pool = pool;
     this.owed = owed;
+    this.clock = clock;
   }
 
   /** Begins; where that cannot be, it says so, and RAPIDS does without. */
   public static DevicePressure answer(final SparkConf conf, final ShuffleNode node) {
-    final DevicePressure pressure = new DevicePressure(of(node), DevicePressure::owed);
+    final DevicePressure pressure =
+        new DevicePressure(of(node), DevicePressure::owed, Clock.system());
     if (applies(conf)) {
       pressure.register();
     }
@@ -149,7 +154,7 @@ public final class DevicePressure implements AutoCloseable {
     /** As much as there is, or RAPIDS would not look for more behind it. */
     @Override
     public long bytes() {
-      if (quiet && System.nanoTime() - quietUntil < 0) {
+      if (quiet && !clock.isOver(quietUntil)) {
         return 0;
       }
       try {
@@ -175,7 +180,7 @@ public final class DevicePressure implements AutoCloseable {
         SparkCode.SHRINK_FAILED.warn(LOG, "the pool could not give GPU memory back to RAPIDS", e);
       }
       // Without this RAPIDS would not get to what it could spill itself.
-      quietUntil = System.nanoTime() + Evictor.SHRINK_PAUSE.toNanos();
+      quietUntil = clock.in(Evictor.SHRINK_PAUSE);
       quiet = given == 0;
       if (given > 0 && said.compareAndSet(false, true)) {
         SparkCode.POOL_SHRUNK.warn(

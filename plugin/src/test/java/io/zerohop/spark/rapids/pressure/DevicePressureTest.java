@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids.pressure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.spill.EvictionScope;
 import io.zerohop.spark.rapids.api.SpillStore;
 import io.zerohop.spark.rapids.setup.PoolAdvice;
@@ -43,7 +44,7 @@ class DevicePressureTest {
 
   private final FakePool pool = new FakePool();
   private long owed = 100 * MIB;
-  private final DevicePressure pressure = new DevicePressure(pool, () -> owed);
+  private final DevicePressure pressure = new DevicePressure(pool, () -> owed, Clock.system());
 
   @Test
   void rapidsMayStillTakeWhatItsLimitLeavesAndTheDriverLacksSomeOfIt() {
