@@ -28,6 +28,36 @@ class ArchitectureSuite extends AnyFunSuite {
   private val Levels = Set("warn", "error", "atWarn", "atError", "atLevel", "makeLoggingEventBuilder")
   private val Gpu = Seq("jcuda..", "ai.rapids..", "com.nvidia..")
 
+  private val SystemTime = Set(
+    "java.lang.System" -> "nanoTime",
+    "java.lang.System" -> "currentTimeMillis",
+    "java.lang.Thread" -> "sleep"
+  )
+
+  /** Those that may use the system's time, and why. */
+  private val Timed = Set(
+    // The clock itself.
+    "io.zerohop.device.posix.Clock",
+    // They only measure how long something took, for a metric or a page.
+    "io.zerohop.spark.rapids.RapidsWriter",
+    "io.zerohop.spark.rapids.read.BatchIterator",
+    "io.zerohop.spark.rows.MapOutputBuffer",
+    "io.zerohop.spark.doctor.GpuPair",
+    "io.zerohop.spark.doctor.NodePair",
+    "io.zerohop.spark.doctor.TcpRate",
+    "io.zerohop.spark.doctor.UcxRate",
+    // The doctor's own process, which waits for others, and a cluster's executors to come.
+    "io.zerohop.spark.doctor.Launcher",
+    "io.zerohop.spark.doctor.SparkApplication",
+    // They say when something was, as pages and logs show it.
+    "io.zerohop.spark.report.ReaderCounts",
+    "io.zerohop.spark.report.ReportCounters",
+    "io.zerohop.spark.ui.ShuffleReportEvent",
+    // Their periods are those of the JDK's and Netty's own timers.
+    "io.zerohop.spark.control.OpenChannels",
+    "io.zerohop.spark.report.ReportSender"
+  )
+
   test("native knows neither shuffles nor Spark") {
     check(Native, Seq(Shuffle, Plugin) ++ Spark)
   }
@@ -66,6 +96,16 @@ class ArchitectureSuite extends AnyFunSuite {
     assert(found.getMessage.contains("UncodedWarning"))
   }
 
+  test("the system's time is read, and waited for, by one clock") {
+    timed("io.zerohop..").check(classes)
+  }
+
+  test("the rule fails where a class reads the system's time") {
+    val own = new ClassFileImporter().importClasses(classOf[ImpatientReader])
+    val found = intercept[AssertionError](timed("io.zerohop..").check(own))
+    assert(found.getMessage.contains("ImpatientReader"))
+  }
+
   for ((module, room) <- Seq("native" -> Native, "shuffle" -> Shuffle, "plugin" -> Plugin))
     test(s"no package of $module depends on itself by way of others") {
       slices().assignedFrom(packages(room, _.getPackageName)).should().beFreeOfCycles().check(classes)
@@ -94,6 +134,19 @@ class ArchitectureSuite extends AnyFunSuite {
       .callMethodWhere(raw)
   }
 
+  /** Limits, periods and pauses go by a `Clock` that is handed in, so that tests need not wait for them. */
+  private def timed(room: String): ArchRule = {
+    val system = new DescribedPredicate[JavaMethodCall]("the system's time or a sleep") {
+      override def test(call: JavaMethodCall): Boolean =
+        SystemTime(call.getTargetOwner.getFullName -> call.getName)
+    }
+    val others = new DescribedPredicate[JavaClass]("all but those that are named") {
+      override def test(one: JavaClass): Boolean =
+        !Timed.exists(name => one.getFullName == name || one.getFullName.startsWith(name + "$"))
+    }
+    noClasses.that().resideInAPackage(room).and(others).should().callMethodWhere(system)
+  }
+
   /** The classes of a room by packages, or by what stands for them. */
   private def packages(room: String, of: JavaClass => String) = new SliceAssignment {
     override def getIdentifierOf(one: JavaClass): SliceIdentifier =
@@ -117,4 +170,9 @@ class ArchitectureSuite extends AnyFunSuite {
 /** Does what the rule on warnings forbids. */
 private class UncodedWarning {
   def say(): Unit = LoggerFactory.getLogger(getClass).warn("something")
+}
+
+/** Does what the rule on time forbids. */
+private class ImpatientReader {
+  def read(): Long = System.nanoTime()
 }
