@@ -51,9 +51,9 @@ arm64: ## tests of native and a Spark job on an emulated arm64; ten minutes
 	mvn -B verify -Parm64
 yarn: ## the demo's queries on a YARN in one process; downloads 65 MB; three minutes
 	mvn -B verify -Pyarn -Dsuites=io.zerohop.spark.platforms.YarnSuite
-fuzz: ## a million damaged inputs for each parser
-	$(UNIT) -Dtest='*FuzzTest' -Dzerohop.fuzz.cases=1000000 -Dzerohop.fuzz.out=/tmp/fuzz.jsonl
-	$(SCRIPTS)/fuzz.py /tmp/fuzz.jsonl $(COMMIT) $(MEASUREMENTS)/fuzz.json
+fuzz: ## each fuzz test for five minutes (-Dfuzz.seconds); an hour and a half
+	mvn -B -pl native,shuffle,plugin -am test -Pfuzz
+	$(SCRIPTS)/fuzz.py $(MEASUREMENTS)/fuzz.json $(COMMIT) */target/fuzz/fuzz.jsonl
 scale: ## a thousand executors in one process; some GB, 20,000 descriptors; ten minutes
 	$(UNIT) -Dtest='ScaleSimulationTest,IncastModelTest,ReduceTaskPlanTest,ManyLinksTest' -Dzerohop.scale.out=/tmp/scale.jsonl
 	$(SCRIPTS)/scale.py $(MEASUREMENTS)/scale.json $(COMMIT) /tmp/scale.jsonl

@@ -1,22 +1,27 @@
-"""Writes what a fuzz of the parsers found as a measurement: fuzz.py LINES COMMIT OUT.
+#!/usr/bin/env python3
+"""Writes what a run of the fuzz tests found as a measurement: fuzz.py OUT.json COMMIT LINES ...
 
-LINES is the file that -Dzerohop.fuzz.out named; a parser that did what it must not has failed its
-test and is not in it."""
+LINES are the files target/fuzz/fuzz.jsonl that -Pfuzz leaves in the modules.
+"""
 
 import datetime
 import json
 import sys
 
+from kills import host
 from measurements import write
 
-LEAST = 1_000_000
+LEAST_SECONDS = 300
 
 
-def main(lines, commit, out):
-    rows = [json.loads(line) for line in open(lines)]
-    goals = [{"goal": f"cases of {row['parser']}", "at_least": LEAST, "value": row["cases"]} for row in rows]
+def main(out, commit, *files):
+    rows = [json.loads(line) for file in files for line in open(file)]
+    goals = [
+        {"goal": "inputs that a test failed with", "at_most": 0, "value": sum(row["findings"] for row in rows)},
+        {"goal": "seconds of each test", "at_least": LEAST_SECONDS, "value": min(row["seconds"] for row in rows)},
+    ]
     today = datetime.date.today().isoformat()
-    write(out, {"bench": "fuzz", "commit": commit, "date": today, "host": {}, "goals": goals, "rows": rows})
+    write(out, {"bench": "fuzz", "commit": commit, "date": today, "host": host(), "goals": goals, "rows": rows})
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@ package io.zerohop.device.exchange;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.device.Fuzz;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -23,8 +22,8 @@ import org.junit.jupiter.api.io.TempDir;
  * Garbage, truncated and mutated frames: refused, nothing else. The cases are the same each time.
  */
 final class ExchangeFuzzTest {
-  private static final int SESSION_CASES = Fuzz.cases(110_000);
-  private static final int DECODER_CASES = Fuzz.cases(50_000);
+  private static final int SESSION_CASES = 110_000;
+  private static final int DECODER_CASES = 50_000;
   private static final long SESSION_SEED = 20_261_120L;
   private static final long DECODER_SEED = 7;
   private static final int SOCKET_CASES = 5_000;
@@ -54,7 +53,6 @@ final class ExchangeFuzzTest {
       assertThat(openHandles.get()).as("case %d", i).isZero();
     }
     assertThat(refused).isBetween(SESSION_CASES / 2, SESSION_CASES);
-    Fuzz.report("frames to an owner", SESSION_CASES, refused, SESSION_SEED);
   }
 
   /** Brings the session to a state, and makes bytes that do not belong there. */
@@ -132,7 +130,6 @@ final class ExchangeFuzzTest {
         refused++;
       }
     }
-    Fuzz.report("frames to a reader", DECODER_CASES, refused, DECODER_SEED);
   }
 
   private static void read(final Frame frame) {

@@ -2,23 +2,26 @@ package io.zerohop.shuffle.catalog;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.zerohop.device.Fuzz;
 import io.zerohop.shuffle.catalog.TestCatalog.Written;
 import io.zerohop.shuffle.pool.SegmentMemory;
-import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
+import java.util.Random;
+import java.util.function.Function;
+import java.util.stream.Stream;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * A peer's catalog whose memory holds anything: who looks blocks up gets the right answer, none, or
  * a typed failure, and never an address outside of what is mapped.
  */
-@Timeout(value = 20, unit = TimeUnit.MINUTES) // A half-written cell is looked at many times.
 class CatalogFuzzTest {
   private final TestCatalog catalog = new TestCatalog();
   private final List<Written> outputs =
@@ -29,48 +32,103 @@ class CatalogFuzzTest {
     catalog.close();
   }
 
-  @Test
-  void entriesOfAChunk() throws IOException {
+  /** A part of the catalog's memory, as it was written. */
+  private record Part(UnsafeBuffer memory, int offset, byte[] right) {
+    static Part of(final UnsafeBuffer memory, final int offset, final int length) {
+      final byte[] right = new byte[length];
+      memory.getBytes(offset, right);
+      return new Part(memory, offset, right);
+    }
+  }
+
+  private static Part entries(final CatalogFuzzTest test) {
+    final TestCatalog catalog = test.catalog;
     final RootView.Listing listing =
         new RootView(catalog.root().memory(), TestCatalog.INCARNATION, "test")
             .find(TestCatalog.SHUFFLE);
     final SegmentMemory memory = catalog.pool().resolve(listing.segmentId());
     final int chunk = (int) listing.chunkOffset();
-    run(
-        "catalog entries",
-        memory.buffer(),
-        chunk,
-        TestCatalog.usedBytes(memory, chunk, outputs.size()));
+    final int used = TestCatalog.usedBytes(memory, chunk, test.outputs.size());
+    return Part.of(memory.buffer(), chunk, used);
   }
 
-  @Test
-  void headerOfTheRoot() throws IOException {
-    run("catalog header", catalog.root().memory().buffer(), 0, RootLayout.HEADER_BYTES);
+  private static Part header(final CatalogFuzzTest test) {
+    return Part.of(test.catalog.root().memory().buffer(), 0, RootLayout.HEADER_BYTES);
   }
 
-  @Test
-  void directoryOfTheRoot() throws IOException {
-    run(
-        "catalog directory",
-        catalog.root().memory().buffer(),
+  private static Part directory(final CatalogFuzzTest test) {
+    return Part.of(
+        test.catalog.root().memory().buffer(),
         RootLayout.DIRECTORY,
         (TestCatalog.SHUFFLE + 2) * RootLayout.CELL_BYTES);
   }
 
-  private void run(final String what, final UnsafeBuffer memory, final int offset, final int length)
-      throws IOException {
-    final byte[] right = new byte[length];
-    memory.getBytes(offset, right);
-    Fuzz.run(
-        what,
-        random -> right,
-        bytes -> {
-          memory.putBytes(offset, Arrays.copyOf(bytes, length));
-          final boolean found = outputs.stream().allMatch(this::isFound);
-          memory.putBytes(offset, right);
-          return found;
-        },
-        List.of());
+  private static Stream<Arguments> seeds(final Function<CatalogFuzzTest, Part> part) {
+    final CatalogFuzzTest test = new CatalogFuzzTest();
+    try {
+      final byte[] right = part.apply(test).right();
+      return Fuzz.seeds(random -> damagedOrNot(right, random));
+    } finally {
+      test.close();
+    }
+  }
+
+  /** Words are what such memory goes wrong by; a fuzzer is slower to find that. */
+  private static byte[] damagedOrNot(final byte[] right, final Random random) {
+    final byte[] bytes = right.clone();
+    if (random.nextBoolean()) {
+      final int word = random.nextInt(bytes.length / Long.BYTES) * Long.BYTES;
+      ByteBuffer.wrap(bytes).putLong(word, random.nextLong() >> random.nextInt(Long.SIZE));
+    }
+    return bytes;
+  }
+
+  static Stream<Arguments> entrySeeds() {
+    return seeds(CatalogFuzzTest::entries);
+  }
+
+  static Stream<Arguments> headerSeeds() {
+    return seeds(CatalogFuzzTest::header);
+  }
+
+  static Stream<Arguments> directorySeeds() {
+    return seeds(CatalogFuzzTest::directory);
+  }
+
+  @MethodSource("entrySeeds")
+  @FuzzTest
+  void entriesOfAChunk(final byte[] bytes) {
+    lookUp(entries(this), bytes);
+  }
+
+  @MethodSource("headerSeeds")
+  @FuzzTest
+  void headerOfTheRoot(final byte[] bytes) {
+    lookUp(header(this), bytes);
+  }
+
+  @MethodSource("directorySeeds")
+  @FuzzTest
+  void directoryOfTheRoot(final byte[] bytes) {
+    lookUp(directory(this), bytes);
+  }
+
+  @Test
+  void whatIsRightIsFoundAndWhatIsGoneIsNot() {
+    for (final Part part : List.of(entries(this), header(this), directory(this))) {
+      assertThat(lookUp(part, part.right())).isTrue();
+      assertThat(lookUp(part, new byte[0])).isFalse();
+    }
+  }
+
+  /** Looks all outputs up while a part holds these bytes, filled up with zeros. */
+  private boolean lookUp(final Part part, final byte[] bytes) {
+    part.memory().putBytes(part.offset(), Arrays.copyOf(bytes, part.right().length));
+    try {
+      return outputs.stream().allMatch(this::isFound);
+    } finally {
+      part.memory().putBytes(part.offset(), part.right());
+    }
   }
 
   private boolean isFound(final Written output) {

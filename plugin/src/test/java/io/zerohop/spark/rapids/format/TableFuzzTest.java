@@ -1,5 +1,8 @@
 package io.zerohop.spark.rapids.format;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.zerohop.device.Fuzz;
 import io.zerohop.spark.rapids.format.PackedTableMaker.Kind;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
@@ -7,14 +10,23 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** What an owner says of its tables: a header of ours around metadata of cudf's. */
 class TableFuzzTest {
   private static final int ROWS = 3;
   private static final int PACKED_BYTES = 32 << 10;
+
+  /** What all Kudo headers have, before a bit for each column. */
+  private static final int KUDO_FIXED_BYTES = 28;
 
   private static Kind kind(final Random random, final int depth) {
     final boolean nullable = random.nextBoolean();
@@ -52,49 +64,99 @@ class TableFuzzTest {
     return bytes;
   }
 
-  @Test
-  void headers() throws IOException {
-    Fuzz.run(
-        "table header",
-        TableFuzzTest::header,
-        bytes -> !TableHeader.read(ByteBuffer.wrap(bytes)).isEmpty(),
-        List.of(IOException.class));
+  private static byte[] kudoHeader(final Random random) {
+    return KudoBlockTest.header(
+            1 + random.nextInt(1000),
+            random.nextInt(100),
+            random.nextInt(100),
+            200 + random.nextInt(10_000),
+            1 + random.nextInt(40))
+        .array();
+  }
+
+  private static byte[] metadata(final Random random) {
+    return table(random).metadata();
+  }
+
+  static Stream<Arguments> headerSeeds() {
+    return Fuzz.seeds(TableFuzzTest::header);
+  }
+
+  static Stream<Arguments> kudoSeeds() {
+    return Fuzz.seeds(TableFuzzTest::kudoHeader);
+  }
+
+  static Stream<Arguments> metadataSeeds() {
+    return Fuzz.seeds(TableFuzzTest::metadata);
+  }
+
+  @MethodSource("headerSeeds")
+  @FuzzTest
+  void headers(final byte[] bytes) {
+    isHeader(bytes);
+  }
+
+  private static boolean isHeader(final byte[] bytes) {
+    try {
+      return !TableHeader.read(ByteBuffer.wrap(bytes)).isEmpty();
+    } catch (final IOException e) {
+      return false;
+    }
+  }
+
+  @MethodSource("headerSeeds")
+  @FuzzTest
+  void headersOfStreams(final byte[] bytes) {
+    isHeaderOfStream(bytes);
+  }
+
+  private static boolean isHeaderOfStream(final byte[] bytes) {
+    try {
+      return TableHeader.read(new ByteArrayInputStream(bytes)) != null;
+    } catch (final IOException e) {
+      return false;
+    }
+  }
+
+  @MethodSource("kudoSeeds")
+  @FuzzTest
+  void kudoBlocks(final byte[] bytes) {
+    isKudoBlock(bytes);
+  }
+
+  private static boolean isKudoBlock(final byte[] bytes) {
+    try {
+      return KudoBlock.length(ByteBuffer.wrap(bytes)) > 0;
+    } catch (final IOException e) {
+      return false;
+    }
+  }
+
+  /** Refused without an exception, whatever it is. */
+  @MethodSource("metadataSeeds")
+  @FuzzTest
+  void columns(final byte[] bytes) {
+    fits(bytes);
+  }
+
+  private static boolean fits(final byte[] bytes) {
+    final PackedColumns columns = PackedColumns.parse(bytes);
+    return columns != null && columns.fits(PACKED_BYTES, new int[0]);
   }
 
   @Test
-  void headersOfStreams() throws IOException {
-    Fuzz.run(
-        "table header of a stream",
-        TableFuzzTest::header,
-        bytes -> TableHeader.read(new ByteArrayInputStream(bytes)) != null,
-        List.of(IOException.class));
+  void whatIsRightIsTakenAndWhatIsCutOffIsNot() {
+    hold(TableFuzzTest::header, TableFuzzTest::isHeader);
+    hold(TableFuzzTest::header, TableFuzzTest::isHeaderOfStream);
+    assertThat(Fuzz.good(TableFuzzTest::kudoHeader))
+        .allMatch(TableFuzzTest::isKudoBlock)
+        .noneMatch(bytes -> isKudoBlock(Arrays.copyOf(bytes, KUDO_FIXED_BYTES - 1)));
+    hold(TableFuzzTest::metadata, TableFuzzTest::fits);
   }
 
-  @Test
-  void kudoBlocks() throws IOException {
-    Fuzz.run(
-        "header of a Kudo block",
-        random ->
-            KudoBlockTest.header(
-                    1 + random.nextInt(1000),
-                    random.nextInt(100),
-                    random.nextInt(100),
-                    200 + random.nextInt(10_000),
-                    1 + random.nextInt(40))
-                .array(),
-        bytes -> KudoBlock.length(ByteBuffer.wrap(bytes)) > 0,
-        List.of(IOException.class));
-  }
-
-  @Test
-  void columns() throws IOException {
-    Fuzz.run(
-        "packed columns",
-        random -> table(random).metadata(),
-        bytes -> {
-          final PackedColumns columns = PackedColumns.parse(bytes);
-          return columns != null && columns.fits(PACKED_BYTES, new int[0]);
-        },
-        List.of());
+  private static void hold(final Function<Random, byte[]> maker, final Predicate<byte[]> taken) {
+    assertThat(Fuzz.good(maker))
+        .allMatch(taken)
+        .allSatisfy(bytes -> assertThat(taken).rejects(Arrays.copyOf(bytes, bytes.length - 1)));
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.zerohop.device.Fuzz;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.OpaqueHandle;
@@ -12,18 +13,33 @@ import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
 import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import io.zerohop.shuffle.transport.ucx.wire.Wire;
-import java.io.IOException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** What nodes ask each other about blocks, and what they answer. */
 class WireFuzzTest {
   private static final int MOST = 8;
   private static final long LINK = 1;
+
+  private final Devices devices = new Devices(null);
+  private final RemoteService service = RemoteServiceTest.serviceOfNothing(devices, Runnable::run);
+
+  @AfterEach
+  void close() {
+    service.close();
+    devices.close();
+  }
 
   private static byte[] encoded(final ByteBuffer written) {
     final byte[] bytes = new byte[written.flip().remaining()];
@@ -49,54 +65,24 @@ class WireFuzzTest {
     return encoded(to);
   }
 
-  @Test
-  void extents() throws IOException {
-    Fuzz.run(
-        "extents of blocks",
-        WireFuzzTest::extents,
-        bytes -> {
-          final RemoteExtents read = RemoteExtents.read(ByteBuffer.wrap(bytes));
-          for (int block = 0; block < read.blocks(); block++) {
-            assertThat(read.begin(block)).isBetween(0, read.end(block));
-            assertThat(read.end(block)).isLessThanOrEqualTo(read.size());
-          }
-          return true;
-        },
-        List.of(BufferUnderflowException.class, IllegalArgumentException.class));
+  private static byte[] target(final Random random) {
+    final byte[] key = new byte[random.nextInt(64)];
+    random.nextBytes(key);
+    final TestTarget target = new TestTarget(random.nextLong(), random.nextLong(), key);
+    final ByteBuffer to = ByteBuffer.allocate(target.encodedBytes());
+    target.write(to);
+    return encoded(to);
   }
 
-  @Test
-  void targets() throws IOException {
-    Fuzz.run(
-        "test target",
-        random -> {
-          final byte[] key = new byte[random.nextInt(64)];
-          random.nextBytes(key);
-          final TestTarget target = new TestTarget(random.nextLong(), random.nextLong(), key);
-          final ByteBuffer to = ByteBuffer.allocate(target.encodedBytes());
-          target.write(to);
-          return encoded(to);
-        },
-        bytes -> TestTarget.read(ByteBuffer.wrap(bytes)) != null,
-        List.of(BufferUnderflowException.class));
-  }
-
-  @Test
-  void fabricTargets() throws IOException {
-    Fuzz.run(
-        "fabric handle",
-        random -> {
-          final byte[] handle = new byte[64];
-          random.nextBytes(handle);
-          final SegmentHandle sent =
-              new OpaqueHandle(SegmentHandle.Kind.FABRIC, 1L << random.nextInt(40), handle);
-          final FabricTarget target = FabricTarget.of(random.nextInt(9) == 0 ? null : sent);
-          final ByteBuffer to = ByteBuffer.allocate(target.encodedBytes());
-          target.write(to);
-          return encoded(to);
-        },
-        bytes -> FabricTarget.read(ByteBuffer.wrap(bytes)) != null,
-        List.of(BufferUnderflowException.class));
+  private static byte[] fabricTarget(final Random random) {
+    final byte[] handle = new byte[64];
+    random.nextBytes(handle);
+    final SegmentHandle sent =
+        new OpaqueHandle(SegmentHandle.Kind.FABRIC, 1L << random.nextInt(40), handle);
+    final FabricTarget target = FabricTarget.of(random.nextInt(9) == 0 ? null : sent);
+    final ByteBuffer to = ByteBuffer.allocate(target.encodedBytes());
+    target.write(to);
+    return encoded(to);
   }
 
   private static byte[] question(final Random random) {
@@ -117,22 +103,95 @@ class WireFuzzTest {
     return encoded(to);
   }
 
+  static Stream<Arguments> extentSeeds() {
+    return Fuzz.seeds(WireFuzzTest::extents);
+  }
+
+  static Stream<Arguments> targetSeeds() {
+    return Fuzz.seeds(WireFuzzTest::target);
+  }
+
+  static Stream<Arguments> fabricTargetSeeds() {
+    return Fuzz.seeds(WireFuzzTest::fabricTarget);
+  }
+
+  static Stream<Arguments> questionSeeds() {
+    return Fuzz.seeds(WireFuzzTest::question);
+  }
+
+  @MethodSource("extentSeeds")
+  @FuzzTest
+  void extents(final byte[] bytes) {
+    areExtents(bytes);
+  }
+
+  private static boolean areExtents(final byte[] bytes) {
+    try {
+      final RemoteExtents read = RemoteExtents.read(ByteBuffer.wrap(bytes));
+      for (int block = 0; block < read.blocks(); block++) {
+        assertThat(read.begin(block)).isBetween(0, read.end(block));
+        assertThat(read.end(block)).isLessThanOrEqualTo(read.size());
+      }
+      return true;
+    } catch (final BufferUnderflowException | IllegalArgumentException e) {
+      return false;
+    }
+  }
+
+  @MethodSource("targetSeeds")
+  @FuzzTest
+  void targets(final byte[] bytes) {
+    isTarget(bytes);
+  }
+
+  private static boolean isTarget(final byte[] bytes) {
+    try {
+      return TestTarget.read(ByteBuffer.wrap(bytes)) != null;
+    } catch (final BufferUnderflowException e) {
+      return false;
+    }
+  }
+
+  @MethodSource("fabricTargetSeeds")
+  @FuzzTest
+  void fabricTargets(final byte[] bytes) {
+    isFabricTarget(bytes);
+  }
+
+  private static boolean isFabricTarget(final byte[] bytes) {
+    try {
+      return FabricTarget.read(ByteBuffer.wrap(bytes)) != null;
+    } catch (final BufferUnderflowException e) {
+      return false;
+    }
+  }
+
+  @MethodSource("questionSeeds")
+  @FuzzTest
+  void questionsHaveOneAnswerEach(final byte[] bytes) {
+    answer(bytes);
+  }
+
+  /** Returns the first byte of the one answer. */
+  private byte answer(final byte[] bytes) {
+    final List<Byte> answers = new ArrayList<>();
+    service.asked(LINK, ByteBuffer.wrap(bytes), answer -> answers.add(answer.get()));
+    assertThat(answers).hasSize(1);
+    service.disconnected(LINK);
+    return answers.get(0);
+  }
+
   @Test
-  void questionsHaveOneAnswerEach() throws IOException {
-    final Devices devices = new Devices(null);
-    final RemoteService service = RemoteServiceTest.serviceOfNothing(devices, Runnable::run);
-    Fuzz.run(
-        "question",
-        WireFuzzTest::question,
-        bytes -> {
-          final List<Byte> answers = new ArrayList<>();
-          service.asked(LINK, ByteBuffer.wrap(bytes), answer -> answers.add(answer.get()));
-          assertThat(answers).hasSize(1);
-          service.disconnected(LINK);
-          return answers.get(0) == Wire.GRANTED;
-        },
-        List.of());
-    service.close();
-    devices.close();
+  void whatIsRightIsTakenAndWhatIsCutOffIsNot() {
+    hold(WireFuzzTest::extents, WireFuzzTest::areExtents);
+    hold(WireFuzzTest::target, WireFuzzTest::isTarget);
+    hold(WireFuzzTest::fabricTarget, WireFuzzTest::isFabricTarget);
+    hold(WireFuzzTest::question, bytes -> answer(bytes) == Wire.GRANTED);
+  }
+
+  private static void hold(final Function<Random, byte[]> maker, final Predicate<byte[]> taken) {
+    assertThat(Fuzz.good(maker))
+        .allMatch(taken)
+        .allSatisfy(bytes -> assertThat(taken).rejects(Arrays.copyOf(bytes, bytes.length - 1)));
   }
 }
