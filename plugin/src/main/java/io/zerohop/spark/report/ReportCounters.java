@@ -37,6 +37,9 @@ public final class ReportCounters implements ContactListener {
   /** Of advice, which ends with its code and is told once. */
   static final int MOST_ADVICE_CHARS = 1_000;
 
+  /** What a text ends with that is shortened. */
+  static final String CUT = "...";
+
   static final long SLOT_NANOS = SLOT_MILLIS * 1_000_000;
 
   private final boolean enabled;
@@ -173,7 +176,7 @@ public final class ReportCounters implements ContactListener {
   }
 
   private static String shorten(final String text, final int most) {
-    return text.length() <= most ? text : text.substring(0, most) + "...";
+    return text.length() <= most ? text : text.substring(0, most) + CUT;
   }
 
   /** Whether anything was counted since the last report. */

@@ -2,6 +2,8 @@ package io.zerohop.spark.report;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.stream.Collectors;
 
 /**
  * What an executor has counted since its last report, and what it holds now. Travels to the driver
@@ -25,12 +27,24 @@ public record ShuffleReport(
     List<Contact> contacts,
     List<Advice> advice) {
 
-  /** Takes lists that are missing for empty ones. */
+  /** Takes lists that are missing for empty ones, and leaves out elements that are null. */
   public ShuffleReport {
-    flows = flows == null ? List.of() : List.copyOf(flows);
-    shuffles = shuffles == null ? List.of() : List.copyOf(shuffles);
-    contacts = contacts == null ? List.of() : List.copyOf(contacts);
-    advice = advice == null ? List.of() : List.copyOf(advice);
+    flows = known(flows);
+    shuffles = known(shuffles);
+    contacts = known(contacts);
+    advice = known(advice);
+  }
+
+  private static <T> List<T> known(final List<T> all) {
+    return all == null ? List.of() : all.stream().filter(Objects::nonNull).toList();
+  }
+
+  private static <T> Map<String, T> known(final Map<String, T> all) {
+    return all == null
+        ? Map.of()
+        : all.entrySet().stream()
+            .filter(entry -> entry.getKey() != null && entry.getValue() != null)
+            .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, Map.Entry::getValue));
   }
 
   /**
@@ -71,12 +85,12 @@ public record ShuffleReport(
       long waitNanos,
       Map<String, Long> fallbacks) {
 
-    /** Takes what is missing for empty. */
+    /** Takes what is missing for empty, and leaves out elements that are null. */
     public ShuffleUse {
-      writers = writers == null ? List.of() : List.copyOf(writers);
-      readers = readers == null ? List.of() : List.copyOf(readers);
-      moved = moved == null ? Map.of() : Map.copyOf(moved);
-      fallbacks = fallbacks == null ? Map.of() : Map.copyOf(fallbacks);
+      writers = known(writers);
+      readers = known(readers);
+      moved = known(moved);
+      fallbacks = known(fallbacks);
     }
   }
 

@@ -114,7 +114,9 @@ final class HeatMap {
 
   /** From 1 to {@link #LEVELS}, by the share of the most. */
   static int level(final long bytes, final long most) {
-    return most == 0 ? 1 : (int) Math.max(1, Math.ceil((double) LEVELS * bytes / most));
+    return most <= 0
+        ? 1
+        : (int) Math.max(1, Math.min(LEVELS, Math.ceil((double) LEVELS * bytes / most)));
   }
 
   private static void table(final Html page, final List<Pair> pairs) {

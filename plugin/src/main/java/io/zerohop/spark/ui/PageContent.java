@@ -30,6 +30,13 @@ final class PageContent {
           "<p id=\"zerohop-empty\">No executor has reported yet: reports begin with the first"
               + " task that writes or reads a shuffle through Zerohop.</p>");
     }
+    if (snapshot.refused() > 0) {
+      page.raw(
+          "<p id=\"zerohop-refused\" class=\"note\">" + snapshot.refused() + " parts of reports");
+      page.raw(
+          " are left out: they are negative, too long or unknown, as no executor writes them.");
+      page.raw("</p>");
+    }
     AdviceTable.render(page, snapshot.advice());
     form(page, query);
     HeatMap.render(page, snapshot.pairs(), query);

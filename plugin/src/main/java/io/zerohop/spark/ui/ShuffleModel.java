@@ -1,6 +1,7 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
@@ -25,15 +26,17 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /**
- * The reports of all executors, added up. Bounded: beyond the limits, pairs of executors are added
- * to one that stands for all others, the shuffle that was used least recently goes, and of the
- * points of an executor every second one. Thread safe.
+ * The reports of all executors, added up. Bounded, whatever the reports say: values that no
+ * executor writes are refused, sums stop at a limit, pairs of executors beyond theirs are added to
+ * one that stands for all others, the shuffle that was used least recently goes, and of the points
+ * of an executor every second one. Thread safe.
  */
 final class ShuffleModel {
   /** Of names that are kept only to be counted. */
-  private static final int MOST_LEFT_OUT = 100_000;
+  private static final int MAX_LEFT_OUT = 10_000;
 
   private final Limits limits;
+  private final ReportBounds bounds = new ReportBounds();
   private final Map<PairKey, PairSum> pairs = new HashMap<>();
 
   /** The least recently used first. */
@@ -86,8 +89,12 @@ final class ShuffleModel {
     this.limits = limits;
   }
 
-  /** Adds what an executor reports. */
-  synchronized void add(final ShuffleReport report) {
+  /** Adds what an executor reports, as far as it is within bounds. */
+  synchronized void add(final ShuffleReport given) {
+    final ShuffleReport report = bounds.admit(given);
+    if (report == null) {
+      return;
+    }
     report.flows().forEach(flow -> add(report.executorId(), flow));
     report.shuffles().forEach(this::add);
     report.advice().forEach(line -> add(report.executorId(), line));
@@ -111,7 +118,7 @@ final class ShuffleModel {
         line.mend().isEmpty() ? line : new Advice(line.check(), line.verdict(), "", line.mend());
     if (advice.size() < limits.advice || advice.containsKey(kind)) {
       final AdviceSum sum = advice.computeIfAbsent(kind, any -> new AdviceSum(line));
-      sum.count++;
+      sum.count += sum.count == Integer.MAX_VALUE ? 0 : 1;
       if (sum.processes.size() < limits.processes) {
         sum.processes.add(process);
       }
@@ -124,9 +131,14 @@ final class ShuffleModel {
     final PairKey as =
         room ? key : new PairKey(ReportCounters.OTHERS, ReportCounters.OTHERS, flow.path());
     final PairSum sum = pairs.computeIfAbsent(as, any -> new PairSum());
-    sum.blocks += flow.blocks();
-    sum.bytes += flow.bytes();
-    sum.busyMillis += flow.busyMillis();
+    sum.blocks = plus(sum.blocks, flow.blocks());
+    sum.bytes = plus(sum.bytes, flow.bytes());
+    sum.busyMillis = plus(sum.busyMillis, flow.busyMillis());
+  }
+
+  /** A sum of what is within bounds stays there. */
+  private static long plus(final long sum, final long more) {
+    return Math.min(ReportBounds.MAX_COUNT, sum + more);
   }
 
   private void add(final ShuffleReport.ShuffleUse use) {
@@ -136,16 +148,17 @@ final class ShuffleModel {
     use.moved()
         .forEach(
             (path, moved) -> {
-              sum.blocks.merge(path, moved.blocks(), Long::sum);
-              sum.bytes.merge(path, moved.bytes(), Long::sum);
+              sum.blocks.merge(path, moved.blocks(), ShuffleModel::plus);
+              sum.bytes.merge(path, moved.bytes(), ShuffleModel::plus);
             });
-    sum.waitNanos += use.waitNanos();
+    sum.waitNanos = Math.min(ReportBounds.MAX_NANOS, sum.waitNanos + use.waitNanos());
     use.fallbacks()
         .forEach(
             (reason, blocks) -> {
               final boolean room =
                   sum.fallbacks.size() < limits.reasons || sum.fallbacks.containsKey(reason);
-              sum.fallbacks.merge(room ? reason : ReportCounters.OTHERS, blocks, Long::sum);
+              sum.fallbacks.merge(
+                  room ? reason : ReportCounters.OTHERS, blocks, ShuffleModel::plus);
             });
     if (shuffles.size() > limits.shuffles) {
       shuffles.remove(shuffles.keySet().iterator().next());
@@ -186,7 +199,7 @@ final class ShuffleModel {
       return true;
     }
     if (gone.isEmpty()) {
-      if (leftOut.size() < MOST_LEFT_OUT) {
+      if (leftOut.size() < MAX_LEFT_OUT) {
         leftOut.add(executorId);
       }
       return false;
@@ -204,6 +217,9 @@ final class ShuffleModel {
    * @param timeMillis when, in milliseconds since 1970
    */
   synchronized void removed(final String executorId, final long timeMillis) {
+    if (!ReportBounds.isProcess(executorId, timeMillis)) {
+      return;
+    }
     leftOut.remove(executorId);
     final List<Point> points = memory.get(executorId);
     if (points != null) {
@@ -267,7 +283,8 @@ final class ShuffleModel {
             .collect(Collectors.toCollection(ArrayList::new)),
         evictedShuffles,
         evictedContacts,
-        leftOut.size());
+        leftOut.size(),
+        bounds.refused());
   }
 
   private record PairKey(String reader, String owner, String path) {}

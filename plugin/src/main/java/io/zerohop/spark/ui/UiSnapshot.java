@@ -16,6 +16,7 @@ import java.util.Map;
  * @param evictedShuffles older shuffles that are not kept
  * @param evictedContacts older contacts that are not kept
  * @param executorsLeftOut executors whose pools are not kept
+ * @param refused parts of reports that no executor writes
  */
 public record UiSnapshot(
     List<Pair> pairs,
@@ -25,7 +26,8 @@ public record UiSnapshot(
     List<AdviceLine> advice,
     long evictedShuffles,
     long evictedContacts,
-    long executorsLeftOut) {
+    long executorsLeftOut,
+    long refused) {
 
   /** Takes a list that an older release has not written for an empty one. */
   public UiSnapshot {

@@ -124,7 +124,8 @@ class ShuffleModelTest {
     final ShuffleModel model = new ShuffleModel();
     model.add(new ShuffleReport("1", 0, null, null, null, null, null));
     assertThat(model.snapshot())
-        .isEqualTo(new UiSnapshot(List.of(), List.of(), List.of(), List.of(), List.of(), 0, 0, 0));
+        .isEqualTo(
+            new UiSnapshot(List.of(), List.of(), List.of(), List.of(), List.of(), 0, 0, 0, 0));
     assertThat(model.snapshot().isVoid()).isTrue();
   }
 

@@ -1,0 +1,143 @@
+package io.zerohop.spark.report;
+
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.report.ShuffleReport.Contact;
+import io.zerohop.spark.report.ShuffleReport.Flow;
+import io.zerohop.spark.report.ShuffleReport.Memory;
+import io.zerohop.spark.report.ShuffleReport.Moved;
+import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+
+/**
+ * Takes out of a report what no executor of ours writes: negative, too large, too long and unknown
+ * values, and more of them than an executor counts. An event log may come from anybody who can
+ * write into the history server's folder. Not thread safe.
+ */
+public final class ReportBounds {
+  /** The largest number of bytes, blocks or milliseconds; thousands of them add up to a long. */
+  public static final long MAX_COUNT = 1L << 48;
+
+  /** The longest wait of a shuffle's readers, all together; two of them add up to a long. */
+  public static final long MAX_NANOS = 1L << 61;
+
+  /** The last moment of the year 9999. */
+  private static final long MAX_MILLIS = 253_402_300_799_999L;
+
+  private static final int MAX_NAME = 128;
+  private static final int MAX_TEXT = ReportCounters.MOST_CHARS + ReportCounters.CUT.length();
+  private static final int MAX_ADVICE =
+      ReportCounters.MOST_ADVICE_CHARS + ReportCounters.CUT.length();
+
+  private static final Set<String> PATHS =
+      Arrays.stream(Path.values()).map(Path::label).collect(Collectors.toUnmodifiableSet());
+
+  private static final Set<String> VERDICTS = Set.of("ok", "skip", "warn", "fail");
+
+  private long refused;
+
+  /** Returns how many parts of reports were refused. */
+  public long refused() {
+    return refused;
+  }
+
+  /** Returns what of a report may be taken; null if that is nothing. */
+  public ShuffleReport admit(final ShuffleReport report) {
+    if (!isProcess(report.executorId(), report.timeMillis())) {
+      refused++;
+      return null;
+    }
+    final boolean hasMemory = report.memory() != null && isMemory(report.memory());
+    refused += report.memory() != null && !hasMemory ? 1 : 0;
+    return new ShuffleReport(
+        report.executorId(),
+        report.timeMillis(),
+        admit(report.flows(), ReportCounters.MOST_FLOWS + PATHS.size(), ReportBounds::isFlow),
+        admit(report.shuffles(), ReportCounters.MOST_SHUFFLES, ReportBounds::isUse),
+        hasMemory ? report.memory() : null,
+        admit(report.contacts(), ReportCounters.MOST_CONTACTS, ReportBounds::isContact),
+        admit(report.advice(), ReportCounters.MOST_ADVICE, ReportBounds::isAdvice));
+  }
+
+  private <T> List<T> admit(final List<T> all, final int max, final Predicate<T> isValid) {
+    final List<T> admitted = all.stream().limit(max).filter(isValid).toList();
+    refused += all.size() - admitted.size();
+    return admitted;
+  }
+
+  /** Returns whether a process may be called so, and may have said something at that time. */
+  public static boolean isProcess(final String name, final long timeMillis) {
+    return isText(name, MAX_NAME) && timeMillis >= 0 && timeMillis <= MAX_MILLIS;
+  }
+
+  private static boolean isText(final String text, final int max) {
+    return text != null && text.length() <= max;
+  }
+
+  private static boolean areCounts(final long... values) {
+    return LongStream.of(values).allMatch(value -> value >= 0 && value <= MAX_COUNT);
+  }
+
+  private static boolean isFlow(final Flow flow) {
+    return isText(flow.owner(), MAX_NAME)
+        && flow.path() != null
+        && PATHS.contains(flow.path())
+        && areCounts(flow.blocks(), flow.bytes(), flow.busyMillis());
+  }
+
+  private static boolean isUse(final ShuffleUse use) {
+    return use.shuffleId() >= 0
+        && areStages(use.writers())
+        && areStages(use.readers())
+        && PATHS.containsAll(use.moved().keySet())
+        && use.moved().values().stream().allMatch(ReportBounds::isMoved)
+        && use.waitNanos() >= 0
+        && use.waitNanos() <= MAX_NANOS
+        && areReasons(use.fallbacks());
+  }
+
+  private static boolean areStages(final Collection<Integer> stages) {
+    return stages.size() <= ReportCounters.MOST_STAGES
+        && stages.stream().allMatch(stage -> stage >= 0);
+  }
+
+  private static boolean isMoved(final Moved moved) {
+    return areCounts(moved.blocks(), moved.bytes());
+  }
+
+  private static boolean areReasons(final Map<String, Long> fallbacks) {
+    return fallbacks.size() <= ReportCounters.MOST_REASONS + 1
+        && fallbacks.keySet().stream().allMatch(reason -> isText(reason, MAX_TEXT))
+        && fallbacks.values().stream().allMatch(ReportBounds::areCounts);
+  }
+
+  private static boolean isMemory(final Memory memory) {
+    return areCounts(
+        memory.hostUsed(),
+        memory.hostLimit(),
+        memory.deviceUsed(),
+        memory.deviceLimit(),
+        memory.files(),
+        memory.overflowed(),
+        memory.spilledToHost(),
+        memory.spilledToFiles());
+  }
+
+  private static boolean isContact(final Contact contact) {
+    return isText(contact.owner(), MAX_NAME) && isText(contact.how(), MAX_TEXT);
+  }
+
+  private static boolean isAdvice(final Advice line) {
+    return isText(line.check(), MAX_NAME)
+        && line.verdict() != null
+        && VERDICTS.contains(line.verdict())
+        && isText(line.what(), MAX_ADVICE)
+        && isText(line.mend(), MAX_ADVICE);
+  }
+}
