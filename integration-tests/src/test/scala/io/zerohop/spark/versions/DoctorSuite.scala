@@ -3,7 +3,7 @@ package io.zerohop.spark.versions
 import java.io.File
 import java.nio.file.{Files, Path, Paths}
 import java.util.concurrent.TimeUnit
-import java.util.jar.Attributes
+import java.util.jar.{Attributes, JarEntry, JarOutputStream}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -38,7 +38,9 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
   }
 
   /** `java -jar`, with nothing on the class path and temporary files in a folder of its own. */
-  private def alone(temporary: Path, arguments: String*): Ended = {
+  private def alone(temporary: Path, arguments: String*): Ended = alone(temporary, Map.empty[String, String], arguments)
+
+  private def alone(temporary: Path, environment: Map[String, String], arguments: Seq[String]): Ended = {
     val command = Seq(
       Paths.get(sys.props("java.home"), "bin", "java").toString,
       "-Xmx256m",
@@ -53,6 +55,7 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
       .redirectError(err.toFile)
     builder.environment.keySet.removeIf(key => key.startsWith("SPARK_") || key == "CLASSPATH")
     builder.environment.put("UCX_LOG_FILE", "stderr") // As bin/doctor of a release.
+    builder.environment.putAll(environment.asJava)
     val process = builder.start()
     try {
       assert(process.waitFor(LimitSeconds, TimeUnit.SECONDS), s"the doctor did not end: $command")
@@ -117,6 +120,33 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
     val missing = withFolder(alone(_, "doctor", "--properties-file", "not-there.conf"))
     assert(missing.exit === 64)
     assert(missing.err.linesIterator.next().contains("not-there.conf"), missing.err)
+  }
+
+  test("what the environment names is not loaded") {
+    val home = Files.createTempDirectory("other-spark")
+    try {
+      // A class that Spark's jars have, whose code ends the process.
+      val source = home.resolve("LoggerFactory.java")
+      Files.writeString(
+        source, "package org.slf4j; public class LoggerFactory { static { Runtime.getRuntime().halt(99); } }")
+      assert(javax.tools.ToolProvider.getSystemJavaCompiler.run(
+        null, null, null, "-proc:none", "-cp", home.toString, "-d", home.toString, source.toString) === 0)
+      val jars = Files.createDirectory(home.resolve("jars"))
+      Using.resource(new JarOutputStream(Files.newOutputStream(jars.resolve("evil.jar")))) { jar =>
+        val name = "org/slf4j/LoggerFactory.class"
+        jar.putNextEntry(new JarEntry(name))
+        jar.write(Files.readAllBytes(home.resolve(name)))
+        jar.closeEntry()
+      }
+      val ended = withFolder { folder =>
+        alone(
+          folder,
+          Map("SPARK_HOME" -> home.toString),
+          Seq("doctor", "--json", "--no-measure", "--conf", s"spark.zerohop.socket.dir=${folder.resolve("s")}"))
+      }
+      ended.assertConsistent()
+      assert(ended.of("spark").head.get("mend").asText.contains(s"--spark-home $home"))
+    } finally Local.delete(home)
   }
 
   test("with an installation of Spark the jar judges settings, by name the mend") {

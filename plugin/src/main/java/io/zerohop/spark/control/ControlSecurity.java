@@ -1,11 +1,11 @@
 package io.zerohop.spark.control;
 
 import io.zerohop.spark.compat.SparkLinks;
+import io.zerohop.spark.conf.NetworkTrust;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.util.HexFormat;
 import java.util.Optional;
-import java.util.stream.Stream;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.apache.spark.SecurityManager;
@@ -80,16 +80,8 @@ public final class ControlSecurity implements SecretKeyHolder {
     return major > 4 || (major == 4 && Integer.parseInt(parts[1]) >= 1);
   }
 
-  /**
-   * The key by which the user demands that what executors send each other is encrypted, if there is
-   * one. Payload that a network adapter moves is not: it has to go another way then.
-   */
+  /** Returns the key by which the user demands encryption, if there is one. */
   public static Optional<String> encryptionDemandedBy(final SparkConf conf) {
-    return Stream.of(
-            "spark.network.crypto.enabled",
-            "spark.authenticate.enableSaslEncryption",
-            "spark.ssl.rpc.enabled")
-        .filter(key -> conf.getBoolean(key, false))
-        .findFirst();
+    return NetworkTrust.encryptionDemandedBy(key -> conf.get(key, null));
   }
 }

@@ -8,6 +8,7 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Enumeration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +18,8 @@ import java.util.stream.Stream;
 
 /**
  * Loads the jar's own classes where no Spark is on the class path, with the jars of an installation
- * of Spark, or else with the logging interface that lies in our jar as a jar of its own.
+ * of Spark, or else with the logging interface that lies in our jar as a jar of its own. Whatever
+ * is in our packages comes from our jar, which is asked first, and from no other.
  */
 final class AloneLoader extends URLClassLoader {
   static final String LOGGING_JAR = "/META-INF/alone/slf4j-api.jar";
@@ -26,12 +28,19 @@ final class AloneLoader extends URLClassLoader {
     registerAsParallelCapable();
   }
 
+  private static final String OUR_PACKAGES = "io.zerohop.";
+  private static final String OUR_FOLDER = OUR_PACKAGES.replace('.', '/');
+
   /** Classes of the jar in the jar, by name. */
   private final Map<String, byte[]> inner;
+
+  /** Our jar alone. */
+  private final URLClassLoader own;
 
   private AloneLoader(final URL[] jars, final Map<String, byte[]> inner) {
     super(jars, ClassLoader.getPlatformClassLoader());
     this.inner = Map.copyOf(inner);
+    this.own = new URLClassLoader(new URL[] {jars[0]}, null);
   }
 
   /**
@@ -77,7 +86,29 @@ final class AloneLoader extends URLClassLoader {
 
   @Override
   protected Class<?> findClass(final String name) throws ClassNotFoundException {
+    if (name.startsWith(OUR_PACKAGES)
+        && own.findResource(name.replace('.', '/') + ".class") == null) {
+      throw new ClassNotFoundException(name + ", which is taken from our own jar only");
+    }
     final byte[] bytes = inner.get(name);
     return bytes == null ? super.findClass(name) : defineClass(name, bytes, 0, bytes.length);
+  }
+
+  /** Native libraries and kernels are ours, too. */
+  @Override
+  public URL findResource(final String name) {
+    return name.startsWith(OUR_FOLDER) ? own.findResource(name) : super.findResource(name);
+  }
+
+  @Override
+  public Enumeration<URL> findResources(final String name) throws IOException {
+    return name.startsWith(OUR_FOLDER) ? own.findResources(name) : super.findResources(name);
+  }
+
+  @Override
+  public void close() throws IOException {
+    try (own) {
+      super.close();
+    }
   }
 }

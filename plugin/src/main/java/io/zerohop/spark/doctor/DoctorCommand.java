@@ -2,7 +2,6 @@ package io.zerohop.spark.doctor;
 
 import java.io.IOException;
 import java.net.InetAddress;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -54,15 +53,15 @@ final class DoctorCommand implements Callable<Integer> {
       names = Launcher.SPARK_HOME_OPTION,
       paramLabel = "DIR",
       description =
-          "An installation of Spark, by whose classes settings and sizes are judged; $SPARK_HOME"
-              + " unless given.")
+          "An installation of Spark, by whose classes settings and sizes are judged. Its jars are"
+              + " loaded, by root only if nobody else can change them.")
   private Path sparkHome; // Read by Launcher, before this class is loaded.
 
   @Override
   public Integer call() throws IOException {
     final Settings settings = settings();
     final Examination examination = new Examination();
-    Machine.examine(examination, settings, options.measures());
+    Machine.examine(examination, settings, null, options.measures());
     Machine.examinePort(examination, settings);
     if (hasSpark()) {
       SparkChecks.ofSettings(examination, settings);
@@ -83,17 +82,33 @@ final class DoctorCommand implements Callable<Integer> {
   }
 
   private Finding withoutSpark(final Settings settings) {
-    final String named =
-        sparkHome == null ? System.getenv("SPARK_HOME") : String.valueOf(sparkHome);
-    final boolean isWrong =
-        named != null && !named.isEmpty() && !Files.isDirectory(Path.of(named, "jars"));
-    final String what =
-        (isWrong ? named + " has no folder jars" : "Spark is not on the class path")
-            + ": its version, RAPIDS', what settings come to, and sizes were not checked";
-    final String mend = "name an installation by " + Launcher.SPARK_HOME_OPTION + " or SPARK_HOME";
-    return settings.isEmpty() && !isWrong
-        ? new Finding(Item.SPARK, Verdict.SKIP, what, mend)
-        : Finding.warn(Item.SPARK, what, mend);
+    final String unchecked =
+        ": Spark's version, RAPIDS', what settings come to, and sizes were not checked";
+    if (sparkHome == null) {
+      final String set = System.getenv("SPARK_HOME");
+      final boolean isSet = set != null && !set.isEmpty();
+      final String what =
+          (isSet
+                  ? "SPARK_HOME is set, and code that an environment variable names is not loaded"
+                  : "Spark is not on the class path")
+              + unchecked;
+      final String mend =
+          "name an installation by " + Launcher.SPARK_HOME_OPTION + (isSet ? " " + set : "");
+      return settings.isEmpty()
+          ? new Finding(Item.SPARK, Verdict.SKIP, what, mend)
+          : Finding.warn(Item.SPARK, what, mend);
+    }
+    final String refusal = new ForeignCode().refusalOfSpark(sparkHome);
+    return refusal == null
+        ? Finding.warn(
+            Item.SPARK,
+            sparkHome + " has no folder jars" + unchecked,
+            "name an installation by " + Launcher.SPARK_HOME_OPTION)
+        : Finding.fail(
+            Item.SPARK,
+            refusal + unchecked,
+            "run the doctor as another user, or give the installation to root alone (chown -R"
+                + " root, chmod -R go-w)");
   }
 
   private static boolean hasSpark() {

@@ -32,10 +32,12 @@ public enum Item {
       "free room in `/dev/shm`, where UCX keeps queues between processes of a host",
       "fail: full. warn: less than 64 MiB"),
   SOCKETS(
-      "the folder by which executors of a node find each other is opened, and a socket served in it",
+      "the folder by which executors of a node find each other is opened, and a socket served in"
+          + " it",
       "fail: another user's, open to others, a link, or not writable"),
   PEERS(
-      "two nodes in this process share memory by that folder; one reads the other's blocks in place",
+      "two nodes in this process share memory by that folder; one reads the other's blocks in"
+          + " place",
       "fail: blocks would be staged"),
   DRIVER(
       "the CUDA driver is loaded and counts the GPUs that this process sees",
@@ -47,15 +49,17 @@ public enum Item {
       "NVML's matrix of links between all GPUs of the machine",
       "warn: GPUs that do not reach each other's memory"),
   P2P(
-      "each GPU exports memory by descriptor, each other one maps it and copies; bytes are compared",
+      "each GPU exports memory by descriptor, each other one maps it and copies; bytes are"
+          + " compared",
       "fail: a pair that the driver calls peers does not. warn: it says that they are none"),
   LIBUCX(
-      "UCX is started and its version looked up in the table of [releases](rdma.md#which-libucx)",
-      "fail: UCX does not start. warn: it knows no CUDA where there are GPUs, or is not in the"
+      "libucx is loaded and its version looked up in the table of [releases](rdma.md#which-libucx)",
+      "fail: it cannot be loaded. warn: it knows no CUDA where there are GPUs, or is not in the"
           + " table"),
   JUCX(
-      "the jucx in use moves 4 KiB through libucx, as each executor does at its start",
-      "fail: they do not fit"),
+      "where executors use UCX: it is started, and jucx moves 4 KiB through libucx, as each"
+          + " executor does at its start",
+      "fail: they do not fit, or root is to load a jar that others can change"),
   ADAPTERS(
       "the RDMA ports that an executor would use, and which it would leave out",
       "warn: there are adapters, and none can be used"),
@@ -71,8 +75,8 @@ public enum Item {
       "fail: a value that is not valid. warn: another manager, switched off, or a key that nobody"
           + " knows"),
   STEPS_ASIDE(
-      "settings with which Zerohop leaves shuffles to Spark: external shuffle service, other storage"
-          + " of map outputs",
+      "settings with which Zerohop leaves shuffles to Spark: external shuffle service, other"
+          + " storage of map outputs",
       "fail: one of them is on"),
   GPU_SHUFFLES(
       "settings that keep RAPIDS' shuffles away from GPU memory: authentication, codec, mode, a"
@@ -82,7 +86,7 @@ public enum Item {
       "settings that decide whether other nodes are read by UCX",
       "warn: encryption forbids it although `spark.zerohop.ucx.trustedNetwork` is true"),
   PORT(
-      "`spark.zerohop.port` and those behind it, on this host",
+      "`spark.zerohop.port` and those behind it, on this host, where executors open it",
       "fail: all of them are taken, or may not be used"),
   REACH(
       "each executor connects to the block manager's port of all others (running application only)",

@@ -1,6 +1,5 @@
 package io.zerohop.spark.doctor;
 
-import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.file.Path;
@@ -67,9 +66,13 @@ public final class Launcher {
     }
   }
 
-  /** Asked for before the command line can be parsed; null if none is named. */
-  private static Path sparkHome(final String[] arguments) throws IOException {
-    String home = System.getenv("SPARK_HOME");
+  /**
+   * Returns the installation that the command line names, before that can be parsed; null if it
+   * names none, or one that may not be loaded. Code that an environment variable names is not
+   * loaded.
+   */
+  private static Path sparkHome(final String[] arguments) {
+    String home = "";
     for (int i = 0; i < arguments.length; i++) {
       if (arguments[i].startsWith(SPARK_HOME_OPTION + "=")) {
         home = arguments[i].substring(SPARK_HOME_OPTION.length() + 1);
@@ -77,6 +80,8 @@ public final class Launcher {
         home = arguments[i + 1];
       }
     }
-    return home == null || home.isEmpty() ? null : Path.of(home);
+    final boolean refused =
+        !home.isEmpty() && new ForeignCode().refusalOfSpark(Path.of(home)) != null;
+    return home.isEmpty() || refused ? null : Path.of(home); // DoctorCommand says why.
   }
 }

@@ -7,11 +7,13 @@ import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
+import io.zerohop.spark.conf.ZerohopConf;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /** All checks of the machine that this process runs on, in the order of the report. */
 public final class Machine {
@@ -19,38 +21,46 @@ public final class Machine {
   private static final Duration LONG = Duration.ofSeconds(60);
   private static final Duration MEASURING = Duration.ofSeconds(120);
 
+  private static final String LOOPBACK = "127.0.0.1";
+
   private final Wanted wanted;
+  private final String host;
   private final Gpus gpus = new Gpus.Cuda();
 
-  private Machine(final Wanted wanted) {
+  private Machine(final Wanted wanted, final String host) {
     this.wanted = wanted;
+    this.host = host;
   }
 
   /**
    * Examines it.
    *
    * @param settings what the machine is asked for
+   * @param host by which others know this process; null for this host's own address
    * @param measures whether to measure rates, too
    */
   public static void examine(
-      final Examination examination, final Settings settings, final boolean measures) {
-    new Machine(wanted(examination, settings)).examine(examination, measures);
+      final Examination examination,
+      final Settings settings,
+      final String host,
+      final boolean measures) {
+    new Machine(wanted(examination, settings), host).examine(examination, measures);
   }
 
   /** What is not valid is said, and the rest is looked at by the defaults. */
   private static Wanted wanted(final Examination examination, final Settings settings) {
     try {
-      return Wanted.of(settings::get);
+      return Wanted.of(settings);
     } catch (final IllegalArgumentException e) {
       final Finding invalid =
           Finding.fail(Item.MANAGER, e.getMessage(), "see docs/configuration.md for the values");
       examination.run(Item.MANAGER, SHORT, notes -> notes.add(invalid));
-      return Wanted.of(key -> null);
+      return Wanted.of(Settings.of(Map.of()));
     }
   }
 
   private void examine(final Examination examination, final boolean measures) {
-    final UcxStarter ucx = ucx();
+    final Finding noUcx = noUcx();
     examination
         .run(Item.GLIBC, SHORT, new Glibc(SystemFiles.SYSTEM))
         .run(Item.LIBRARY, SHORT, new PlatformCheck())
@@ -60,14 +70,16 @@ public final class Machine {
             Item.DRIVER,
             LONG,
             new GpuCheck(gpus, wanted.rapids(), SystemFiles.SYSTEM.gpusOnTheBus()))
-        .run(Item.LIBUCX, LONG, this::ucx)
+        .run(Item.LIBUCX, LONG, notes -> ucx(notes, noUcx))
         .run(Item.ADAPTERS, LONG, this::adapters);
     if (measures) {
       examination
           .run(Item.RATES, LONG, RateCheck.host(wanted))
           .run(Item.RATES, MEASURING, RateCheck.gpus(gpus))
-          .run(Item.RATES, LONG, RateCheck.ucx(ucx))
           .run(Item.RATES, LONG, RateCheck.fallback());
+      if (noUcx == null) {
+        examination.run(Item.RATES, LONG, RateCheck.ucx(starter(), oneSided()));
+      }
     }
   }
 
@@ -76,9 +88,36 @@ public final class Machine {
     examination.run(Item.PORT, SHORT, notes -> new PortCheck(settings::get).run(notes));
   }
 
-  private UcxStarter ucx() {
+  /** Why UCX is not started, with what allows it; null if it may be. */
+  private Finding noUcx() {
+    if (!wanted.ucx()) {
+      return Finding.skip(
+          Item.JUCX, "not tried, since UCX opens a port that anybody may use: " + wanted.noPort());
+    }
+    final String key = ZerohopConf.UCX_JUCX.key();
+    if (wanted.jucxOfFile()) {
+      return new Finding(
+          Item.JUCX,
+          Verdict.SKIP,
+          "not tried: code that a file names is not loaded, here " + wanted.jucx() + " by " + key,
+          "say it on the command line: --conf " + key + "=" + wanted.jucx());
+    }
+    final String refusal = wanted.jucx() == null ? null : new ForeignCode().refusal(wanted.jucx());
+    return refusal == null
+        ? null
+        : Finding.fail(
+            Item.JUCX,
+            refusal,
+            "give the jar and the folders above it to root alone, or run as another user");
+  }
+
+  private UcxStarter starter() {
     return (oneSided, onStart) ->
         UcxLoader.start(wanted.jucx(), devices(), oneSided, this::enterGpu, Clock.system());
+  }
+
+  private boolean oneSided() {
+    return wanted.mode().oneSided(gpus.absence() == null);
   }
 
   /** As a node does it: without, UCX takes slow ways to GPU memory. The context stays entered. */
@@ -93,18 +132,31 @@ public final class Machine {
     }
   }
 
-  /** Those of this host's own address, as an executor that is known by it takes them. */
-  private static NetworkDevices devices() {
+  /**
+   * Those of this process's own address, as an executor that is known by it takes them. An executor
+   * goes on with all interfaces where none has that address; here the loopback will do.
+   */
+  private NetworkDevices devices() {
+    return NetworkDevices.of(host == null ? ownAddress() : host, null)
+        .or(() -> NetworkDevices.of(LOOPBACK, null))
+        .orElse(null);
+  }
+
+  private static String ownAddress() {
     try {
-      return NetworkDevices.of(InetAddress.getLocalHost().getHostAddress(), null).orElse(null);
+      return InetAddress.getLocalHost().getHostAddress();
     } catch (final UnknownHostException e) {
-      return null;
+      return LOOPBACK;
     }
   }
 
-  private void ucx(final Notes notes) {
+  private void ucx(final Notes notes, final Finding noUcx) {
     new UcxCheck(
-            ucx(), UcxCheck::loadedVersion, wanted.ucx(), gpus.absence() == null, RdmaDevices.any())
+            UcxLoader::look,
+            UcxCheck::loadedVersion,
+            new UcxCheck.Trial(starter(), oneSided(), noUcx, wanted.ucx()),
+            gpus.absence() == null,
+            RdmaDevices.any())
         .run(notes);
   }
 

@@ -1,6 +1,6 @@
 package io.zerohop.spark.doctor;
 
-import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.executor.OtherNodes;
 import io.zerohop.spark.report.Advice;
 import java.util.List;
 import org.apache.spark.SparkConf;
@@ -22,8 +22,7 @@ public final class RunningDoctor {
   /** Of this executor's limits, what is to be mended. Takes 20 seconds at most. */
   public static List<Advice> ofExecutor(final SparkConf conf) {
     final Examination examination = new Examination();
-    examination.run(
-        Item.MEMORY, Machine.SHORT, new LimitCheck(ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)));
+    examination.run(Item.MEMORY, Machine.SHORT, new LimitCheck(OtherNodes.obstacle(conf) == null));
     return examination.notes().findings().stream()
         .filter(finding -> finding.verdict().compareTo(Verdict.WARN) >= 0)
         .map(Finding::advice)

@@ -7,7 +7,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * An application's configuration as its user gives it, without Spark: {@code --properties-file}
@@ -16,13 +18,17 @@ import java.util.TreeMap;
 public final class Settings {
   private final Map<String, String> values;
 
-  private Settings(final Map<String, String> values) {
+  /** Keys whose values stand in a file alone. */
+  private final Set<String> ofFile;
+
+  private Settings(final Map<String, String> values, final Set<String> ofFile) {
     this.values = Map.copyOf(values);
+    this.ofFile = Set.copyOf(ofFile);
   }
 
-  /** These and no others. */
+  /** These and no others, of an application that runs by them. */
   public static Settings of(final Map<String, String> values) {
-    return new Settings(values);
+    return new Settings(values, Set.of());
   }
 
   /**
@@ -41,13 +47,20 @@ public final class Settings {
       }
       properties.forEach((key, value) -> values.put(key.toString(), value.toString().trim()));
     }
+    final Set<String> ofFile = new TreeSet<>(values.keySet());
+    ofFile.removeAll(conf.keySet());
     values.putAll(conf);
-    return new Settings(values);
+    return new Settings(values, ofFile);
   }
 
   /** The value of a key; null if it is not set. */
   String get(final String key) {
     return values.get(key);
+  }
+
+  /** Whether the value of a key is a file's, and nobody has said it on the command line. */
+  boolean isOfFile(final String key) {
+    return ofFile.contains(key);
   }
 
   /** All of them. */

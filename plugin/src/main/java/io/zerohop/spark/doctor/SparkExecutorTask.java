@@ -40,7 +40,8 @@ final class SparkExecutorTask implements Function<String, SparkExecutorTask.Answ
     final SparkEnv env = SparkEnv.get();
     final Examination examination = new Examination();
     if (env.executorId().equals(meant)) {
-      Machine.examine(examination, settings(env.conf()), measures);
+      final String host = env.blockManager().blockManagerId().host();
+      Machine.examine(examination, settings(env.conf()), host, measures);
       SparkChecks.ofExecutor(
           examination,
           env.conf(),

@@ -6,11 +6,13 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
 
-/** Bytes over TCP on the loopback, by one connection. */
+/**
+ * Bytes over TCP on the loopback, by one connection. The socket connects to its own address, so
+ * that no port listens.
+ */
 final class TcpRate {
   private static final int CHUNK_BYTES = 1 << 18;
   private static final int CHUNKS = 1024;
@@ -20,18 +22,14 @@ final class TcpRate {
 
   /** In GB/s. */
   static double measure() throws IOException {
-    // Its end is waited for when both sockets are closed.
+    // Its end is waited for when the socket is closed.
     try (Writing writing = new Writing();
-        ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-        Socket reader = new Socket()) {
-      reader.setSoTimeout(LIMIT_MILLIS);
-      server.setSoTimeout(LIMIT_MILLIS);
-      reader.connect(
-          new InetSocketAddress(server.getInetAddress(), server.getLocalPort()), LIMIT_MILLIS);
-      try (Socket writer = server.accept()) {
-        writing.start(writer);
-        return read(reader.getInputStream());
-      }
+        Socket self = new Socket()) {
+      self.setSoTimeout(LIMIT_MILLIS);
+      self.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+      self.connect(self.getLocalSocketAddress(), LIMIT_MILLIS);
+      writing.start(self);
+      return read(self.getInputStream());
     }
   }
 

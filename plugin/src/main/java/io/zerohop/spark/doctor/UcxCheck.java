@@ -5,11 +5,16 @@ import io.zerohop.shuffle.transport.ucx.engine.LibucxRelease;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import java.util.Optional;
 import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 
-/** UCX is started as a node starts it, tried, and ended. */
+/**
+ * UCX is looked at, and where executors would open a port for it, it is also started as they start
+ * it, tried, and ended.
+ */
 final class UcxCheck implements Check {
   private static final String INSTALL =
       "install libucx on every node (Debian, Ubuntu: libucx0; RHEL: ucx; or openucx/ucx's packages"
@@ -19,28 +24,38 @@ final class UcxCheck implements Check {
       "name a jucx jar of the kind of libucx by spark.zerohop.ucx.jucx, or install another libucx"
           + " (docs/rdma.md, 'jucx and libucx')";
 
-  private final UcxStarter starter;
+  private final Supplier<UcxLibrary> library;
   private final IntSupplier version;
-  private final boolean wanted;
+  private final Trial trial;
   private final boolean gpus;
   private final boolean adapters;
 
   /**
-   * @param starter starts UCX
-   * @param version of the libucx that was loaded, once UCX was started
-   * @param wanted whether the network is trusted, so that executors would use it
+   * Whether and how UCX is tried.
+   *
+   * @param starter starts it
+   * @param oneSided whether executors here take gets
+   * @param obstacle why it may not be started; null if it may be
+   * @param wanted whether executors would use it
+   */
+  record Trial(UcxStarter starter, boolean oneSided, Finding obstacle, boolean wanted) {}
+
+  /**
+   * @param library looks at libucx and opens nothing
+   * @param version of the libucx that was loaded, once it was looked at
+   * @param trial how UCX is tried
    * @param gpus whether there is a GPU
    * @param adapters whether there is an RDMA adapter
    */
   UcxCheck(
-      final UcxStarter starter,
+      final Supplier<UcxLibrary> library,
       final IntSupplier version,
-      final boolean wanted,
+      final Trial trial,
       final boolean gpus,
       final boolean adapters) {
-    this.starter = starter;
+    this.library = library;
     this.version = version;
-    this.wanted = wanted;
+    this.trial = trial;
     this.gpus = gpus;
     this.adapters = adapters;
   }
@@ -52,45 +67,54 @@ final class UcxCheck implements Check {
 
   @Override
   public void run(final Notes notes) {
+    if (trial.obstacle() == null) {
+      start(notes);
+      return;
+    }
+    try {
+      notes.add(library(library.get().reachesGpuMemory()));
+    } catch (final UcxException e) {
+      notes.add(missing(e));
+    }
+    notes.add(trial.obstacle());
+  }
+
+  private Finding missing(final UcxException e) {
+    return new Finding(Item.LIBUCX, Verdict.FAIL.where(trial.wanted()), e.getMessage(), INSTALL);
+  }
+
+  private void start(final Notes notes) {
     final UcxEngine engine;
     try {
-      engine = starter.start(true, () -> {});
+      engine = trial.starter().start(trial.oneSided(), () -> {});
     } catch (final UcxException e) {
-      notes.add(new Finding(Item.LIBUCX, Verdict.FAIL.where(wanted), e.getMessage(), INSTALL));
+      notes.add(missing(e));
       notes.add(Finding.skip(Item.JUCX, "libucx does not start"));
       return;
     }
     try {
-      notes.add(library(engine));
+      notes.add(library(engine.reachesGpuMemory()));
       LoopbackTest.run(engine);
       notes.add(Finding.ok(Item.JUCX, engine.describe() + ": moves bytes"));
     } catch (final UcxException e) {
-      notes.add(
-          new Finding(
-              Item.JUCX,
-              Verdict.FAIL.where(wanted),
-              engine.describe() + ": " + e.getMessage(),
-              FIT));
+      notes.add(Finding.fail(Item.JUCX, engine.describe() + ": " + e.getMessage(), FIT));
     } finally {
       if (!engine.end()) {
         notes.add(
-            new Finding(
-                Item.JUCX,
-                Verdict.FAIL.where(wanted),
-                "UCX's thread did not end",
-                "see UCX_LOG_LEVEL=info; end this process"));
+            Finding.fail(
+                Item.JUCX, "UCX's thread did not end", "see UCX_LOG_LEVEL=info; end this process"));
       }
     }
   }
 
-  private Finding library(final UcxEngine engine) {
+  private Finding library(final boolean reachesGpuMemory) {
     final int number = version.getAsInt();
     final String name =
         "libucx " + (number >> 16) + "." + (number >> 8 & 0xff) + "." + (number & 0xff);
-    if (gpus && !engine.reachesGpuMemory()) {
+    if (gpus && !reachesGpuMemory) {
       return new Finding(
           Item.LIBUCX,
-          Verdict.WARN.where(wanted),
+          Verdict.WARN.where(trial.wanted()),
           name + " without CUDA: GPU memory of other nodes comes over pinned host memory",
           "install a libucx built with CUDA (openucx/ucx's packages, or HPC-X)");
     }
@@ -98,7 +122,7 @@ final class UcxCheck implements Check {
     if (release.isEmpty()) {
       return new Finding(
           Item.LIBUCX,
-          Verdict.WARN.where(wanted),
+          Verdict.WARN.where(trial.wanted()),
           name + " is not in the table of releases that are known",
           "see the log's first-contact lines ('is read by UCX'); known are 1.13 to 1.23");
     }
@@ -112,7 +136,7 @@ final class UcxCheck implements Check {
       case NONE ->
           new Finding(
               Item.LIBUCX,
-              adapters ? Verdict.WARN.where(wanted) : Verdict.OK,
+              adapters ? Verdict.WARN.where(trial.wanted()) : Verdict.OK,
               name + ": as packaged it has no verbs, so adapters are not used",
               adapters ? "install a libucx with verbs, such as openucx/ucx's packages" : "");
     };

@@ -1,37 +1,47 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
+import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.function.UnaryOperator;
 
 /**
  * What the settings ask of the machine, as far as it is needed where Spark is not on the class
  * path. Immutable.
  *
  * @param socketBase where sockets shall be; null for the default
- * @param ucx whether the network is trusted, so that UCX shall be used
+ * @param noPort why no port may be opened for other nodes; null if one may be
  * @param jucx another jucx jar; null for the one in ours
+ * @param jucxOfFile whether a file alone names that jar, so that it is not loaded
+ * @param mode how bytes come from other nodes
  * @param rapids whether RAPIDS' plugin is configured
  */
-record Wanted(Path socketBase, boolean ucx, Path jucx, boolean rapids) {
+record Wanted(
+    Path socketBase, String noPort, Path jucx, boolean jucxOfFile, UcxMode mode, boolean rapids) {
   private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
 
   /**
    * Of a configuration.
    *
-   * @param settings the value of a key; null if it is not set
    * @throws IllegalArgumentException for a value that is not valid
    */
-  static Wanted of(final UnaryOperator<String> settings) {
-    final String base = ZerohopConf.SOCKET_DIR.of(settings.apply(ZerohopConf.SOCKET_DIR.key()));
-    final String jucx = ZerohopConf.UCX_JUCX.of(settings.apply(ZerohopConf.UCX_JUCX.key()));
-    final String plugins = settings.apply("spark.plugins");
+  static Wanted of(final Settings settings) {
+    final String base = ZerohopConf.SOCKET_DIR.of(settings.get(ZerohopConf.SOCKET_DIR.key()));
+    final String jucx = ZerohopConf.UCX_JUCX.of(settings.get(ZerohopConf.UCX_JUCX.key()));
+    final String plugins = settings.get("spark.plugins");
     return new Wanted(
         base.equals(ZerohopConf.AUTO) ? null : Path.of(base),
-        ZerohopConf.UCX_TRUSTED_NETWORK.of(settings.apply(ZerohopConf.UCX_TRUSTED_NETWORK.key())),
+        NetworkTrust.obstacle(settings::get),
         jucx.isEmpty() ? null : Path.of(jucx),
+        settings.isOfFile(ZerohopConf.UCX_JUCX.key()),
+        ZerohopConf.UCX_MODE.of(settings.get(ZerohopConf.UCX_MODE.key())),
         plugins != null
             && Arrays.stream(plugins.split(",")).map(String::trim).anyMatch(RAPIDS_PLUGIN::equals));
+  }
+
+  /** Whether executors use UCX. */
+  boolean ucx() {
+    return noPort == null;
   }
 }

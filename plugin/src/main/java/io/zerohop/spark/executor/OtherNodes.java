@@ -2,21 +2,19 @@ package io.zerohop.spark.executor;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
+import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.control.ControlSecurity;
 import io.zerohop.spark.control.SparkControlChannel;
 import io.zerohop.spark.log.SparkCode;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.time.Duration;
-import java.util.Optional;
 import java.util.function.Function;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -76,23 +74,9 @@ public final class OtherNodes {
     }
   }
 
-  /** Why no port is opened for other nodes; null if one may be. */
+  /** Returns why no port is opened for other nodes; null if one may be. */
   public static String obstacle(final SparkConf conf) {
-    if (!ZerohopConf.PATHS.get(conf).contains(Path.UCX)) {
-      return SparkCode.UCX_LEFT_OUT.marked(ZerohopConf.PATHS.key() + " does not have 'ucx'");
-    }
-    if (!ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)) {
-      return SparkCode.NETWORK_NOT_TRUSTED.marked(
-          "where only trusted programs reach the network, "
-              + ZerohopConf.UCX_TRUSTED_NETWORK.key()
-              + "=true lets executors read each other's memory by UCX instead, over RDMA where"
-              + " there are adapters");
-    }
-    final Optional<String> demandedBy = ControlSecurity.encryptionDemandedBy(conf);
-    return demandedBy
-        .map(key -> key + " demands encryption, and what goes by UCX is not encrypted")
-        .map(SparkCode.ENCRYPTION_DEMANDED::marked)
-        .orElse(null);
+    return NetworkTrust.obstacle(key -> conf.get(key, null));
   }
 
   private static java.nio.file.Path jucx(final SparkConf conf) {

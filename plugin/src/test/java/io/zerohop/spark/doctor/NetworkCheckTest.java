@@ -7,6 +7,7 @@ import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.util.List;
@@ -17,11 +18,15 @@ import org.junit.jupiter.api.Test;
 
 /** UCX and adapters, by an engine that copies within this process, and by made-up ports. */
 class NetworkCheckTest {
+  private static final UcxLibrary LOOKED = new UcxLibrary("the fake jucx", true);
+
   private final FakeEngine engine = new FakeEngine();
 
   private List<Finding> ucx(final int version, final boolean gpus, final boolean adapters) {
     final Notes notes = new Notes();
-    new UcxCheck((oneSided, onStart) -> engine, () -> version, true, gpus, adapters).run(notes);
+    final UcxCheck.Trial trial =
+        new UcxCheck.Trial((oneSided, onStart) -> engine, true, null, true);
+    new UcxCheck(() -> LOOKED, () -> version, trial, gpus, adapters).run(notes);
     assertThat(engine.ended).isTrue();
     return notes.findings();
   }
@@ -63,8 +68,32 @@ class NetworkCheckTest {
 
   @Test
   void getsAreMeasured() {
-    assertThat(UcxRate.measure((oneSided, onStart) -> engine)).isPositive();
+    assertThat(UcxRate.measure((oneSided, onStart) -> engine, true)).isPositive();
     assertThat(engine.ended).isTrue();
+  }
+
+  @Test
+  void messagesAreMeasuredWhereNoGetsAreTaken() {
+    engine.oneSided = false;
+    assertThat(UcxRate.measure((oneSided, onStart) -> engine, false)).isPositive();
+    assertThat(engine.ended).isTrue();
+  }
+
+  @Test
+  void whatMayNotBeStartedIsLookedAtOnly() {
+    final Notes notes = new Notes();
+    final Finding obstacle = Finding.skip(Item.JUCX, "not trusted");
+    final UcxCheck.Trial trial =
+        new UcxCheck.Trial(
+            (oneSided, onStart) -> {
+              throw new AssertionError("it was started");
+            },
+            true,
+            obstacle,
+            false);
+    new UcxCheck(() -> LOOKED, () -> 0x010d01, trial, false, false).run(notes);
+    assertThat(one(notes.findings(), Item.LIBUCX).what()).startsWith("libucx 1.13.1");
+    assertThat(one(notes.findings(), Item.JUCX)).isEqualTo(obstacle);
   }
 
   private static List<Finding> adapters(
@@ -102,22 +131,28 @@ class NetworkCheckTest {
   void settingsAreReadWithoutSpark() {
     final Wanted wanted =
         Wanted.of(
-            Map.of(
+            Settings.of(
+                Map.of(
                     "spark.zerohop.socket.dir", "/run/z",
                     "spark.zerohop.ucx.trustedNetwork", "true",
-                    "spark.plugins", "a.B, com.nvidia.spark.SQLPlugin")
-                ::get);
+                    "spark.plugins", "a.B, com.nvidia.spark.SQLPlugin")));
     assertThat(wanted.socketBase()).hasToString("/run/z");
     assertThat(wanted.ucx()).isTrue();
     assertThat(wanted.rapids()).isTrue();
-    assertThat(Wanted.of(key -> null)).isEqualTo(new Wanted(null, false, null, false));
+    final Wanted nothing = Wanted.of(Settings.of(Map.of()));
+    assertThat(nothing.socketBase()).isNull();
+    assertThat(nothing.jucx()).isNull();
+    assertThat(nothing.rapids()).isFalse();
+    assertThat(nothing.noPort()).contains("spark.zerohop.ucx.trustedNetwork=true");
   }
 
   /** Copies what it is asked to get. */
   private static final class FakeEngine implements UcxEngine {
     private boolean gpuMemory = true;
+    private boolean oneSided = true;
     private boolean ended;
     private String failure;
+    private UcxReceiver receiver;
 
     @Override
     public String describe() {
@@ -131,7 +166,7 @@ class NetworkCheckTest {
 
     @Override
     public boolean oneSided() {
-      return true;
+      return oneSided;
     }
 
     @Override
@@ -164,11 +199,13 @@ class NetworkCheckTest {
 
     @Override
     public UcxEndpoint connect(final byte[] address, final Consumer<String> onFailure) {
-      return new Self(failure);
+      return new Self(failure, receiver);
     }
 
     @Override
-    public void receiver(final UcxReceiver receiver) {}
+    public void receiver(final UcxReceiver taker) {
+      receiver = taker;
+    }
 
     @Override
     public int pending() {
@@ -183,7 +220,7 @@ class NetworkCheckTest {
   }
 
   /** The way from it to itself. */
-  private record Self(String failure) implements UcxEndpoint {
+  private record Self(String failure, UcxReceiver receiver) implements UcxEndpoint {
     @Override
     public void get(
         final byte[] key,
@@ -204,7 +241,10 @@ class NetworkCheckTest {
         final long address,
         final long bytes,
         final UcxCompletion done) {
-      done.done("not asked for");
+      final long to = receiver.arriving(id, offset, bytes);
+      get(null, address, to, bytes, null, ignored -> {});
+      receiver.arrived(id, offset, bytes, failure);
+      done.done(failure);
     }
 
     @Override

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.spark.rapids.api.RapidsProbe;
 import io.zerohop.spark.rapids.setup.Preflight;
 import java.io.IOException;
@@ -15,6 +16,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -58,14 +60,21 @@ class PlantedFaultsTest {
   }
 
   private static Check withoutLibucx(final boolean wanted) {
-    return new UcxCheck(
-        (oneSided, onStart) -> {
+    final Supplier<UcxLibrary> missing =
+        () -> {
           throw new UcxException("UCX cannot be used: libucp.so.0: cannot open", null);
-        },
-        () -> 0,
-        wanted,
-        false,
-        false);
+        };
+    final Finding obstacle = wanted ? null : Finding.skip(Item.JUCX, "the network is not trusted");
+    final UcxCheck.Trial trial =
+        new UcxCheck.Trial(
+            (oneSided, onStart) -> {
+              missing.get();
+              return null;
+            },
+            false,
+            obstacle,
+            wanted);
+    return new UcxCheck(missing, () -> 0, trial, false, false);
   }
 
   @Test
@@ -178,6 +187,8 @@ class PlantedFaultsTest {
           Map.of(
               "spark.zerohop.port",
               Integer.toString(taken.getLocalPort()),
+              "spark.zerohop.ucx.trustedNetwork",
+              "true",
               "spark.port.maxRetries",
               "0");
       final Finding found = find(Item.PORT, new PortCheck(settings::get));

@@ -15,10 +15,8 @@ import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.ucx.connect.PeerConnector;
 import io.zerohop.shuffle.transport.ucx.connect.RemotePeers;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
-import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricReader;
@@ -129,7 +127,7 @@ public final class UcxNode implements AutoCloseable {
     boolean done = false;
     try {
       final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-      engine = settings.starter().start(oneSided(settings.mode(), devices), device::enter);
+      engine = settings.starter().start(settings.mode().oneSided(devices.hasGpu()), device::enter);
       LoopbackTest.run(engine);
       threads = new UcxThreads();
       final UcxNode node =
@@ -160,18 +158,6 @@ public final class UcxNode implements AutoCloseable {
         engine.close();
       }
     }
-  }
-
-  /**
-   * Whether gets can come to be taken at all: from host memory they are where there is an RDMA
-   * adapter, and from a GPU's. UCX answers no gets otherwise, whoever asks for them.
-   */
-  private static boolean oneSided(final UcxMode mode, final Devices devices) {
-    return switch (mode) {
-      case GET -> true;
-      case MESSAGE -> false;
-      case AUTO -> devices.hasGpu() || RdmaDevices.any();
-    };
   }
 
   /** The port at which this executor is asked. */

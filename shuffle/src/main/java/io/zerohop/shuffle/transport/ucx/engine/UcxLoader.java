@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.device.posix.Clock;
 import java.io.IOException;
+import java.io.InputStream;
 import java.lang.reflect.InvocationTargetException;
 import java.net.MalformedURLException;
 import java.net.URL;
@@ -13,8 +14,8 @@ import java.time.Duration;
 /**
  * Loads the binding of UCX: the jucx that is on the class path, or one from a jar that the user
  * names, because it has to be of the kind of the libucx that is installed. For the latter the
- * classes of jucx, and ours that refer to them, are loaded once more by a loader that asks the jar
- * first; everything else is shared.
+ * classes of jucx are loaded from it, and ours that refer to them once more beside them; everything
+ * else is shared. No class of ours comes from such a jar.
  */
 public final class UcxLoader {
   private static final String BINDING = "io.zerohop.shuffle.transport.ucx.jucx.";
@@ -55,18 +56,36 @@ public final class UcxLoader {
       final Runnable onStart,
       final Duration spin,
       final Clock clock) {
+    return (UcxEngine)
+        call(
+            jar,
+            "start",
+            new Class<?>[] {
+              NetworkDevices.class, boolean.class, Runnable.class, Duration.class, Clock.class
+            },
+            devices,
+            oneSided,
+            onStart,
+            spin,
+            clock);
+  }
+
+  /**
+   * Loads the binding of the class path and libucx, and opens nothing.
+   *
+   * @throws UcxException if there is no jucx or no libucx
+   */
+  public static UcxLibrary look() {
+    return (UcxLibrary) call(null, "look", new Class<?>[0]);
+  }
+
+  private static Object call(
+      final Path jar, final String method, final Class<?>[] types, final Object... arguments) {
     try {
-      return (UcxEngine)
-          loader(jar)
-              .loadClass(BINDING + "JucxEngine")
-              .getMethod(
-                  "start",
-                  NetworkDevices.class,
-                  boolean.class,
-                  Runnable.class,
-                  Duration.class,
-                  Clock.class)
-              .invoke(null, devices, oneSided, onStart, spin, clock);
+      return loader(jar)
+          .loadClass(BINDING + "JucxEngine")
+          .getMethod(method, types)
+          .invoke(null, arguments);
     } catch (final InvocationTargetException e) {
       if (e.getCause() instanceof UcxException known) {
         throw known;
@@ -85,15 +104,18 @@ public final class UcxLoader {
     if (!Files.isReadable(jar)) {
       throw new IOException("spark.zerohop.ucx.jucx names " + jar + ", which cannot be read");
     }
-    final URL own = UcxLoader.class.getProtectionDomain().getCodeSource().getLocation();
-    return new BindingLoader(jar, own, ours);
+    return new BindingLoader(jar, ours);
   }
 
-  /** Asks its own jars first for the classes of the binding, and only for those. */
+  /**
+   * Takes jucx from the jar alone, and our classes that refer to it from where all of ours are. The
+   * jar may have classes in our packages, too: nobody asks for them.
+   */
   private static final class BindingLoader extends URLClassLoader {
-    BindingLoader(final Path jar, final URL own, final ClassLoader parent)
-        throws MalformedURLException {
-      super(new URL[] {jar.toUri().toURL(), own}, parent);
+    private static final String OURS = "io.zerohop.";
+
+    BindingLoader(final Path jar, final ClassLoader parent) throws MalformedURLException {
+      super(new URL[] {jar.toUri().toURL()}, parent);
     }
 
     @Override
@@ -105,6 +127,31 @@ public final class UcxLoader {
       synchronized (getClassLoadingLock(name)) {
         final Class<?> known = findLoadedClass(name);
         return known != null ? known : findClass(name);
+      }
+    }
+
+    @Override
+    protected Class<?> findClass(final String name) throws ClassNotFoundException {
+      if (name.startsWith(BINDING)) {
+        return ours(name);
+      }
+      if (name.startsWith(OURS)) {
+        throw new ClassNotFoundException(name + ", which a jucx jar does not give");
+      }
+      return super.findClass(name);
+    }
+
+    /** The same class as the parent has, once more, beside this jar's jucx. */
+    private Class<?> ours(final String name) throws ClassNotFoundException {
+      final String file = name.replace('.', '/') + ".class";
+      try (InputStream in = getParent().getResourceAsStream(file)) {
+        if (in == null) {
+          throw new ClassNotFoundException(name);
+        }
+        final byte[] bytes = in.readAllBytes();
+        return defineClass(name, bytes, 0, bytes.length, UcxLoader.class.getProtectionDomain());
+      } catch (final IOException e) {
+        throw new ClassNotFoundException(name, e);
       }
     }
 

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.nio.ByteBuffer;
@@ -133,6 +134,31 @@ public final class JucxEngine implements UcxEngine {
     }
   }
 
+  /**
+   * Loads jucx and libucx and asks them what they are. No worker is made, and so nothing listens
+   * and nobody is answered.
+   *
+   * @throws UcxException if they cannot be loaded
+   */
+  public static UcxLibrary look() {
+    UcpContext context = null;
+    try {
+      NativeLibs.load();
+      final LibucxVersion version = LibucxVersion.loaded();
+      context = new UcpContext(new UcpParams().requestAmFeature());
+      final long memoryTypes = context.getMemoryTypesMask();
+      return new UcxLibrary(
+          describe(version, memoryTypes), knowsGpuMemory(memoryTypes) && saysMemory());
+    } catch (final RuntimeException | LinkageError e) {
+      throw new UcxException("UCX cannot be used: " + e, e);
+    } finally {
+      LibraryCopy.remove();
+      if (context != null) {
+        context.close();
+      }
+    }
+  }
+
   private static UcpParams contextParams(
       final LibucxVersion version, final NetworkDevices devices, final boolean oneSided) {
     final UcpParams params =
@@ -169,12 +195,16 @@ public final class JucxEngine implements UcxEngine {
 
   @Override
   public String describe() {
+    return describe(version, memoryTypes);
+  }
+
+  private static String describe(final LibucxVersion version, final long memoryTypes) {
     final var source = NativeLibs.class.getProtectionDomain().getCodeSource();
     return "jucx of "
         + (source == null ? "an unknown place" : source.getLocation().getPath())
         + ", libucx "
         + version
-        + (knowsGpuMemory() ? " with CUDA" : " without CUDA")
+        + (knowsGpuMemory(memoryTypes) ? " with CUDA" : " without CUDA")
         + (saysMemory() ? "" : ", too old for GPU memory");
   }
 
@@ -198,7 +228,7 @@ public final class JucxEngine implements UcxEngine {
     return RdmaDevices.any();
   }
 
-  private boolean knowsGpuMemory() {
+  private static boolean knowsGpuMemory(final long memoryTypes) {
     return UcsConstants.MEMORY_TYPE.isMemTypeSupported(memoryTypes, GPU);
   }
 
@@ -213,7 +243,7 @@ public final class JucxEngine implements UcxEngine {
 
   @Override
   public boolean reachesGpuMemory() {
-    return knowsGpuMemory() && saysMemory();
+    return knowsGpuMemory(memoryTypes) && saysMemory();
   }
 
   @Override

@@ -1,0 +1,64 @@
+package io.zerohop.spark.conf;
+
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.log.SparkCode;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.UnaryOperator;
+
+/**
+ * Decides whether ports may be opened for executors of other nodes. UCX's protocol does not
+ * authenticate peers and encrypts nothing, so the user has to say that the network is trusted.
+ * Executors and the doctor ask this class alone. It needs no class of Spark's, since the doctor
+ * also runs without.
+ */
+public final class NetworkTrust {
+  private static final List<String> ENCRYPTION =
+      List.of(
+          "spark.network.crypto.enabled",
+          "spark.authenticate.enableSaslEncryption",
+          "spark.ssl.rpc.enabled",
+          "spark.io.encryption.enabled");
+
+  private NetworkTrust() {}
+
+  /**
+   * Returns why no port may be opened for other nodes; null if one may be.
+   *
+   * @param settings the value of a key; null if it is not set
+   * @throws IllegalArgumentException if a value is not valid; then no port may be opened either
+   */
+  public static String obstacle(final UnaryOperator<String> settings) {
+    if (!value(ZerohopConf.PATHS, settings).contains(Path.UCX)) {
+      return SparkCode.UCX_LEFT_OUT.marked(ZerohopConf.PATHS.key() + " does not have 'ucx'");
+    }
+    if (!value(ZerohopConf.UCX_TRUSTED_NETWORK, settings)) {
+      return SparkCode.NETWORK_NOT_TRUSTED.marked(
+          "where only trusted programs reach the network, "
+              + ZerohopConf.UCX_TRUSTED_NETWORK.key()
+              + "=true lets executors read each other's memory by UCX instead, over RDMA where"
+              + " there are adapters");
+    }
+    return encryptionDemandedBy(settings)
+        .map(key -> key + " demands encryption, and what goes by UCX is not encrypted")
+        .map(SparkCode.ENCRYPTION_DEMANDED::marked)
+        .orElse(null);
+  }
+
+  /**
+   * Returns the key by which the user demands that blocks are encrypted outside of executors, on
+   * the network or on disks, if there is one. UCX does not encrypt: blocks go another way then.
+   *
+   * @param settings the value of a key; null if it is not set
+   * @throws IllegalArgumentException if a value is neither true nor false
+   */
+  public static Optional<String> encryptionDemandedBy(final UnaryOperator<String> settings) {
+    return ENCRYPTION.stream()
+        .filter(key -> value(ConfEntry.ofBoolean(key, false, ""), settings))
+        .findFirst();
+  }
+
+  private static <T> T value(final ConfEntry<T> entry, final UnaryOperator<String> settings) {
+    return entry.of(settings.apply(entry.key()));
+  }
+}

@@ -1,0 +1,145 @@
+package io.zerohop.spark.doctor;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+
+/**
+ * Jars beside the doctor's own, and whether it may load them. Root may load only what nobody else
+ * can change: each file, and each folder and link on the way to it. Needs nothing but the JDK. Not
+ * thread safe.
+ */
+final class ForeignCode {
+  private static final int ROOT = 0;
+  private static final int WRITABLE_BY_OTHERS = 0022;
+  private static final int STICKY = 01000;
+  private static final int MAX_LINKS = 40;
+  private static final String FOLDER_OF_JARS = "jars";
+
+  private final int user;
+
+  /** Files and folders that nobody else can change. */
+  private final Set<Path> safe = new HashSet<>();
+
+  private int links;
+
+  /** Code that this process may load. */
+  ForeignCode() {
+    this(self());
+  }
+
+  /**
+   * @param user the user of this process
+   */
+  ForeignCode(final int user) {
+    this.user = user;
+  }
+
+  private static int self() {
+    try {
+      return (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+    } catch (final IOException | RuntimeException e) {
+      return ROOT; // It is not known, so the strict rule holds.
+    }
+  }
+
+  /** Returns why a jar may not be loaded; null if it may be. */
+  String refusal(final Path jar) {
+    if (user != ROOT) {
+      return null;
+    }
+    final String changeable = changeable(jar);
+    return changeable == null
+        ? null
+        : jar + " is not loaded: this process runs as root, and " + changeable;
+  }
+
+  /** Returns why the jars of an installation of Spark may not be loaded; null if they may be. */
+  String refusalOfSpark(final Path home) {
+    final Path folder = home.resolve(FOLDER_OF_JARS);
+    if (user != ROOT || !Files.isDirectory(folder)) {
+      return null;
+    }
+    try (Stream<Path> files = Files.list(folder)) {
+      return Stream.concat(Stream.of(folder), files.filter(it -> it.toString().endsWith(".jar")))
+          .map(this::refusal)
+          .filter(reason -> reason != null)
+          .findFirst()
+          .orElse(null);
+    } catch (final IOException e) {
+      return folder + " cannot be read: " + e;
+    }
+  }
+
+  /** Returns what on the way to a file others than its user can change; null if nothing. */
+  String changeable(final Path file) {
+    links = 0;
+    try {
+      return changeable(Path.of("/"), parts(file.toAbsolutePath()));
+    } catch (final IOException | RuntimeException e) {
+      return "it is not known who can change " + file + " (" + e + ")";
+    }
+  }
+
+  private static Deque<String> parts(final Path path) {
+    final Deque<String> parts = new ArrayDeque<>();
+    path.forEach(part -> parts.add(part.toString()));
+    return parts;
+  }
+
+  private String changeable(final Path from, final Deque<String> parts) throws IOException {
+    Path at = from;
+    String found = look(at);
+    while (found == null && !parts.isEmpty()) {
+      final String part = parts.remove();
+      if (part.equals("..")) {
+        at = at.getParent() == null ? at : at.getParent();
+        continue;
+      }
+      final Path next = at.resolve(part).normalize();
+      found = look(next);
+      if (found == null && Files.isSymbolicLink(next)) {
+        if (++links > MAX_LINKS) {
+          return next + " is one link of too many";
+        }
+        final Path target = Files.readSymbolicLink(next);
+        final Deque<String> way = parts(target);
+        way.addAll(parts);
+        parts.clear();
+        parts.addAll(way);
+        at = target.isAbsolute() ? Path.of("/") : at;
+      } else {
+        at = next;
+      }
+    }
+    return found;
+  }
+
+  /** Returns who else can change one file, folder or link; null if nobody can. */
+  private String look(final Path path) throws IOException {
+    if (safe.contains(path)) {
+      return null;
+    }
+    final Map<String, Object> known =
+        Files.readAttributes(path, "unix:uid,mode", LinkOption.NOFOLLOW_LINKS);
+    final int owner = (int) known.get("uid");
+    final int mode = (int) known.get("mode");
+    if (owner != ROOT && owner != user) {
+      return path + " belongs to user " + Integer.toUnsignedString(owner);
+    }
+    // In a folder such as /tmp others make files, and cannot replace those that are there.
+    final boolean guarded = Files.isDirectory(path) && (mode & STICKY) != 0;
+    if ((mode & WRITABLE_BY_OTHERS) != 0 && !guarded && !Files.isSymbolicLink(path)) {
+      return path + " can be written by others";
+    }
+    safe.add(path);
+    return null;
+  }
+}
