@@ -70,6 +70,7 @@ class PortProbeTest {
   }
 
   @Test
+  @SuppressWarnings("try") // Time flies until the end of the block.
   void noRouteIsTriedAgainUntilTheLimit() {
     final AtomicInteger attempts = new AtomicInteger();
     final PortProbe.Attempt never =
@@ -85,6 +86,7 @@ class PortProbeTest {
   }
 
   @Test
+  @SuppressWarnings("try") // Time flies until the end of the block.
   void aRouteMayComeBack() {
     final AtomicInteger attempts = new AtomicInteger();
     final PortProbe.Attempt second =

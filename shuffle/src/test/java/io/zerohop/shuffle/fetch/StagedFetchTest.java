@@ -295,6 +295,7 @@ class StagedFetchTest {
 
   /** One task reads two shuffles at once, and its first reader holds all receive buffers. */
   @Test
+  @SuppressWarnings("try") // Time flies until the end of the block.
   void fetchersThatWaitForOneAnothersMemoryGetOn() {
     final TestClock clock = TestClock.running();
     restart(config().receiveBufferBytes(1).clock(clock).build());

@@ -52,6 +52,7 @@ class OwnerDeathTest {
     getsEndAfter(MemoryOwner::kill, false);
   }
 
+  @SuppressWarnings("try") // Time flies until the end of the block.
   private void getsEndAfter(final Fault fault, final boolean connected) throws Exception {
     final TestClock clock = TestClock.running();
     try (UcxEngine reader = TestUcx.start(clock);

@@ -135,6 +135,7 @@ class UcxEngineTest {
   }
 
   @Test
+  @SuppressWarnings("try") // Time flies until the end of the block.
   void anEndpointIsClosedAlthoughItsPeerStandsStill() throws Exception {
     final UnsafeBuffer from = random(1);
     final CountDownLatch standing = new CountDownLatch(1);

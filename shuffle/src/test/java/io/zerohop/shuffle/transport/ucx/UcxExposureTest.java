@@ -95,6 +95,7 @@ class UcxExposureTest {
   /** An engine that is not waited for at its end, although what it was asked for never ends. */
   private record Flown(UcxEngine engine, TestClock clock) implements AutoCloseable {
     @Override
+    @SuppressWarnings("try") // Time flies until the end of the block.
     public void close() {
       try (TestClock.Flight flight = clock.fly()) {
         engine.close();
