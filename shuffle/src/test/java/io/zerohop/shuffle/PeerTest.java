@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.Sockets;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
@@ -225,12 +227,40 @@ class PeerTest {
   @Test
   void anOwnerWhoseSocketFileVanishedIsStaged() throws IOException {
     write(1, 2);
+    Files.delete(ownersSocket());
+    assertStaged();
+  }
+
+  /** A neighbour of the same uid put a socket in its place that nobody serves. */
+  @Test
+  void anOwnerWithADeadSocketInItsPlaceIsStaged() throws IOException {
+    write(1, 2);
+    final java.nio.file.Path socket = ownersSocket();
+    Files.delete(socket);
+    Descriptor.close(Sockets.listen(socket.toString(), 1));
+    assertStaged();
+    Files.delete(socket);
+    Files.createFile(socket);
+    assertStaged();
+    final FakeStaging deserted = new FakeStaging(2, MOST);
+    deserted.desert();
+    try (ShuffleNode third = TestNodes.start(base.resolve("s"), "third")) {
+      assertThatThrownBy(() -> TestNodes.fetchAndCheck(third, deserted, 2, MOST, source(1, 2)))
+          .hasCauseInstanceOf(OwnerGoneException.class)
+          .hasMessageContaining("executor owner is dead");
+    }
+  }
+
+  private java.nio.file.Path ownersSocket() throws IOException {
     final List<java.nio.file.Path> sockets;
     try (Stream<java.nio.file.Path> files = Files.walk(base.resolve("s"))) {
       sockets = files.filter(f -> f.getFileName().toString().startsWith("owner-")).toList();
     }
     assertThat(sockets).hasSize(1);
-    Files.delete(sockets.get(0));
+    return sockets.get(0);
+  }
+
+  private void assertStaged() {
     final FakeStaging staging = new FakeStaging(2, MOST);
     assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source(1, 2)))
         .containsOnlyKeys(Path.STAGED);

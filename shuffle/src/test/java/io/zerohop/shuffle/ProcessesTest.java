@@ -199,9 +199,10 @@ class ProcessesTest {
   }
 
   private void assertGone(final NodeProcess owner) {
+    final FakeStaging staging = new FakeStaging(BATCHES, MOST);
+    staging.desert();
     try (BlockFetcher fetcher =
-        node.fetch(
-            List.of(owner.source(1, 3)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+        node.fetch(List.of(owner.source(1, 3)), staging, TestNodes.quiet(), () -> false)) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)
           .hasMessageContaining("executor owner is dead");

@@ -81,9 +81,9 @@ public final class PathChooser {
    * The route to an owner. May connect to it, which takes a limited time.
    *
    * @param staging what stages blocks, which also shows whether an owner lives that cannot be asked
-   * @throws OwnerGoneException if the owner is dead: on this node, nobody serves its socket; on
-   *     another, nobody answers where somebody did before; on either, it cannot be asked and nobody
-   *     serves staged blocks there. Also if its socket file is not there and staging is not allowed
+   * @throws OwnerGoneException if the owner is dead: on another node, nobody answers where somebody
+   *     did before; on any, it cannot be asked and nobody serves staged blocks there. Also if its
+   *     socket is gone or not served and staging is not allowed
    * @throws ZerohopException (RETRY) if no way is allowed that is possible
    */
   public Route choose(final BlockSource source, final FallbackTransport staging) {
@@ -260,23 +260,19 @@ public final class PathChooser {
     } catch (final ExchangeException e) {
       switch (e.reason()) {
         case ABSENT:
-          return absent(source, staging, e);
         case REFUSED:
-          throw new OwnerGoneException(
-              ShuffleCode.PEER_DEAD.marked(
-                  "executor "
-                      + executorId
-                      + " is dead: nobody serves its socket "
-                      + owner.socket()),
-              e);
+          return unserved(source, staging, e);
         case AUTHENTICATION:
           return staged(
               ShuffleCode.PEER_UNAUTHENTICATED,
               executorId,
               "executor {} could not prove to belong to this application; its blocks are staged."
-                  + " Check spark.authenticate.secret and that both run as the same user",
+                  + " Check spark.authenticate.secret and that both run as the same user; if both"
+                  + " are right, another process serves its socket: set spark.zerohop.socket.dir to"
+                  + " a folder of this application's own",
               e,
-              "it failed authentication, see spark.authenticate.secret");
+              "it failed authentication, see spark.authenticate.secret and"
+                  + " spark.zerohop.socket.dir");
         default:
           return staged(
               ShuffleCode.PEER_NOT_REACHED,
@@ -295,29 +291,40 @@ public final class PathChooser {
     }
   }
 
-  /** It ended in good order, or lives on and something removed its socket file. */
-  private Route absent(
+  /**
+   * Routes around a socket that is gone, or that nobody serves. Neither proves that the owner is
+   * dead: whoever may write to the folder can remove the file or put another in its place. So what
+   * serves its staged blocks is asked.
+   */
+  private Route unserved(
       final BlockSource source, final FallbackTransport staging, final ExchangeException cause) {
     final String executorId = source.executorId();
     final String socket = source.location().socket();
+    final boolean absent = cause.reason() == ExchangeException.Reason.ABSENT;
     if (!allowed.contains(Path.STAGED) || !liveness.answers(source, staging)) {
       throw new OwnerGoneException(
-          ShuffleCode.PEER_ENDED.marked(
-              "executor "
-                  + executorId
-                  + " has ended: its socket "
-                  + socket
-                  + " is gone (if it runs, see spark.zerohop.socket.dir)"),
+          absent
+              ? ShuffleCode.PEER_ENDED.marked(
+                  "executor "
+                      + executorId
+                      + " has ended: its socket "
+                      + socket
+                      + " is gone (if it runs, see spark.zerohop.socket.dir)")
+              : ShuffleCode.PEER_DEAD.marked(
+                  "executor " + executorId + " is dead: nobody serves its socket " + socket),
           cause);
     }
+    final String what = absent ? "is gone" : "is served by nobody";
     return staged(
         ShuffleCode.PEER_SOCKET_GONE,
         executorId,
-        "the socket of executor {} is gone; its blocks are staged. If the executor was ended, the"
-            + " driver's log says why; if it still runs, something cleans its socket folder: set"
-            + " spark.zerohop.socket.dir to one that stays",
+        "the socket of executor {} "
+            + what
+            + "; its blocks are staged. If the executor was ended, the driver's log says why; if it"
+            + " still runs, something changes its socket folder: set spark.zerohop.socket.dir to"
+            + " one of this application's own",
         null,
-        "its socket " + socket + " is gone");
+        "its socket " + socket + " " + what);
   }
 
   /** Stages the blocks, and logs each kind of trouble once for each owner. */

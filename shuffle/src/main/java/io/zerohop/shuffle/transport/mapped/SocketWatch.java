@@ -1,15 +1,18 @@
 package io.zerohop.shuffle.transport.mapped;
 
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.FileStatus;
+import io.zerohop.device.posix.PosixException;
 import io.zerohop.shuffle.log.ShuffleCode;
-import java.nio.file.Files;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Notices that somebody else removed this node's socket file. Used by one thread. */
+/** Notices that somebody else removed or replaced this node's socket file. Used by one thread. */
 public final class SocketWatch {
   private static final Logger LOG = LoggerFactory.getLogger(SocketWatch.class);
 
   private final java.nio.file.Path socket;
+  private final FileStatus own;
   private boolean reported;
 
   /**
@@ -17,15 +20,20 @@ public final class SocketWatch {
    */
   public SocketWatch(final java.nio.file.Path socket) {
     this.socket = socket;
+    this.own = Descriptor.statusOf(socket.toString());
   }
 
-  /** Whether the file is gone. */
+  /** Whether the file is gone, or is another one. */
   public boolean isGone() {
-    return Files.notExists(socket);
+    try {
+      return !own.sameFile(Descriptor.statusOf(socket.toString()));
+    } catch (final PosixException e) {
+      return e.errno() == PosixException.ENOENT || e.errno() == PosixException.ENOTDIR;
+    }
   }
 
   /**
-   * Says that the file is gone, the first time.
+   * Logs that the file is gone, the first time.
    *
    * @return whether it was the first time
    */
@@ -36,9 +44,9 @@ public final class SocketWatch {
     reported = true;
     ShuffleCode.SOCKET_REMOVED.warn(
         LOG,
-        "the socket {} of this executor was removed. Executors that are not connected yet cannot"
-            + " read its memory in place; its blocks are staged for them. Something cleans that"
-            + " folder: set spark.zerohop.socket.dir to one that stays",
+        "the socket {} of this executor was removed or replaced. Executors that are not connected"
+            + " yet cannot read its memory in place; its blocks are staged for them. Something else"
+            + " changes that folder: set spark.zerohop.socket.dir to one of this application's own",
         socket);
     return true;
   }
