@@ -10,6 +10,10 @@
 #define F_SEAL_FUTURE_WRITE 0x0010 /* Linux 5.1; older kernels answer EINVAL */
 #endif
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3; older kernels answer EINVAL */
+#endif
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL */
 #endif
@@ -26,7 +30,10 @@ ZH_JNI(jint, Memory, create)(JNIEnv *env, jclass type, jstring name) {
   if (text == NULL) {
     return -1;
   }
-  int fd = zh_memfd_create(text, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  int fd = zh_memfd_create(text, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+  if (fd < 0 && errno == EINVAL) {
+    fd = zh_memfd_create(text, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  }
   int error = errno;
   (*env)->ReleaseStringUTFChars(env, name, text);
   if (fd < 0) {
@@ -88,6 +95,13 @@ ZH_JNI(jlong, Memory, map)(JNIEnv *env, jclass type, jint fd, jlong bytes, jbool
   void *address = mmap(NULL, (size_t)bytes, access, MAP_SHARED, fd, 0);
   if (address == MAP_FAILED) {
     zh_throw(env, "mmap", errno);
+    return 0;
+  }
+  /* A core dump of one process would hold the blocks of all of its peers. */
+  if (madvise(address, (size_t)bytes, MADV_DONTDUMP) != 0) {
+    int error = errno;
+    (void)munmap(address, (size_t)bytes);
+    zh_throw(env, "madvise(MADV_DONTDUMP)", error);
     return 0;
   }
   /* Only a wish: most systems have huge pages for shared memory switched off. */

@@ -111,6 +111,16 @@ ZH_JNI(void, Sockets, shutdown)(JNIEnv *env, jclass type, jint fd) {
 
 #define MAX_MESSAGE 4096
 
+/* Whether the range lies within the array; throws if not. Checked before any byte moves. */
+static int in_range(JNIEnv *env, jbyteArray data, jint offset, jint count, const char *call) {
+  jsize length = (*env)->GetArrayLength(env, data);
+  if (offset < 0 || count < 0 || offset > length || count > length - offset) {
+    zh_throw(env, call, EINVAL);
+    return 0;
+  }
+  return 1;
+}
+
 union control {
   struct cmsghdr header;
   char bytes[CMSG_SPACE(2 * sizeof(int))];
@@ -121,6 +131,9 @@ ZH_JNI(jint, Sockets, send)
 (JNIEnv *env, jclass type, jint fd, jbyteArray data, jint offset, jint count, jint passed) {
   (void)type;
   char buffer[MAX_MESSAGE];
+  if (!in_range(env, data, offset, count, "sendmsg")) {
+    return -1;
+  }
   if (count > MAX_MESSAGE) {
     count = MAX_MESSAGE;
   }
@@ -194,6 +207,9 @@ ZH_JNI(jint, Sockets, receive)
  jintArray descriptor) {
   (void)type;
   char buffer[MAX_MESSAGE];
+  if (!in_range(env, data, offset, count, "recvmsg")) {
+    return -1;
+  }
   struct iovec part = {.iov_base = buffer,
                        .iov_len = (size_t)(count > MAX_MESSAGE ? MAX_MESSAGE : count)};
   union control control;
@@ -232,7 +248,8 @@ ZH_JNI(jint, Sockets, receive)
 ZH_JNI(jint, Sockets, poll)
 (JNIEnv *env, jclass type, jintArray fds, jintArray events, jint count, jint millis) {
   (void)type;
-  if (count < 0 || count > MAX_POLL) {
+  if (count < 0 || count > MAX_POLL || count > (*env)->GetArrayLength(env, fds) ||
+      count > (*env)->GetArrayLength(env, events)) {
     zh_throw(env, "poll", EINVAL);
     return -1;
   }

@@ -13,7 +13,10 @@ public final class Memory {
   /** Bytes of a page, the granularity of {@link #map}. */
   public static native int pageSize();
 
-  /** A new, empty, sealable memfd. The caller owns the descriptor; {@code name} is for tools. */
+  /**
+   * Creates an empty, sealable memfd, which nobody can execute on kernels from 6.3 on. The caller
+   * owns the descriptor; {@code name} is for tools.
+   */
   public static native int create(String name);
 
   /** Sets the size in bytes; new bytes read as zero and take no memory yet. */
@@ -40,7 +43,10 @@ public final class Memory {
    */
   public static native boolean isSealed(int fd);
 
-  /** Maps the first {@code bytes} bytes, readable and shared; returns the address. */
+  /**
+   * Maps the first {@code bytes} bytes, readable and shared, and keeps them out of core dumps;
+   * returns the address.
+   */
   public static native long map(int fd, long bytes, boolean writable);
 
   /** Ends a mapping made by {@link #map}. */

@@ -7,6 +7,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceContractTest;
 import io.zerohop.device.DeviceUnderTest;
+import io.zerohop.device.HostBuffer;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -18,7 +19,11 @@ import io.zerohop.device.posix.FdHandle;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Iterator;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -43,6 +48,40 @@ final class HostDeviceTest extends DeviceContractTest {
             .hasMessageContaining("ftruncate");
       }
     }
+  }
+
+  /** What a core dump or an executable mapping could make of other executors' blocks. */
+  @Test
+  void segmentsAreNeitherDumpedNorExecuted() throws IOException {
+    for (final PeerAccess access : PeerAccess.values()) {
+      try (Segment segment = device.allocate(PAGE, access);
+          SegmentHandle handle = segment.export();
+          Segment mapped = device.map(segment.export(), "a peer", access)) {
+        assertThat(vmFlags(segment.address())).contains("dd");
+        assertThat(vmFlags(mapped.address())).contains("dd");
+        if (Files.exists(Path.of("/proc/sys/vm/memfd_noexec"))) { // Linux 6.3
+          assertThat(Descriptor.status(handle.fd()).mode() & 0111).isZero();
+        }
+      }
+    }
+    try (HostBuffer buffer = device.hostBuffer(PAGE)) {
+      assertThat(vmFlags(buffer.address())).contains("dd");
+    }
+  }
+
+  /** The flags of the mapping that begins at an address, as /proc/self/smaps lists them. */
+  private static List<String> vmFlags(final long address) throws IOException {
+    final Iterator<String> lines = Files.readAllLines(Path.of("/proc/self/smaps")).iterator();
+    while (lines.hasNext()) {
+      if (lines.next().startsWith(Long.toHexString(address) + "-")) {
+        String line;
+        do {
+          line = lines.next();
+        } while (!line.startsWith("VmFlags:"));
+        return List.of(line.substring("VmFlags:".length()).trim().split(" "));
+      }
+    }
+    throw new AssertionError("nothing is mapped at " + Long.toHexString(address));
   }
 
   @Test

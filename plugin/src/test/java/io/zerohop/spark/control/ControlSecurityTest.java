@@ -18,7 +18,8 @@ class ControlSecurityTest {
       strings = {
         "spark.network.crypto.enabled",
         "spark.authenticate.enableSaslEncryption",
-        "spark.ssl.rpc.enabled"
+        "spark.ssl.rpc.enabled",
+        "spark.io.encryption.enabled"
       })
   void theKeyThatDemandsEncryptionIsNamed(final String key) {
     assertThat(ControlSecurity.encryptionDemandedBy(new SparkConf(false).set(key, "true")))
