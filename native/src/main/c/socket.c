@@ -7,7 +7,18 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434 /* Linux 5.3 */
+#endif
+
+#define PIDFS 0x50494446 /* Linux 6.9; before, all pidfds share one inode */
 
 #ifndef POLLRDHUP
 #define POLLRDHUP 0x2000
@@ -100,6 +111,37 @@ ZH_JNI(jlong, Sockets, peer)(JNIEnv *env, jclass type, jint fd) {
     return -1;
   }
   return (jlong)(((uint64_t)(uint32_t)peer.uid << 32) | (uint32_t)peer.pid);
+}
+
+/* Closes a pidfd and returns its inode; 0 if the kernel gives it none of its own. */
+static jlong take_inode(int pidfd) {
+  struct statfs system;
+  struct stat status;
+  int known = fstatfs(pidfd, &system) == 0 && system.f_type == PIDFS &&
+              zh_fstat(pidfd, &status) == 0;
+  (void)close(pidfd);
+  return known ? (jlong)status.st_ino : 0;
+}
+
+ZH_JNI(jlong, Sockets, ownProcess)(JNIEnv *env, jclass type) {
+  (void)env;
+  (void)type;
+  int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+  return pidfd < 0 ? 0 : take_inode(pidfd);
+}
+
+/* Throws where a lack of descriptors hides who it is. */
+ZH_JNI(jlong, Sockets, peerProcess)(JNIEnv *env, jclass type, jint fd) {
+  (void)type;
+  int pidfd = -1;
+  socklen_t length = sizeof pidfd;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) != 0) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+      zh_throw(env, "getsockopt(SO_PEERPIDFD)", errno);
+    }
+    return 0;
+  }
+  return take_inode(pidfd);
 }
 
 ZH_JNI(void, Sockets, shutdown)(JNIEnv *env, jclass type, jint fd) {

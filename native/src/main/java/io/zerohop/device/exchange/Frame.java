@@ -2,6 +2,8 @@ package io.zerohop.device.exchange;
 
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.FileStatus;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
@@ -12,43 +14,51 @@ import java.nio.charset.StandardCharsets;
  *  0        2         3      4                8
  *  | magic  | version | type | payload length | payload ...
  *
- *  HELLO      client nonce (32) | length (1) | client's name | length (1) | server's name
- *  CHALLENGE  server nonce (32)
+ *  HELLO      client nonce (32) | process (32) | length (1) | client's name | length (1) | server's
+ *             name
+ *  CHALLENGE  server nonce (32) | process (32)
  *  ANSWER     client's proof (32)
  *  WELCOME    server's proof (32) | greeting (0 to 1024)
- *  FETCH      segment id (8)
- *  SEGMENT    segment id (8) | size in bytes (8) | kind (1) | opaque handle (0 or 64)
- *             a POSIX_FD travels with the first byte of the frame
- *  GONE       segment id (8)
+ *  FETCH      segment id (8) | seal (32)
+ *  SEGMENT    segment id (8) | size in bytes (8) | kind (1) | device (8) | inode (8)
+ *             | opaque handle (0 or 64) | seal (32)
+ *             a POSIX_FD travels with the first byte of the frame; device and inode are its own
+ *  GONE       segment id (8) | seal (32)
  *  REFUSED    reason (1)
- *  WITHHELD   segment id (8)
+ *  WITHHELD   segment id (8) | seal (32)
  * </pre>
+ *
+ * A process is a {@link ProcessIdentity}. A seal is made by {@link Proofs.Seals}.
  */
 record Frame(Type type, byte[] payload) {
   static final int HEADER_BYTES = 8;
   static final short MAGIC = 0x5A48;
-  static final byte VERSION = 2;
+  static final byte VERSION = 3;
   static final int NONCE_BYTES = 32;
   static final int PROOF_BYTES = 32;
+  static final int SEAL_BYTES = 32;
   static final int OPAQUE_BYTES = 64;
   static final int MAX_GREETING_BYTES = 1024;
   static final int MAX_NAME_BYTES = 64;
   static final int MAX_PAYLOAD_BYTES = PROOF_BYTES + MAX_GREETING_BYTES;
   static final int MAX_FRAME_BYTES = HEADER_BYTES + MAX_PAYLOAD_BYTES;
 
-  private static final int SEGMENT_FIXED_BYTES = 17;
+  private static final int SEGMENT_FIXED_BYTES = 33;
 
   /** The messages and how long their payloads may be. The codes are fixed. */
   enum Type {
-    HELLO(1, NONCE_BYTES + 4, NONCE_BYTES + 2 + 2 * MAX_NAME_BYTES),
-    CHALLENGE(2, NONCE_BYTES, NONCE_BYTES),
+    HELLO(
+        1,
+        NONCE_BYTES + ProcessIdentity.BYTES + 4,
+        NONCE_BYTES + ProcessIdentity.BYTES + 2 + 2 * MAX_NAME_BYTES),
+    CHALLENGE(2, NONCE_BYTES + ProcessIdentity.BYTES, NONCE_BYTES + ProcessIdentity.BYTES),
     ANSWER(3, PROOF_BYTES, PROOF_BYTES),
     WELCOME(4, PROOF_BYTES, PROOF_BYTES + MAX_GREETING_BYTES),
-    FETCH(5, 8, 8),
-    SEGMENT(6, SEGMENT_FIXED_BYTES, SEGMENT_FIXED_BYTES + OPAQUE_BYTES),
-    GONE(7, 8, 8),
+    FETCH(5, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
+    SEGMENT(6, SEGMENT_FIXED_BYTES + SEAL_BYTES, SEGMENT_FIXED_BYTES + OPAQUE_BYTES + SEAL_BYTES),
+    GONE(7, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
     REFUSED(8, 1, 1),
-    WITHHELD(9, 8, 8);
+    WITHHELD(9, 8 + SEAL_BYTES, 8 + SEAL_BYTES);
 
     private static final Type[] VALUES = values();
 
@@ -71,20 +81,42 @@ record Frame(Type type, byte[] payload) {
   }
 
   /** The content of a HELLO. */
-  record Hello(byte[] nonce, String client, String server) {}
+  record Hello(byte[] nonce, ProcessIdentity process, String client, String server) {
+    /** Says hello for this process. */
+    Hello(final byte[] nonce, final String client, final String server) {
+      this(nonce, ProcessIdentity.self(), client, server);
+    }
+  }
 
-  /** The content of a SEGMENT. */
-  record SegmentInfo(long id, long bytes, SegmentHandle.Kind kind, byte[] opaque) {}
+  /**
+   * The content of a SEGMENT.
+   *
+   * @param device of the descriptor that travels with it; 0 if there is none
+   * @param inode of the descriptor, as its owner saw it
+   */
+  record SegmentInfo(
+      long id, long bytes, SegmentHandle.Kind kind, long device, long inode, byte[] opaque) {}
 
   static Frame hello(final byte[] nonce, final String client, final String server) {
-    final byte[] clientBytes = client.getBytes(StandardCharsets.US_ASCII);
-    final byte[] serverBytes = server.getBytes(StandardCharsets.US_ASCII);
-    final ByteBuffer payload =
-        ByteBuffer.allocate(NONCE_BYTES + 2 + clientBytes.length + serverBytes.length);
-    payload.put(nonce);
+    return hello(new Hello(nonce, client, server));
+  }
+
+  static Frame hello(final Hello hello) {
+    final byte[] clientBytes = hello.client().getBytes(StandardCharsets.US_ASCII);
+    final byte[] serverBytes = hello.server().getBytes(StandardCharsets.US_ASCII);
+    final int names = 2 + clientBytes.length + serverBytes.length;
+    final ByteBuffer payload = ByteBuffer.allocate(NONCE_BYTES + ProcessIdentity.BYTES + names);
+    payload.put(hello.nonce());
+    hello.process().put(payload);
     payload.put((byte) clientBytes.length).put(clientBytes);
     payload.put((byte) serverBytes.length).put(serverBytes);
     return new Frame(Type.HELLO, payload.array());
+  }
+
+  static Frame challenge(final byte[] nonce, final ProcessIdentity process) {
+    final ByteBuffer payload = ByteBuffer.allocate(NONCE_BYTES + ProcessIdentity.BYTES);
+    process.put(payload.put(nonce));
+    return new Frame(Type.CHALLENGE, payload.array());
   }
 
   static Frame welcome(final byte[] proof, final byte[] greeting) {
@@ -92,14 +124,26 @@ record Frame(Type type, byte[] payload) {
     return new Frame(Type.WELCOME, payload.put(proof).put(greeting).array());
   }
 
+  /** A frame about one segment, without its seal, as below. */
   static Frame ofId(final Type type, final long segmentId) {
     return new Frame(type, ByteBuffer.allocate(8).putLong(segmentId).array());
   }
 
+  /** A SEGMENT that names the descriptor of the handle, if it has one, without its seal. */
   static Frame segment(final long segmentId, final SegmentHandle handle) {
+    if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
+      return segment(segmentId, handle, 0, 0);
+    }
+    final FileStatus file = Descriptor.status(handle.fd());
+    return segment(segmentId, handle, file.device(), file.inode());
+  }
+
+  static Frame segment(
+      final long segmentId, final SegmentHandle handle, final long device, final long inode) {
     final byte[] opaque = handle.opaque();
     final ByteBuffer payload = ByteBuffer.allocate(SEGMENT_FIXED_BYTES + opaque.length);
-    payload.putLong(segmentId).putLong(handle.bytes()).put(handle.kind().code()).put(opaque);
+    payload.putLong(segmentId).putLong(handle.bytes()).put(handle.kind().code());
+    payload.putLong(device).putLong(inode).put(opaque);
     return new Frame(Type.SEGMENT, payload.array());
   }
 
@@ -118,12 +162,18 @@ record Frame(Type type, byte[] payload) {
     final ByteBuffer in = ByteBuffer.wrap(payload);
     final byte[] nonce = new byte[NONCE_BYTES];
     in.get(nonce);
+    final ProcessIdentity process = ProcessIdentity.get(in);
     final String client = name(in);
     final String server = name(in);
     if (in.hasRemaining()) {
       throw new ExchangeException(Reason.PROTOCOL, "bytes behind the names of a HELLO");
     }
-    return new Hello(nonce, client, server);
+    return new Hello(nonce, process, client, server);
+  }
+
+  /** The process that a CHALLENGE names. */
+  ProcessIdentity challenger() {
+    return ProcessIdentity.get(ByteBuffer.wrap(payload).position(NONCE_BYTES));
   }
 
   private static String name(final ByteBuffer in) {
@@ -144,17 +194,20 @@ record Frame(Type type, byte[] payload) {
     return ByteBuffer.wrap(payload).getLong();
   }
 
+  /** Reads a SEGMENT without its seal. */
   SegmentInfo asSegment() {
     final ByteBuffer in = ByteBuffer.wrap(payload);
     final long id = in.getLong();
     final long bytes = in.getLong();
     final byte code = in.get();
+    final long device = in.getLong();
+    final long inode = in.getLong();
     final byte[] opaque = new byte[in.remaining()];
     in.get(opaque);
     for (final SegmentHandle.Kind kind : SegmentHandle.Kind.values()) {
       final int expected = kind == SegmentHandle.Kind.POSIX_FD ? 0 : OPAQUE_BYTES;
       if (kind.code() == code && opaque.length == expected && bytes > 0) {
-        return new SegmentInfo(id, bytes, kind, opaque);
+        return new SegmentInfo(id, bytes, kind, device, inode, opaque);
       }
     }
     throw new ExchangeException(Reason.PROTOCOL, "a SEGMENT of unknown kind or wrong size");

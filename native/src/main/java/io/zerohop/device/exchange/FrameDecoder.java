@@ -40,7 +40,11 @@ final class FrameDecoder {
     if (buffer.get(2) != Frame.VERSION) {
       throw new ExchangeException(
           Reason.PROTOCOL,
-          "another version of the protocol; use the same Zerohop jar on driver and executors");
+          "version "
+              + buffer.get(2)
+              + " of the protocol where this is "
+              + Frame.VERSION
+              + "; use the same Zerohop jar on driver and executors");
     }
     final Frame.Type type = Frame.Type.of(buffer.get(3));
     final int length = buffer.getInt(4);

@@ -6,6 +6,7 @@ import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.FdHandle;
+import io.zerohop.device.posix.FileStatus;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
@@ -13,7 +14,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -28,16 +31,22 @@ public final class PeerLink implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PeerLink.class);
   private static final long RETRY_NANOS = 1_000_000;
   private static final long NONE = -1;
+  private static final Set<Frame.Type> ANSWERS =
+      EnumSet.of(Frame.Type.SEGMENT, Frame.Type.GONE, Frame.Type.WITHHELD);
 
   private final String peerName;
   private final LinkSocket socket;
   private final FrameChannel channel;
   private final byte[] greeting;
+  private final Proofs.Seals seals;
   private final int peerPid;
   private final ReentrantLock fetchLock = new ReentrantLock();
 
   /** Segment that the peer was asked for and has not answered yet; -1 if none. With fetchLock. */
   private long unanswered = NONE;
+
+  /** Requests so far, which is the number of the last one. With fetchLock. */
+  private long requests;
 
   private final List<Runnable> callbacks = new ArrayList<>();
   private volatile boolean closed;
@@ -46,11 +55,13 @@ public final class PeerLink implements AutoCloseable {
       final String peerName,
       final LinkSocket socket,
       final FrameChannel channel,
-      final byte[] greeting) {
+      final byte[] greeting,
+      final Proofs.Seals seals) {
     this.peerName = peerName;
     this.socket = socket;
     this.channel = channel;
     this.greeting = greeting;
+    this.seals = seals;
     this.peerPid = (int) Sockets.peer(socket.fd());
   }
 
@@ -79,9 +90,10 @@ public final class PeerLink implements AutoCloseable {
     boolean done = false;
     try {
       checkUser(socket, socketPath);
+      final ProcessIdentity seen = processAt(socket, socketPath);
       final FrameChannel channel = new FrameChannel(socket.fd(), "peer " + expectedPeerName);
-      final byte[] greeting = shakeHands(channel, proofs, selfName, expectedPeerName, deadline);
-      final PeerLink link = new PeerLink(expectedPeerName, socket, channel, greeting);
+      final Frame.Hello hello = new Frame.Hello(Proofs.newNonce(), selfName, expectedPeerName);
+      final PeerLink link = shakeHands(socket, channel, proofs, hello, seen, deadline);
       socket.hold(); // By the watch, which lets go of it when the link has ended.
       try {
         PeerWatch.shared().watch(link);
@@ -137,25 +149,54 @@ public final class PeerLink implements AutoCloseable {
     }
   }
 
-  private static byte[] shakeHands(
+  private static ProcessIdentity processAt(final LinkSocket socket, final Path path) {
+    try {
+      return ProcessIdentity.ofPeer(socket.fd());
+    } catch (final PosixException e) {
+      throw new ExchangeException(
+          reasonOf(e.errno()), "cannot see who serves " + path + ": " + e.getMessage(), e);
+    }
+  }
+
+  /**
+   * Proves both sides to one another.
+   *
+   * @param seen what the kernel says of the process that serves the socket
+   */
+  private static PeerLink shakeHands(
+      final LinkSocket socket,
       final FrameChannel channel,
       final Proofs proofs,
-      final String selfName,
-      final String peerName,
+      final Frame.Hello hello,
+      final ProcessIdentity seen,
       final Deadline deadline) {
-    final Frame.Hello hello = new Frame.Hello(Proofs.newNonce(), selfName, peerName);
-    channel.send(Frame.hello(hello.nonce(), selfName, peerName), deadline);
-    final byte[] serverNonce = channel.receive(Frame.Type.CHALLENGE, deadline).payload();
-    final byte[] proof = proofs.ofClient(hello, serverNonce);
+    final String peerName = hello.server();
+    channel.send(Frame.hello(hello), deadline);
+    final Frame challenge = channel.receive(Frame.Type.CHALLENGE, deadline);
+    final ProcessIdentity.Match match = challenge.challenger().match(seen);
+    if (match == ProcessIdentity.Match.OTHER) {
+      throw new ExchangeException(
+          Reason.AUTHENTICATION,
+          "the socket of peer "
+              + peerName
+              + " is served by process "
+              + seen.pid()
+              + ", which passes on what another one says");
+    }
+    final byte[] proof = proofs.ofClient(hello, challenge.payload());
     channel.send(new Frame(Frame.Type.ANSWER, proof), deadline);
     final byte[] welcome = channel.receive(Frame.Type.WELCOME, deadline).payload();
     final byte[] greeting = Arrays.copyOfRange(welcome, Frame.PROOF_BYTES, welcome.length);
-    final byte[] expected = proofs.ofServer(hello, serverNonce, greeting);
+    final byte[] expected = proofs.ofServer(hello, challenge.payload(), greeting);
     if (!Proofs.same(expected, Arrays.copyOf(welcome, Frame.PROOF_BYTES))) {
       throw new ExchangeException(
           Reason.AUTHENTICATION, "peer " + peerName + " does not know the application's secret");
     }
-    return greeting;
+    if (match == ProcessIdentity.Match.UNKNOWN) {
+      ProcessIdentity.warnOfUnknown();
+    }
+    final Proofs.Seals seals = proofs.seals(hello, challenge.payload(), greeting);
+    return new PeerLink(peerName, socket, channel, greeting, seals);
   }
 
   /** What the peer's directory answered to this connection. A fresh array. */
@@ -195,8 +236,8 @@ public final class PeerLink implements AutoCloseable {
    * @param limit longest time
    * @return null when the peer has no such segment any more
    * @throws ExchangeException (UNAVAILABLE) if this segment cannot be handed over now, or the peer
-   *     does not answer in time, while the link stays as it is; (CLOSED, PROTOCOL, TIMEOUT) if the
-   *     link has ended
+   *     does not answer in time, while the link stays as it is; (CLOSED, PROTOCOL, TIMEOUT,
+   *     AUTHENTICATION) if the link has ended
    */
   public SegmentHandle fetch(final long segmentId, final Duration limit) {
     final Deadline deadline = Deadline.in(limit);
@@ -253,7 +294,8 @@ public final class PeerLink implements AutoCloseable {
     if (unanswered != NONE && !receivesLate()) {
       return new Answer(null, silence());
     }
-    channel.send(Frame.ofId(Frame.Type.FETCH, segmentId), deadline);
+    requests++;
+    channel.send(seals.seal(Frame.ofId(Frame.Type.FETCH, segmentId), requests), deadline);
     unanswered = segmentId;
     final Frame answer = receiveOrNull(deadline);
     if (answer == null) {
@@ -293,9 +335,13 @@ public final class PeerLink implements AutoCloseable {
     return "peer " + peerName + " has not answered yet when asked for segment " + unanswered;
   }
 
-  private Answer answer(final long segmentId, final Frame answer) {
+  private Answer answer(final long segmentId, final Frame sealed) {
     int fd = channel.takeDescriptor();
     try {
+      if (!ANSWERS.contains(sealed.type())) {
+        throw unfit(sealed);
+      }
+      final Frame answer = seals.open(sealed, requests);
       if (answer.type() == Frame.Type.GONE && answer.asId() == segmentId && fd < 0) {
         return new Answer(null, null);
       }
@@ -307,6 +353,7 @@ public final class PeerLink implements AutoCloseable {
         final Frame.SegmentInfo segment = answer.asSegment();
         final boolean byFd = segment.kind() == SegmentHandle.Kind.POSIX_FD;
         if (segment.id() == segmentId && byFd && fd >= 0) {
+          checkSent(segment, Descriptor.status(fd));
           final SegmentHandle handle = new FdHandle(fd, segment.bytes());
           fd = -1;
           return new Answer(handle, null);
@@ -325,12 +372,29 @@ public final class PeerLink implements AutoCloseable {
               new OpaqueHandle(segment.kind(), segment.bytes(), segment.opaque()), null);
         }
       }
-      throw new ExchangeException(
-          Reason.PROTOCOL, "peer " + peerName + " answered FETCH by " + answer.type());
+      throw unfit(answer);
     } finally {
       if (fd >= 0) {
         Descriptor.close(fd);
       }
+    }
+  }
+
+  private ExchangeException unfit(final Frame answer) {
+    return new ExchangeException(
+        Reason.PROTOCOL, "peer " + peerName + " answered FETCH by " + answer.type());
+  }
+
+  /** The owner says, under its seal, which file it sent. */
+  private void checkSent(final Frame.SegmentInfo segment, final FileStatus received) {
+    if (received.device() != segment.device() || received.inode() != segment.inode()) {
+      throw new ExchangeException(
+          Reason.AUTHENTICATION,
+          "the descriptor of segment "
+              + segment.id()
+              + " is not the one that peer "
+              + peerName
+              + " sent");
     }
   }
 

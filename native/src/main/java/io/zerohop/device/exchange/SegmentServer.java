@@ -248,16 +248,17 @@ public final class SegmentServer implements AutoCloseable {
   }
 
   private void admit(final int fd) {
-    final long peer;
+    final int uid;
+    final ProcessIdentity process;
     try {
-      peer = Sockets.peer(fd);
+      uid = (int) (Sockets.peer(fd) >>> 32);
+      process = ProcessIdentity.ofPeer(fd);
     } catch (final PosixException e) {
       Descriptor.close(fd);
       throw e;
     }
-    final int uid = (int) (peer >>> 32);
     final ServerSession session =
-        new ServerSession(proofs, name, directory, nextConnectionId++, (int) peer, uid);
+        new ServerSession(proofs, name, directory, nextConnectionId++, process, uid);
     final ServerConnection connection =
         new ServerConnection(fd, session, limits.handshake(), STALL_LIMIT);
     if (uid != userId) {

@@ -52,26 +52,32 @@ final class ServerSession {
   private final String serverName;
   private final SegmentDirectory directory;
   private final long connectionId;
-  private final int pid;
+  private final ProcessIdentity seen;
   private final int uid;
   private State state = State.NEW;
   private Frame.Hello hello;
-  private byte[] serverNonce;
+  private byte[] challenge;
+  private Proofs.Seals seals;
+  private long requests;
   private PeerInfo peer;
   private boolean hasWithheld;
 
+  /**
+   * @param seen what the kernel says of the peer's process
+   * @param uid the peer's user
+   */
   ServerSession(
       final Proofs proofs,
       final String serverName,
       final SegmentDirectory directory,
       final long connectionId,
-      final int pid,
+      final ProcessIdentity seen,
       final int uid) {
     this.proofs = proofs;
     this.serverName = serverName;
     this.directory = directory;
     this.connectionId = connectionId;
-    this.pid = pid;
+    this.seen = seen;
     this.uid = uid;
   }
 
@@ -82,7 +88,7 @@ final class ServerSession {
 
   /** Process id of the peer as this process sees it; 0 if it is in another PID namespace. */
   int pid() {
-    return pid;
+    return (int) seen.pid();
   }
 
   /** Whether the stream stops inside a frame or inside the handshake. */
@@ -118,7 +124,8 @@ final class ServerSession {
         return welcome(frame);
       case OPEN:
         expect(frame, Frame.Type.FETCH);
-        return export(frame.asId());
+        requests++;
+        return export(seals.open(frame, requests).asId());
       default:
         throw new ExchangeException(Reason.CLOSED, "a frame after the end");
     }
@@ -136,23 +143,32 @@ final class ServerSession {
     if (!hello.server().equals(serverName)) {
       throw new ExchangeException(Reason.AUTHENTICATION, "a peer that looks for somebody else");
     }
-    serverNonce = Proofs.newNonce();
+    if (hello.process().match(seen) == ProcessIdentity.Match.OTHER) {
+      throw new ExchangeException(
+          Reason.AUTHENTICATION, "a process that passes on what another one says");
+    }
+    final Frame reply = Frame.challenge(Proofs.newNonce(), ProcessIdentity.self());
+    challenge = reply.payload();
     become(State.CHALLENGED);
-    return new Reply(new Frame(Frame.Type.CHALLENGE, serverNonce).encode(), null);
+    return new Reply(reply.encode(), null);
   }
 
   private Reply welcome(final Frame frame) {
-    if (!Proofs.same(proofs.ofClient(hello, serverNonce), frame.payload())) {
+    if (!Proofs.same(proofs.ofClient(hello, challenge), frame.payload())) {
       throw new ExchangeException(Reason.AUTHENTICATION, "a peer that does not know the secret");
     }
-    final PeerInfo connecting = new PeerInfo(connectionId, hello.client(), pid, uid);
+    if (hello.process().match(seen) == ProcessIdentity.Match.UNKNOWN) {
+      ProcessIdentity.warnOfUnknown();
+    }
+    final PeerInfo connecting = new PeerInfo(connectionId, hello.client(), pid(), uid);
     final byte[] greeting = directory.connected(connecting);
     peer = connecting;
     become(State.OPEN);
     if (greeting.length > Frame.MAX_GREETING_BYTES) {
       throw new IllegalStateException("a greeting of " + greeting.length + " bytes");
     }
-    final byte[] proof = proofs.ofServer(hello, serverNonce, greeting);
+    seals = proofs.seals(hello, challenge, greeting);
+    final byte[] proof = proofs.ofServer(hello, challenge, greeting);
     return new Reply(Frame.welcome(proof, greeting).encode(), null);
   }
 
@@ -165,9 +181,9 @@ final class ServerSession {
     try {
       handle = directory.export(segmentId);
       if (handle == null) {
-        return new Reply(Frame.ofId(Frame.Type.GONE, segmentId).encode(), null);
+        return sealed(Frame.ofId(Frame.Type.GONE, segmentId), null);
       }
-      return new Reply(Frame.segment(segmentId, handle).encode(), handle);
+      return sealed(Frame.segment(segmentId, handle), handle);
     } catch (final RuntimeException e) {
       if (handle != null) {
         handle.close();
@@ -177,8 +193,12 @@ final class ServerSession {
         DeviceCode.SEGMENT_WITHHELD.warn(
             LOG, "{} withholds segments from {} (logged once for each)", serverName, this, e);
       }
-      return new Reply(Frame.ofId(Frame.Type.WITHHELD, segmentId).encode(), null);
+      return sealed(Frame.ofId(Frame.Type.WITHHELD, segmentId), null);
     }
+  }
+
+  private Reply sealed(final Frame frame, final SegmentHandle handle) {
+    return new Reply(seals.seal(frame, requests).encode(), handle);
   }
 
   /** The connection ended; tells the directory if it knows of it. Idempotent. */
@@ -204,7 +224,7 @@ final class ServerSession {
         + " (uid "
         + uid
         + ", pid "
-        + pid
+        + pid()
         + ")";
   }
 }

@@ -49,6 +49,19 @@ public final class Sockets {
   /** Who opened the other end: {@code uid << 32 | pid}, as the kernel saw it then. */
   public static native long peer(int fd);
 
+  /**
+   * The inode of this process's pidfd, which no other process has as long as the system runs; 0
+   * before Linux 6.9.
+   */
+  public static native long ownProcess();
+
+  /**
+   * The same of the process that opened the other end; 0 also where the kernel does not tell.
+   *
+   * @throws PosixException if this process has no descriptor left to ask by
+   */
+  public static native long peerProcess(int fd);
+
   /** Ends both directions; the peer and local sleepers notice at once. */
   public static native void shutdown(int fd);
 

@@ -12,6 +12,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
@@ -42,7 +43,8 @@ final class ExchangeFuzzTest {
     int refused = 0;
     for (int i = 0; i < SESSION_CASES; i++) {
       final SegmentTable table = new SegmentTable().add(1, () -> new CountedHandle(openHandles));
-      final ServerSession session = new ServerSession(PROOFS, "server", table, i, 1, 1);
+      final ServerSession session =
+          new ServerSession(PROOFS, "server", table, i, ProcessIdentity.self(), 1);
       final byte[] bad = badBytes(random, mutator, session, random.nextInt(3));
       final int welcomed = table.connected.get();
       refused += feed(random, session, bad) ? 1 : 0;
@@ -63,13 +65,18 @@ final class ExchangeFuzzTest {
       final int state) {
     final Frame.Hello hello = new Frame.Hello(mutator.bytes(Frame.NONCE_BYTES), "fuzz", "server");
     byte[] good = Frame.hello(hello.nonce(), "fuzz", "server").encode();
+    byte[] challenge = new byte[0];
     if (state > 0) {
-      final byte[] nonce = reply(session, good).payload();
-      good = new Frame(Frame.Type.ANSWER, PROOFS.ofClient(hello, nonce)).encode();
+      challenge = reply(session, good).payload();
+      good = new Frame(Frame.Type.ANSWER, PROOFS.ofClient(hello, challenge)).encode();
     }
     if (state > 1) {
-      assertThat(reply(session, good).type()).isEqualTo(Frame.Type.WELCOME);
-      good = Frame.ofId(Frame.Type.FETCH, random.nextInt(3)).encode();
+      final Frame welcome = reply(session, good);
+      assertThat(welcome.type()).isEqualTo(Frame.Type.WELCOME);
+      final byte[] payload = welcome.payload();
+      final byte[] greeting = Arrays.copyOfRange(payload, Frame.PROOF_BYTES, payload.length);
+      final Frame fetch = Frame.ofId(Frame.Type.FETCH, random.nextInt(3));
+      good = PROOFS.seals(hello, challenge, greeting).seal(fetch, 1).encode();
     }
     final byte[] base = random.nextInt(4) == 0 ? mutator.anyFrame().encode() : good;
     byte[] bad = mutator.mutate(base);
@@ -138,7 +145,9 @@ final class ExchangeFuzzTest {
         assertThat(frame.asHello().client()).isNotEmpty();
         break;
       case SEGMENT:
-        assertThat(frame.asSegment().bytes()).isPositive();
+        final int length = frame.payload().length - Frame.SEAL_BYTES;
+        final byte[] content = Arrays.copyOf(frame.payload(), length);
+        assertThat(new Frame(frame.type(), content).asSegment().bytes()).isPositive();
         break;
       case REFUSED:
         assertThat(frame.asReason()).isNotNull();
@@ -180,7 +189,7 @@ final class ExchangeFuzzTest {
       byte[] good = Frame.hello(mutator.bytes(Frame.NONCE_BYTES), "fuzz", "server").encode();
       if (random.nextInt(3) == 0) {
         raw.shakeHands("fuzz", "server");
-        good = Frame.ofId(Frame.Type.FETCH, random.nextInt(3)).encode();
+        good = raw.sealed(Frame.ofId(Frame.Type.FETCH, random.nextInt(3)));
       }
       final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
       for (int i = random.nextInt(3); i > 0; i--) {

@@ -19,25 +19,34 @@ final class FrameMutator {
       case HELLO:
         return Frame.hello(bytes(Frame.NONCE_BYTES), "client-" + random.nextInt(9), "server");
       case CHALLENGE:
-        return new Frame(Frame.Type.CHALLENGE, bytes(Frame.NONCE_BYTES));
+        return Frame.challenge(bytes(Frame.NONCE_BYTES), ProcessIdentity.self());
       case ANSWER:
         return new Frame(Frame.Type.ANSWER, bytes(Frame.PROOF_BYTES));
       case WELCOME:
         return Frame.welcome(
             bytes(Frame.PROOF_BYTES), bytes(random.nextInt(Frame.MAX_GREETING_BYTES + 1)));
       case FETCH:
-        return Frame.ofId(Frame.Type.FETCH, random.nextInt(4));
+        return sealed(Frame.ofId(Frame.Type.FETCH, random.nextInt(4)));
       case SEGMENT:
-        return Frame.segment(
-            random.nextInt(4),
-            new OpaqueHandle(SegmentHandle.Kind.FABRIC, 1L << random.nextInt(40), bytes(64)));
+        return sealed(
+            Frame.segment(
+                random.nextInt(4),
+                new OpaqueHandle(SegmentHandle.Kind.FABRIC, 1L << random.nextInt(40), bytes(64))));
       case GONE:
-        return Frame.ofId(Frame.Type.GONE, random.nextLong());
+        return sealed(Frame.ofId(Frame.Type.GONE, random.nextLong()));
       case WITHHELD:
-        return Frame.ofId(Frame.Type.WITHHELD, random.nextLong());
+        return sealed(Frame.ofId(Frame.Type.WITHHELD, random.nextLong()));
       default:
         return Frame.refused(ExchangeException.Reason.BUSY);
     }
+  }
+
+  /** The frame with some seal or other. */
+  private Frame sealed(final Frame frame) {
+    final byte[] content = frame.payload();
+    final byte[] payload = bytes(content.length + Frame.SEAL_BYTES);
+    System.arraycopy(content, 0, payload, 0, content.length);
+    return new Frame(frame.type(), payload);
   }
 
   /** One of the ways in which bytes go wrong. */

@@ -34,7 +34,7 @@ class HandshakeTest extends SegmentServerFixture {
           .isInstanceOf(IllegalArgumentException.class);
     }
     try (RawSocket raw = RawSocket.connect(server.socket())) {
-      raw.send(Frame.ofId(Frame.Type.FETCH, 1));
+      raw.send(new Frame(Frame.Type.FETCH, new byte[Long.BYTES + Frame.SEAL_BYTES]));
       assertRefused(raw, Reason.PROTOCOL);
     }
     try (RawSocket raw = RawSocket.connect(server.socket())) {
@@ -70,6 +70,27 @@ class HandshakeTest extends SegmentServerFixture {
         }
       }
     }
+  }
+
+  /** A jar of before, whose HELLO states no process, and one of after. */
+  @Test
+  void aPeerOfAnotherVersionIsRefused() {
+    for (final int version : new int[] {Frame.VERSION - 1, Frame.VERSION + 1}) {
+      final byte[] hello = Frame.hello(Proofs.newNonce(), "client", "server").encode();
+      hello[2] = (byte) version;
+      try (RawSocket raw = RawSocket.connect(server.socket())) {
+        raw.send(hello, -1);
+        assertRefused(raw, Reason.PROTOCOL);
+      }
+      final FrameDecoder decoder = new FrameDecoder();
+      decoder.append(hello, 0, hello.length);
+      assertThatThrownBy(decoder::next)
+          .isInstanceOf(ExchangeException.class)
+          .hasMessageContaining("version " + version)
+          .hasMessageContaining("this is " + Frame.VERSION)
+          .hasMessageContaining("same Zerohop jar");
+    }
+    assertThat(table.connected.get()).isZero();
   }
 
   @Test

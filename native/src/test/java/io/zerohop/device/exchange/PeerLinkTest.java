@@ -7,6 +7,7 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.FileStatus;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.device.posix.Sockets;
 import java.nio.charset.StandardCharsets;
@@ -80,8 +81,15 @@ final class PeerLinkTest {
     assertThat(raw.receive()).isNull();
   }
 
-  private static Frame segment(final long id, final SegmentHandle.Kind kind, final int opaque) {
-    return Frame.segment(id, new OpaqueHandle(kind, 4096, new byte[opaque]));
+  /** What the server's listening socket is sent with, or nothing at all. */
+  private Frame segment(final long id, final SegmentHandle.Kind kind, final int opaque) {
+    return segment(id, kind, opaque, Descriptor.status(listener));
+  }
+
+  private static Frame segment(
+      final long id, final SegmentHandle.Kind kind, final int opaque, final FileStatus file) {
+    final OpaqueHandle handle = new OpaqueHandle(kind, 4096, new byte[opaque]);
+    return Frame.segment(id, handle, file.device(), file.inode());
   }
 
   @Test
@@ -119,15 +127,55 @@ final class PeerLinkTest {
   @Test
   void garbageIsAProtocolError() {
     assertThat(connectTo(raw -> afterHello(raw, new byte[2000], -1))).isEqualTo(Reason.PROTOCOL);
-    final byte[] gone = Frame.ofId(Frame.Type.GONE, 1).encode();
+    final byte[] gone =
+        new Frame(Frame.Type.GONE, new byte[Long.BYTES + Frame.SEAL_BYTES]).encode();
     assertThat(connectTo(raw -> afterHello(raw, gone, -1))).isEqualTo(Reason.PROTOCOL);
-    final byte[] challenge = new Frame(Frame.Type.CHALLENGE, new byte[32]).encode();
+    final byte[] challenge =
+        Frame.challenge(new byte[Frame.NONCE_BYTES], ProcessIdentity.self()).encode();
     assertThat(connectTo(raw -> afterHello(raw, challenge, listener))).isEqualTo(Reason.PROTOCOL);
   }
 
   private static void afterHello(final RawSocket raw, final byte[] answer, final int descriptor) {
     raw.receive(Frame.Type.HELLO);
     raw.send(answer, descriptor);
+  }
+
+  /** In between where the kernel does not tell, or a server that was given another's answers. */
+  @Test
+  void aDescriptorThatTheOwnerDidNotSealIsRefused() {
+    final FileStatus other = Descriptor.statusOf(scratch.toString());
+    final FileStatus own = Descriptor.status(listener);
+    final FileStatus elsewhere =
+        new FileStatus(own.device() + 1, own.inode(), own.userId(), own.mode(), own.bytes());
+    for (final FileStatus file : new FileStatus[] {other, elsewhere}) {
+      final Frame wrong = segment(1, SegmentHandle.Kind.POSIX_FD, 0, file);
+      assertThat(connectTo(raw -> afterFetch(raw, wrong, listener)))
+          .isEqualTo(Reason.AUTHENTICATION);
+    }
+  }
+
+  @Test
+  void anAnswerWithoutTheSealThatIsDueIsRefused() {
+    final Frame gone = Frame.ofId(Frame.Type.GONE, 1);
+    assertThat(
+            connectTo(
+                raw -> {
+                  raw.welcome(SegmentTable.SECRET);
+                  raw.receive(Frame.Type.FETCH);
+                  raw.sealed(Frame.ofId(Frame.Type.FETCH, 1)); // Counts one too many.
+                  raw.send(gone);
+                }))
+        .isEqualTo(Reason.AUTHENTICATION);
+    final byte[] forged = new byte[Long.BYTES + Frame.SEAL_BYTES];
+    forged[Long.BYTES - 1] = 1;
+    assertThat(
+            connectTo(
+                raw -> {
+                  raw.welcome(SegmentTable.SECRET);
+                  raw.receive(Frame.Type.FETCH);
+                  raw.send(new Frame(Frame.Type.GONE, forged).encode(), -1);
+                }))
+        .isEqualTo(Reason.AUTHENTICATION);
   }
 
   @Test
@@ -162,12 +210,12 @@ final class PeerLinkTest {
 
   @Test
   void twoDescriptorsForOneAnswerAreClosed() {
-    final byte[] answer = segment(1, SegmentHandle.Kind.POSIX_FD, 0).encode();
     assertThat(
             connectTo(
                 raw -> {
                   raw.welcome(SegmentTable.SECRET);
                   raw.receive(Frame.Type.FETCH);
+                  final byte[] answer = raw.sealed(segment(1, SegmentHandle.Kind.POSIX_FD, 0));
                   raw.send(Arrays.copyOf(answer, 5), listener);
                   raw.send(Arrays.copyOfRange(answer, 5, answer.length), listener);
                   assertThat(raw.receive()).isNull();

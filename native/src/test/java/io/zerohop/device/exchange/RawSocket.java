@@ -8,14 +8,24 @@ import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.Set;
 
 /** A peer that sends whatever a test wants. Owns its descriptor. */
 final class RawSocket implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final Set<Frame.Type> SEALED =
+      EnumSet.of(Frame.Type.FETCH, Frame.Type.SEGMENT, Frame.Type.GONE, Frame.Type.WITHHELD);
 
   private final int fd;
   private final FrameDecoder decoder = new FrameDecoder();
   private final byte[] buffer = new byte[Frame.MAX_FRAME_BYTES];
+
+  /** Null until hands were shaken. */
+  private Proofs.Seals seals;
+
+  private long requests;
 
   RawSocket(final int fd) {
     this.fd = fd;
@@ -48,8 +58,17 @@ final class RawSocket implements AutoCloseable {
   }
 
   RawSocket send(final Frame frame, final int passed) {
-    send(frame.encode(), passed);
+    send(sealed(frame), passed);
     return this;
+  }
+
+  /** The frame as it is sent: what follows a handshake is sealed, with the number that is due. */
+  byte[] sealed(final Frame frame) {
+    if (seals == null || !SEALED.contains(frame.type())) {
+      return frame.encode();
+    }
+    requests += frame.type() == Frame.Type.FETCH ? 1 : 0;
+    return seals.seal(frame, requests).encode();
   }
 
   /** Sends as much as the peer takes; false when it has closed or takes no more. */
@@ -71,11 +90,16 @@ final class RawSocket implements AutoCloseable {
     }
   }
 
-  /** The next frame; null at the end of the stream. */
+  /** The next frame, less its seal, which is not looked at; null at the end of the stream. */
   Frame receive() {
     final Deadline deadline = Deadline.in(LIMIT);
     while (!deadline.isOver()) {
       final Frame frame = decoder.next();
+      if (frame != null && SEALED.contains(frame.type())) {
+        requests += frame.type() == Frame.Type.FETCH ? 1 : 0;
+        final int length = frame.payload().length - Frame.SEAL_BYTES;
+        return new Frame(frame.type(), Arrays.copyOf(frame.payload(), length));
+      }
       if (frame != null) {
         return frame;
       }
@@ -103,20 +127,25 @@ final class RawSocket implements AutoCloseable {
   RawSocket shakeHands(final String self, final String peer) {
     final Frame.Hello hello = new Frame.Hello(Proofs.newNonce(), self, peer);
     send(Frame.hello(hello.nonce(), self, peer));
-    final byte[] nonce = receive(Frame.Type.CHALLENGE).payload();
+    final byte[] nonce = receive(Frame.Type.CHALLENGE).payload(); // And the server's process.
     final byte[] proof = new Proofs(SegmentTable.SECRET).ofClient(hello, nonce);
     send(new Frame(Frame.Type.ANSWER, proof));
-    receive(Frame.Type.WELCOME);
+    final byte[] welcome = receive(Frame.Type.WELCOME).payload();
+    final byte[] greeting = Arrays.copyOfRange(welcome, Frame.PROOF_BYTES, welcome.length);
+    seals = new Proofs(SegmentTable.SECRET).seals(hello, nonce, greeting);
     return this;
   }
 
   /** Plays a server up to and with its WELCOME, under a secret of the test's choice. */
   RawSocket welcome(final byte[] secret) {
     final Frame.Hello hello = receive(Frame.Type.HELLO).asHello();
-    final byte[] nonce = Proofs.newNonce();
-    send(new Frame(Frame.Type.CHALLENGE, nonce));
+    final Frame challenge = Frame.challenge(Proofs.newNonce(), ProcessIdentity.self());
+    send(challenge);
     receive(Frame.Type.ANSWER);
-    send(Frame.welcome(new Proofs(secret).ofServer(hello, nonce, new byte[0]), new byte[0]));
+    final Proofs proofs = new Proofs(secret);
+    final byte[] proof = proofs.ofServer(hello, challenge.payload(), new byte[0]);
+    send(Frame.welcome(proof, new byte[0]));
+    seals = proofs.seals(hello, challenge.payload(), new byte[0]);
     return this;
   }
 

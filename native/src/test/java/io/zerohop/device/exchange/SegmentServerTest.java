@@ -131,9 +131,9 @@ final class SegmentServerTest extends SegmentServerFixture {
     try (RawSocket greedy = RawSocket.connect(server.socket());
         PeerLink link = link()) {
       greedy.shakeHands("greedy", "server");
-      final byte[] question = Frame.ofId(Frame.Type.FETCH, 1).encode();
+      final Frame question = Frame.ofId(Frame.Type.FETCH, 1);
       int asked = 0;
-      while (asked < 1_000_000 && greedy.send(question, -1)) {
+      while (asked < 1_000_000 && greedy.send(greedy.sealed(question), -1)) {
         asked++;
       }
       assertThat(asked).isLessThan(1_000_000);
