@@ -57,7 +57,7 @@ static int open_socket(JNIEnv *env, jstring path, struct sockaddr_un *address, s
   return fd < 0 ? fail(env, "socket", -1) : fd;
 }
 
-ZH_JNI(jint, Sockets, listen)(JNIEnv *env, jclass type, jstring path, jint backlog) {
+ZH_JNI(jint, Sockets, listenAt)(JNIEnv *env, jclass type, jstring path, jint backlog) {
   (void)type;
   struct sockaddr_un address;
   socklen_t length;
@@ -77,7 +77,7 @@ ZH_JNI(jint, Sockets, listen)(JNIEnv *env, jclass type, jstring path, jint backl
   return fd;
 }
 
-ZH_JNI(jint, Sockets, connect)(JNIEnv *env, jclass type, jstring path) {
+ZH_JNI(jint, Sockets, connectTo)(JNIEnv *env, jclass type, jstring path) {
   (void)type;
   struct sockaddr_un address;
   socklen_t length;

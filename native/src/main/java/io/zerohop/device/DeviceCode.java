@@ -21,6 +21,7 @@ public enum DeviceCode implements LogCode {
   SOCKETS_NOT_SWEPT(3013),
   SOCKET_NOT_REMOVED(3014),
   PEER_UNCONFIRMED(3015),
+  FOLDER_TAKEN(3016),
 
   // GPUs.
   COPY_STREAM_STUCK(5001);

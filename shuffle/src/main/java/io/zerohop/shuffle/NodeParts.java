@@ -208,9 +208,9 @@ final class NodeParts {
     final Devices devices = new Devices(gpu);
     SocketFolder folder = null;
     try {
-      final java.nio.file.Path base =
-          config.socketBase() == null ? SocketFolder.defaultBase() : config.socketBase();
-      folder = SocketFolder.open(base, fileName(config.appId(), APP_NAME_CHARS));
+      folder =
+          SocketFolder.open(
+              config.socketBase(), fileName(config.appId(), APP_NAME_CHARS), config.secret());
       folder.sweep();
       final NodeParts parts = new NodeParts(config, devices, folder);
       done = true;

@@ -46,6 +46,9 @@ final class NodeProcess implements AutoCloseable {
   static final int BATCHES = 2;
   static final String WITH_DEVICE = "far";
 
+  /** Stands for where a process looks by itself. */
+  static final java.nio.file.Path DEFAULT_BASE = java.nio.file.Path.of("default");
+
   private final String executorId;
   private final Process process;
   private final BufferedReader answers;
@@ -154,14 +157,11 @@ final class NodeProcess implements AutoCloseable {
     final DeviceOnlyGpu device = arguments[1].startsWith(WITH_DEVICE) ? new DeviceOnlyGpu() : null;
     try (ShuffleNode node =
         ShuffleNode.start(
-            TestNodes.config(java.nio.file.Path.of(arguments[0]), arguments[1])
-                .asyncCommit(true)
-                .build(),
-            device)) {
+            TestNodes.config(base(arguments[0]), arguments[1]).asyncCommit(true).build(), device)) {
       System.out.println(node.location().encode());
       final BufferedReader commands =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-      final Commands session = new Commands(node, device, java.nio.file.Path.of(arguments[0]));
+      final Commands session = new Commands(node, device, base(arguments[0]));
       for (String line = commands.readLine(); line != null; line = commands.readLine()) {
         String answer;
         try {
@@ -172,6 +172,10 @@ final class NodeProcess implements AutoCloseable {
         System.out.println(answer);
       }
     }
+  }
+
+  private static java.nio.file.Path base(final String argument) {
+    return argument.equals(DEFAULT_BASE.toString()) ? null : java.nio.file.Path.of(argument);
   }
 
   private static final class Commands {

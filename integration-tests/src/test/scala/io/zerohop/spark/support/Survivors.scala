@@ -30,13 +30,13 @@ final class Survivors(sc: SparkContext, pids: => Iterable[Long]) {
   }
 
   private def socketFiles: Seq[Path] = {
-    val base = sc.getConf.getOption("spark.zerohop.socket.dir").filter(_ != "auto")
-      .map(Paths.get(_)).getOrElse(Paths.get("/tmp", s"zerohop-$user"))
-    Try(Using.resource(Files.walk(base.resolve(sc.applicationId))) {
+    val bases = sc.getConf.getOption("spark.zerohop.socket.dir").filter(_ != "auto")
+      .map(dir => Seq(Paths.get(dir))).getOrElse(found)
+    bases.flatMap(base => Try(Using.resource(Files.walk(base.resolve(sc.applicationId))) {
       _.iterator.asScala.filter { path =>
         Try(Files.readAttributes(path, classOf[BasicFileAttributes])).toOption.exists(_.isOther)
       }.toVector
-    }).getOrElse(Vector.empty)
+    }).getOrElse(Vector.empty))
   }
 }
 
@@ -45,6 +45,11 @@ object Survivors {
   private val SocketsPerPeer = 2
   private val ThreadsAlone = 4
   private val ThreadsPerPeer = 2
+
+  /** The folders of this user's applications; the names end with what only those know. */
+  private def found: Seq[Path] =
+    Using.resource(Files.newDirectoryStream(Paths.get("/tmp"), s"zerohop-$user-*"))(
+      _.asScala.toVector)
 
   private def user: String = Files.getAttribute(Paths.get("/proc/self"), "unix:uid").toString
 }

@@ -16,7 +16,9 @@ import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
@@ -26,12 +28,18 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
+import javax.crypto.SecretKeyFactory;
+import javax.crypto.spec.PBEKeySpec;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The private folder in which the processes of one application have their sockets, {@code
  * base/application}.
+ *
+ * <p>In a place that all users of the host share, such as {@code /tmp}, the base's name is derived
+ * from the application's secret: nobody else can know it, and make it first, and all processes of
+ * the application arrive at the same one.
  *
  * <p>While open it marks the folder as in use, by a shared lock, so that no other application's
  * process removes it or anything in it. That lock is all that processes hold against one another,
@@ -55,7 +63,25 @@ public final class SocketFolder implements AutoCloseable {
   private static final int LISTEN_ATTEMPTS = 3;
 
   private static final int HIDDEN_CHARS = 8;
+
+  /** Where a folder is looked for, in this order. Both outlive a user's sessions. */
+  private static final List<Path> SHARED_PLACES = List.of(Path.of("/tmp"), Path.of("/dev/shm"));
+
+  /** How many names an application has, should neighbours take those that they have seen. */
+  private static final int NAMES = 8;
+
+  private static final int NAME_BYTES = 8;
+
+  /**
+   * The names are seen by everybody, and so must not help to guess a secret that is a password:
+   * each guess takes some milliseconds.
+   */
+  private static final int NAME_ITERATIONS = 20_000;
+
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
+
+  /** The shared place in which the base was found; null if the base was given. */
+  private final Path place;
 
   private final Path base;
   private final Path path;
@@ -64,26 +90,145 @@ public final class SocketFolder implements AutoCloseable {
   private boolean closed;
 
   private SocketFolder(
-      final Path base, final Path path, final PrivateFolder use, final String identity) {
+      final Path place,
+      final Path base,
+      final Path path,
+      final PrivateFolder use,
+      final String identity) {
+    this.place = place;
     this.base = base;
     this.path = path;
     this.use = use;
     this.identity = identity;
   }
 
-  /** {@code /tmp/zerohop-<uid>}. */
-  public static Path defaultBase() {
+  /**
+   * Opens the folder of an application; it and its base are made if they are not there.
+   *
+   * @param base private to this user, or shared by all as {@code /tmp} is; null for {@code /tmp},
+   *     or {@code /dev/shm} where that cannot be used
+   * @param secret the application's, which names the base in a shared place
+   * @throws ZerohopException (FALLBACK) if there is none that can be used; (RETRY) if somebody goes
+   *     on removing it
+   */
+  public static SocketFolder open(final Path base, final String application, final byte[] secret) {
     NativeLibrary.require();
-    return Path.of("/tmp", "zerohop-" + Integer.toUnsignedString(Descriptor.userId()));
+    if (base == null) {
+      return find(SHARED_PLACES, application, secret);
+    }
+    final FileStatus status = statusOf(base);
+    return status != null && status.isShared()
+        ? find(List.of(base), application, secret)
+        : open(base, application);
+  }
+
+  /** Looks for the application's base in shared places first, and makes it where there is none. */
+  private static SocketFolder find(
+      final List<Path> places, final String application, final byte[] secret) {
+    final List<String> names = names(application, secret);
+    for (final Path place : places) {
+      for (final String name : names) {
+        final FileStatus status = statusOf(place.resolve(name));
+        if (status != null && status.isFolder() && status.userId() == Descriptor.userId()) {
+          return open(place, place.resolve(name), application);
+        }
+      }
+    }
+    String why = "";
+    for (final Path place : places) {
+      final FileStatus status = statusOf(place);
+      if (status == null || !status.isShared() || !isTrusted(status)) {
+        why += "; " + place + " is not shared by all users, with the sticky bit, and root's";
+        continue;
+      }
+      try {
+        return make(place, names, application);
+      } catch (final ZerohopException e) {
+        why += "; " + e.getMessage();
+      }
+    }
+    throw new ZerohopException(
+        Category.FALLBACK,
+        "no place for a socket folder"
+            + why
+            + "; set spark.zerohop.socket.dir to a folder of your own");
+  }
+
+  /** Makes the first base that no other user has taken. */
+  private static SocketFolder make(
+      final Path place, final List<String> names, final String application) {
+    ZerohopException failure = null;
+    for (final String name : names) {
+      final Path base = place.resolve(name);
+      try {
+        return open(place, base, application);
+      } catch (final ZerohopException e) {
+        final FileStatus status = statusOf(base);
+        if (status == null || status.userId() == Descriptor.userId()) {
+          throw e;
+        }
+        failure = e;
+        DeviceCode.FOLDER_TAKEN.warn(
+            LOG,
+            "user {} has made {} first, which would have been this application's socket folder;"
+                + " another one is used",
+            status.userId(),
+            base);
+      }
+    }
+    throw failure;
+  }
+
+  /** The names of an application's bases. */
+  static List<String> names(final String application, final byte[] secret) {
+    final String prefix = prefix();
+    final List<String> names = new ArrayList<>();
+    final byte[] salt = ("zerohop-socket-folder " + application).getBytes(StandardCharsets.UTF_8);
+    final char[] password = HexFormat.of().formatHex(secret).toCharArray();
+    try {
+      final byte[] key =
+          SecretKeyFactory.getInstance("PBKDF2WithHmacSHA256")
+              .generateSecret(
+                  new PBEKeySpec(password, salt, NAME_ITERATIONS, NAMES * NAME_BYTES * Byte.SIZE))
+              .getEncoded();
+      for (int i = 0; i < NAMES; i++) {
+        names.add(prefix + HexFormat.of().formatHex(key, i * NAME_BYTES, (i + 1) * NAME_BYTES));
+      }
+      return names;
+    } catch (final GeneralSecurityException e) {
+      throw new ZerohopException(Category.FALLBACK, "cannot name a socket folder: " + e, e);
+    }
+  }
+
+  private static String prefix() {
+    return "zerohop-" + Integer.toUnsignedString(Descriptor.userId()) + "-";
+  }
+
+  /** Whoever owns a place can remove what lies in it. */
+  private static boolean isTrusted(final FileStatus place) {
+    return place.userId() == 0 || place.userId() == Descriptor.userId();
+  }
+
+  private static FileStatus statusOf(final Path path) {
+    try {
+      return Descriptor.statusOf(path.toString());
+    } catch (final PosixException e) {
+      return null;
+    }
   }
 
   /**
-   * Opens the folder of an application; it and its base are made if they are not there.
+   * Opens the folder of an application in a base of this user's alone; both are made if they are
+   * not there.
    *
    * @throws ZerohopException (FALLBACK) if either is a link, of another user, or open to others;
    *     (RETRY) if somebody goes on removing them
    */
   public static SocketFolder open(final Path base, final String application) {
+    return open(null, base, application);
+  }
+
+  private static SocketFolder open(final Path place, final Path base, final String application) {
     NativeLibrary.require();
     final Path path = base.resolve(checkName(application));
     final Deadline deadline = Deadline.in(USE_LIMIT);
@@ -105,7 +250,7 @@ public final class SocketFolder implements AutoCloseable {
       }
     }
     try {
-      return new SocketFolder(base, path, use, identify(use.status()));
+      return new SocketFolder(place, base, path, use, identify(use.status()));
     } catch (final ZerohopException e) {
       use.close();
       throw e;
@@ -185,29 +330,9 @@ public final class SocketFolder implements AutoCloseable {
     }
   }
 
-  /**
-   * Path of the socket of a process.
-   *
-   * @throws ZerohopException (FALLBACK) when it is longer than the system allows
-   */
+  /** Path of the socket of a process. */
   public Path socket(final String name) {
-    return checkLength(path.resolve(checkName(name)));
-  }
-
-  private static Path checkLength(final Path socket) {
-    final int length = socket.toString().getBytes(StandardCharsets.UTF_8).length;
-    if (length > Sockets.MAX_PATH_BYTES) {
-      throw new ZerohopException(
-          Category.FALLBACK,
-          "socket path "
-              + socket
-              + " has "
-              + length
-              + " bytes, the most is "
-              + Sockets.MAX_PATH_BYTES
-              + "; set spark.zerohop.socket.dir to a shorter path");
-    }
-    return socket;
+    return path.resolve(checkName(name));
   }
 
   /** Names of the sockets that are there now, served or not; empty if they cannot be read. */
@@ -272,7 +397,7 @@ public final class SocketFolder implements AutoCloseable {
   /** Binds a hidden name, which a sweep leaves alone, and renames it once it listens. */
   private int listenAs(final Path socket, final int backlog) throws IOException {
     final String unique = UUID.randomUUID().toString().substring(0, HIDDEN_CHARS);
-    final Path hidden = checkLength(path.resolve(StaleSockets.HIDDEN + unique));
+    final Path hidden = path.resolve(StaleSockets.HIDDEN + unique);
     final int listener = Sockets.listen(hidden.toString(), backlog);
     boolean done = false;
     try {
@@ -294,18 +419,40 @@ public final class SocketFolder implements AutoCloseable {
 
   /**
    * Removes the sockets of this application on which nobody listens, and what applications under
-   * the same base that are gone have left. The folder of one that lives is left alone.
+   * the same base, or beside it in a shared place, have left that are gone. The folder of one that
+   * lives is left alone.
    */
   public void sweep() {
     StaleSockets.sweep(path, false);
-    try (DirectoryStream<Path> applications = Files.newDirectoryStream(base)) {
+    sweepOthers(base);
+    if (place == null) {
+      return;
+    }
+    try (DirectoryStream<Path> bases = Files.newDirectoryStream(place, prefix() + "*")) {
+      for (final Path other : bases) {
+        final FileStatus status = statusOf(other);
+        final boolean ours = status != null && status.userId() == Descriptor.userId();
+        if (ours && status.isFolder() && !other.equals(base)) {
+          sweepOthers(other);
+          removeBase(other);
+        }
+      }
+    } catch (final IOException | DirectoryIteratorException e) {
+      LOG.debug("cannot look for what others have left in {}", place, e);
+    }
+  }
+
+  private void sweepOthers(final Path folder) {
+    try (DirectoryStream<Path> applications = Files.newDirectoryStream(folder)) {
       for (final Path application : applications) {
         if (!application.equals(path)) {
           sweepOther(application);
         }
       }
+    } catch (final NoSuchFileException e) {
+      LOG.debug("folder {} has gone by itself", folder);
     } catch (final IOException | DirectoryIteratorException e) {
-      DeviceCode.FOLDERS_NOT_SWEPT.warn(LOG, "cannot sweep stale sockets in {}", base, e);
+      DeviceCode.FOLDERS_NOT_SWEPT.warn(LOG, "cannot sweep stale sockets in {}", folder, e);
     }
   }
 
@@ -338,11 +485,11 @@ public final class SocketFolder implements AutoCloseable {
     } finally {
       use.close();
     }
-    removeBase();
+    removeBase(base);
   }
 
   /** Whoever is about to make a folder in it notices, and makes the base again. */
-  private void removeBase() {
+  private static void removeBase(final Path base) {
     try (PrivateFolder parent = PrivateFolder.open(base)) {
       if (parent != null) {
         parent.removeIfEmpty();

@@ -15,7 +15,9 @@ public record FileStatus(long device, long inode, long userId, long mode, long b
   private static final long TYPE_MASK = 0170000;
   private static final long REGULAR = 0100000;
   private static final long SOCKET = 0140000;
+  private static final long FOLDER = 0040000;
   private static final long OTHERS_MASK = 077;
+  private static final long STICKY_FOR_ALL = 01002;
 
   static FileStatus of(final long[] values) {
     return new FileStatus(values[0], values[1], values[2], values[3], values[4]);
@@ -27,6 +29,15 @@ public record FileStatus(long device, long inode, long userId, long mode, long b
 
   public boolean isSocket() {
     return (mode & TYPE_MASK) == SOCKET;
+  }
+
+  public boolean isFolder() {
+    return (mode & TYPE_MASK) == FOLDER;
+  }
+
+  /** Whether everybody may make files here, and only change their own, as in {@code /tmp}. */
+  public boolean isShared() {
+    return isFolder() && (mode & STICKY_FOR_ALL) == STICKY_FOR_ALL;
   }
 
   /** Whether group or world have any permission. */

@@ -1,5 +1,8 @@
 package io.zerohop.device.posix;
 
+import java.nio.charset.StandardCharsets;
+import java.util.function.ToIntFunction;
+
 /**
  * Unix-domain stream sockets, never blocking except in {@link #poll}. All sockets are closed on
  * exec. Failures are {@link PosixException}s.
@@ -26,8 +29,8 @@ public final class Sockets {
    */
   public static final int LOST_DESCRIPTOR = -3;
 
-  /** Longest path of a socket in bytes ({@code sun_path} less its final zero). */
-  public static final int MAX_PATH_BYTES = 107;
+  /** Longest path that the kernel takes, in bytes ({@code sun_path} less its final zero). */
+  private static final int MAX_PATH_BYTES = 107;
 
   /** Most bytes that one {@link #send} or {@link #receive} moves. */
   public static final int MAX_MESSAGE_BYTES = 4096;
@@ -38,10 +41,32 @@ public final class Sockets {
   private Sockets() {}
 
   /** Creates, binds and listens; the caller owns the descriptor and the file. */
-  public static native int listen(String path, int backlog);
+  public static int listen(final String path, final int backlog) {
+    return at(path, shorter -> listenAt(shorter, backlog));
+  }
 
   /** Connects at once or fails: {@code EAGAIN} means that the backlog is full now. */
-  public static native int connect(String path);
+  public static int connect(final String path) {
+    return at(path, Sockets::connectTo);
+  }
+
+  /** A path that is too long for a socket is named by its folder's descriptor. */
+  private static int at(final String path, final ToIntFunction<String> call) {
+    final int slash = path.lastIndexOf('/');
+    if (slash < 1 || path.getBytes(StandardCharsets.UTF_8).length <= MAX_PATH_BYTES) {
+      return call.applyAsInt(path);
+    }
+    final int folder = Descriptor.openFolder(path.substring(0, slash));
+    try {
+      return call.applyAsInt("/proc/self/fd/" + folder + path.substring(slash));
+    } finally {
+      Descriptor.close(folder);
+    }
+  }
+
+  private static native int listenAt(String path, int backlog);
+
+  private static native int connectTo(String path);
 
   /** The next connection, which the caller owns, or -1 when none is waiting. */
   public static native int accept(int listener);

@@ -1,7 +1,9 @@
 package io.zerohop.device.exchange;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.zerohop.device.ChildJvm;
 import io.zerohop.device.ContractPeer;
@@ -12,6 +14,7 @@ import io.zerohop.device.host.HostUnderTest;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.device.posix.Sockets;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermission;
@@ -63,10 +66,101 @@ final class SocketFolderTest {
     assertThat(base).doesNotExist();
   }
 
+  private Path sharedPlace() throws IOException {
+    final Path place = Files.createDirectory(scratch.resolve("shared"));
+    Files.setAttribute(place, "unix:mode", 01777);
+    return place;
+  }
+
+  private static SocketFolder find(final Path place, final String application) {
+    return SocketFolder.open(place, application, SegmentTable.SECRET);
+  }
+
   @Test
-  void theDefaultIsNamedAfterTheUser() {
-    assertThat(SocketFolder.defaultBase())
-        .isEqualTo(Path.of("/tmp/zerohop-" + Descriptor.userId()));
+  void processesOfAnApplicationMeetInASharedPlaceAndOthersDoNot() throws Exception {
+    final Path place = sharedPlace();
+    try (SocketFolder one = find(place, "app");
+        SocketFolder same = find(place, "app");
+        SocketFolder other = find(place, "other");
+        SocketFolder stranger =
+            SocketFolder.open(place, "app", "another secret, 16".getBytes(US_ASCII))) {
+      assertThat(one.identity()).isEqualTo(same.identity());
+      assertThat(List.of(one.path(), other.path(), stranger.path())).doesNotHaveDuplicates();
+      for (final SocketFolder each : List.of(one, other, stranger)) {
+        final Path found = each.path().getParent();
+        assertThat(found.getParent()).isEqualTo(place);
+        assertThat(found.getFileName().toString())
+            .matches("zerohop-" + Descriptor.userId() + "-[0-9a-f]{16}");
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(found)))
+            .isEqualTo("rwx------");
+      }
+    }
+    assertThat(place).isEmptyDirectory();
+  }
+
+  /** Only root can make a folder of another user's. */
+  @Test
+  void aNeighbourThatTakesTheFolderFirstKeepsNobodyOut() throws Exception {
+    assumeTrue(Descriptor.userId() == 0, "NOTICE: skipped: folders of other users need root");
+    final Path place = sharedPlace();
+    final List<String> names = SocketFolder.names("app", SegmentTable.SECRET);
+    final Path taken = takenBy(place.resolve(names.get(0)), 61_531);
+    try (SocketFolder one = find(place, "app");
+        SegmentServer server = server(one, "server")) {
+      assertThat(one.path().getParent()).isEqualTo(place.resolve(names.get(1)));
+      server.start();
+      Files.delete(taken); // What was made first stays the one.
+      try (SocketFolder two = find(place, "app")) {
+        assertThat(two.identity()).isEqualTo(one.identity());
+        connect(two.socket("server"), "server").close();
+      }
+    }
+    for (final String name : names) {
+      takenBy(place.resolve(name), 61_532);
+    }
+    assertThatThrownBy(() -> find(place, "app").close())
+        .isInstanceOf(ZerohopException.class)
+        .hasMessageContaining("belongs to user 61532")
+        .hasMessageContaining("spark.zerohop.socket.dir");
+    find(place, "other").close();
+  }
+
+  private static Path takenBy(final Path folder, final int user) throws IOException {
+    Files.createDirectory(folder, PosixFilePermissions.asFileAttribute(PRIVATE));
+    Files.setAttribute(folder, "unix:uid", user);
+    return folder;
+  }
+
+  @Test
+  void aPlaceInWhichOthersMayRemoveIsRefused() throws Exception {
+    final Path place = sharedPlace();
+    Files.setAttribute(place, "unix:mode", 0777);
+    assertThatThrownBy(() -> find(place, "app").close())
+        .isInstanceOf(ZerohopException.class)
+        .hasMessageContaining("chmod 700");
+    if (Descriptor.userId() == 0) {
+      Files.setAttribute(place, "unix:mode", 01777);
+      Files.setAttribute(place, "unix:uid", 61_531);
+      assertThatThrownBy(() -> find(place, "app").close())
+          .isInstanceOf(ZerohopException.class)
+          .hasMessageContaining("root's");
+    }
+  }
+
+  @Test
+  void whatAKilledApplicationLeftInASharedPlaceIsSwept() throws Exception {
+    final Path place = sharedPlace();
+    final Path left = place.resolve(SocketFolder.names("gone", SegmentTable.SECRET).get(0));
+    final Path socket = left.resolve("gone").resolve("dead");
+    Files.createDirectory(left, PosixFilePermissions.asFileAttribute(PRIVATE));
+    Files.createDirectory(socket.getParent(), PosixFilePermissions.asFileAttribute(PRIVATE));
+    Descriptor.close(Sockets.listen(socket.toString(), 1));
+    try (SocketFolder live = find(place, "live");
+        SocketFolder next = find(place, "next")) {
+      next.sweep();
+      assertThat(left).doesNotExist();
+      assertThat(live.path()).isDirectory();
+    }
   }
 
   @Test
@@ -113,15 +207,28 @@ final class SocketFolderTest {
         .hasMessageContaining(reason);
   }
 
+  /** A container's folder on YARN: longer than a socket's path may be. */
   @Test
-  void pathsThatAreTooLongAreNamed() throws Exception {
-    final Path deep = Files.createDirectories(scratch.resolve("d".repeat(60)));
-    try (SocketFolder folder = SocketFolder.open(deep.resolve("s"), "a".repeat(40))) {
-      assertThatThrownBy(() -> folder.socket("server"))
-          .isInstanceOf(ZerohopException.class)
-          .hasMessageContaining("spark.zerohop.socket.dir")
-          .hasMessageContaining("107");
+  void longPathsAreServed() throws Exception {
+    final Path container =
+        scratch.resolve(
+            "yarn/nm-local-dir/usercache/some.user/appcache/application_1700000000000_0001"
+                + "/container_e17_1700000000000_0001_01_000002/tmp");
+    Files.createDirectories(container);
+    try (SocketFolder folder =
+            SocketFolder.open(container.resolve("s"), "application_1700000000000_0001");
+        SegmentServer server = server(folder, "1-0123456789abcdef")) {
+      server.start();
+      assertThat(server.socket().toString()).hasSizeGreaterThan(200);
+      connect(server.socket(), "1-0123456789abcdef").close();
+      folder.sweep();
+      assertThat(folder.sockets()).containsExactly("1-0123456789abcdef");
+      final Path none = folder.socket("none");
+      assertThatThrownBy(() -> connect(none, "none"))
+          .isInstanceOfSatisfying(
+              ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.ABSENT));
     }
+    assertThat(container).isEmptyDirectory();
   }
 
   @Test

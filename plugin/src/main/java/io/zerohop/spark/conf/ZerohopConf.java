@@ -105,8 +105,10 @@ public final class ZerohopConf {
           PREFIX + "socket.dir",
           "path",
           AUTO,
-          "Directory of the sockets by which executors of one node connect. `auto` is "
-              + "/tmp/zerohop-<uid>. Containers of one node must share it.");
+          "Directory of the sockets by which executors of one node connect: private to the user "
+              + "(0700), or shared by all users and sticky (1777), where each application makes "
+              + "one of its own. `auto` is /tmp, or /dev/shm where /tmp cannot be used. Containers "
+              + "of one node must share it.");
 
   public static final ConfEntry<Integer> PORT =
       ConfEntry.ofInt(

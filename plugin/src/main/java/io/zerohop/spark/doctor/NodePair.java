@@ -45,13 +45,12 @@ final class NodePair implements AutoCloseable {
   /**
    * Starts them and writes.
    *
-   * @param base folder of the sockets
+   * @param base folder of the sockets; null for the default
    * @param bytes of the map output, in whole MiB
    * @throws ZerohopException (FALLBACK) if a node does not start; nothing stays behind
    */
   NodePair(final java.nio.file.Path base, final int bytes) {
-    final byte[] secret = new byte[SECRET_BYTES];
-    new SecureRandom().nextBytes(secret);
+    final byte[] secret = newSecret();
     partitions = bytes / BLOCK_BYTES;
     owner = ShuffleNode.start(config(base, "owner", secret, bytes));
     boolean done = false;
@@ -64,6 +63,13 @@ final class NodePair implements AutoCloseable {
         closeOwner();
       }
     }
+  }
+
+  /** A secret as of an application that no other knows of. */
+  static byte[] newSecret() {
+    final byte[] secret = new byte[SECRET_BYTES];
+    new SecureRandom().nextBytes(secret);
+    return secret;
   }
 
   /**

@@ -3,7 +3,6 @@ package io.zerohop.spark.doctor;
 import io.zerohop.device.Topology;
 import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
@@ -48,9 +47,7 @@ final class RateCheck {
   /** In place, by the owner and by a peer. */
   static Check host(final Wanted wanted) {
     return notes -> {
-      final java.nio.file.Path base =
-          wanted.socketBase() == null ? SocketFolder.defaultBase() : wanted.socketBase();
-      try (NodePair nodes = new NodePair(base, bytes())) {
+      try (NodePair nodes = new NodePair(wanted.socketBase(), bytes())) {
         nodes.readAsPeer(); // The first time memory is mapped, and code is compiled.
         nodes.readLocally();
         add(notes, new Rate("local", "host", "host", nodes.readLocally(), HOST));

@@ -3,7 +3,6 @@ package io.zerohop.spark.doctor;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Descriptor;
-import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
@@ -20,19 +19,18 @@ final class SocketCheck implements Check {
    * @param wanted null for the default
    */
   SocketCheck(final Path wanted) {
-    base = wanted == null ? SocketFolder.defaultBase() : wanted;
+    base = wanted;
   }
 
   @Override
   public void run(final Notes notes) {
-    final boolean wasThere = Files.isDirectory(base);
-    try (SocketFolder folder = SocketFolder.open(base, NodePair.APPLICATION)) {
+    try (SocketFolder folder =
+        SocketFolder.open(base, NodePair.APPLICATION, NodePair.newSecret())) {
       notes.add(
           Finding.ok(
               Item.SOCKETS,
-              base
-                  + (wasThere ? " belongs to" : " can be made by")
-                  + " this user ("
+              folder.path().getParent()
+                  + " can be used by this user ("
                   + Integer.toUnsignedString(Descriptor.userId())
                   + "), folder "
                   + folder.identity()
