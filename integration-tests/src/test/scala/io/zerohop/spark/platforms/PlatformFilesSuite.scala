@@ -66,14 +66,22 @@ class PlatformFilesSuite extends AnyFunSuite {
     val pods = templates.map(_.get("spec")) :+ application.at("/spec/executor")
     for (pod <- pods) {
       val security = if (pod.has("securityContext")) "securityContext" else "podSecurityContext"
-      val uid = pod.at(s"/$security/runAsUser").asInt
+      assert(pod.at(s"/$security/runAsNonRoot").asBoolean)
       val init = pod.at("/initContainers/0")
-      assert(init.get("command").toString.contains(s"chown $uid:$uid $socketDir"))
+      assert(init.at("/command/2").asText.endsWith(s" $socketDir/$$ZEROHOP_APP"))
+      assert(init.at("/securityContext/runAsUser").isMissingNode)
       val executor = if (pod.has("containers")) pod.at("/containers/0") else pod
       for (container <- Seq(init, executor)) {
-        assert(socketDir.startsWith(container.at("/volumeMounts/0/mountPath").asText + "/"))
+        assert(container.at("/volumeMounts/0/mountPath").asText === socketDir)
+        val app = container.get("env").elements.asScala.find(_.get("name").asText == "ZEROHOP_APP")
+        assert(app.get.at("/valueFrom/fieldRef/fieldPath").asText ===
+          "metadata.labels['spark-app-selector']")
       }
+      assert(executor.at("/volumeMounts/0/subPathExpr").asText === "$(ZEROHOP_APP)")
     }
+    val node = kubernetes("node-folder.yaml").at("/spec/template/spec")
+    assert(node.at("/containers/0/command/2").asText.startsWith(s"chmod 1777 $socketDir "))
+    assert(node.at("/volumes/0/hostPath/path") === templates.head.at("/spec/volumes/0/hostPath/path"))
   }
 
   test("what README and the pages of docs link to is there, anchors too") {

@@ -18,8 +18,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * Two executors as in two pods of one node, by examples/kubernetes: mount, PID, IPC, UTS and network
- * namespaces of their own, the uid of Spark's images without any capability, and the folder that the
- * pod template's init container makes.
+ * namespaces of their own, the uid of Spark's images without any capability, and the application's
+ * folder that the pod template's init container makes in the node's.
  */
 class PodsSuite extends AnyFunSuite {
   private val LimitSeconds = 150L
@@ -105,7 +105,7 @@ class PodsSuite extends AnyFunSuite {
       "--host", node.address, "--webui-port", "0", "--cores", "1", "--memory", "1g",
       "--work-dir", "/tmp/work", master))
     Seq("unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "sh", "-c",
-      PodsSuite.Start, "pod", repository.toString, onNode.toString, initCommand, initCapabilities, uid, mounted) ++
+      PodsSuite.Start, "pod", repository.toString, onNode.toString, nodeCommand, initCommand, uid, mounted) ++
       worker
   }
 
@@ -145,11 +145,17 @@ class PodsSuite extends AnyFunSuite {
   /** The last word of `sh -c COMMAND`. */
   private def initCommand: String = template.at("/spec/initContainers/0/command/2").asText
 
-  /** What the init container keeps of root's capabilities, as `setpriv` takes them. */
-  private def initCapabilities: String = {
-    val capabilities = template.at("/spec/initContainers/0/securityContext/capabilities")
-    assert(capabilities.at("/drop/0").asText === "ALL")
-    capabilities.get("add").elements.asScala.map("+" + _.asText.toLowerCase).mkString(",")
+  /** What makes the node's folder, without its waiting for ever. */
+  private def nodeCommand: String = {
+    val node = new ObjectMapper(new YAMLFactory)
+      .readTree(Examples.folder.resolve("kubernetes/node-folder.yaml").toFile)
+      .at("/spec/template/spec/containers/0")
+    for (container <- Seq(node, template.at("/spec/initContainers/0"))) {
+      val capabilities = container.at("/securityContext/capabilities")
+      assert(capabilities.at("/drop/0").asText === "ALL")
+      assert(!capabilities.has("add"))
+    }
+    node.at("/command/2").asText.stripSuffix(" && exec sleep infinity")
   }
 }
 
@@ -161,7 +167,7 @@ object PodsSuite {
    */
   private val Start =
     """set -eu
-      |project=$1 volume=$2 init=$3 caps=$4 uid=$5 home=$6
+      |project=$1 volume=$2 node=$3 init=$4 uid=$5 home=$6
       |shift 6
       |mount -t proc proc /proc
       |mount -t tmpfs tmpfs /mnt
@@ -173,7 +179,10 @@ object PodsSuite {
       |mount -t tmpfs -o mode=755 tmpfs /run
       |mkdir /run/zerohop
       |mount --bind /mnt/volume /run/zerohop
-      |setpriv --inh-caps=-all,$caps --bounding-set=-all,$caps sh -c "$init" # As user 0.
+      |setpriv --inh-caps=-all --bounding-set=-all sh -c "$node" # As user 0.
+      |export ZEROHOP_APP=spark-0123 # As from the label.
+      |setpriv --reuid="$uid" --regid="$uid" --clear-groups --bounding-set=-all sh -c "$init"
+      |mount --bind "/run/zerohop/$ZEROHOP_APP" /run/zerohop
       |cp /etc/passwd /mnt/passwd
       |echo "spark:x:$uid:$uid::/tmp:/bin/false" >> /mnt/passwd # As the images' entry point does.
       |mount --bind /mnt/passwd /etc/passwd
