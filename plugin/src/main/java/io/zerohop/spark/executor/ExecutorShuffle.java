@@ -29,6 +29,7 @@ import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 import org.apache.spark.MapOutputTrackerMaster;
@@ -70,6 +71,10 @@ public final class ExecutorShuffle implements AutoCloseable {
   private final ReportSender sender;
 
   private final ReportCounters reports;
+
+  /** Attempts whose end is reported. */
+  private final Set<Long> reported = ConcurrentHashMap.newKeySet();
+
   private final ExecutorMetrics metrics = new ExecutorMetrics();
   private final BlockManagerId location;
   private final SharedTransfers transport;
@@ -250,14 +255,19 @@ public final class ExecutorShuffle implements AutoCloseable {
   }
 
   /**
-   * Has what a task counts reported at its end. To be called before whatever the task closes at its
-   * end is registered, which then closes first.
+   * Has what a task counts reported at its end, once however many readers it has. To be called
+   * before whatever the task closes at its end is registered, which then closes first.
    */
   public void reportAtEndOf(final TaskContext task) {
-    if (sender != null) {
+    if (sender != null && reported.add(task.taskAttemptId())) {
       sender.taskBegins();
-      task.addTaskCompletionListener((TaskCompletionListener) ended -> sender.taskEnded());
+      task.addTaskCompletionListener((TaskCompletionListener) this::taskEnded);
     }
+  }
+
+  private void taskEnded(final TaskContext task) {
+    reported.remove(task.taskAttemptId());
+    sender.taskEnded();
   }
 
   public FallbackTransport transport() {

@@ -9,7 +9,6 @@ import io.zerohop.spark.report.ReportCounters;
 import java.util.List;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
-import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * Where one reader's bytes are counted: in Spark's own metrics (what is read in place counts as
@@ -29,7 +28,7 @@ public final class ReadMetrics {
   /**
    * Metrics of one reader.
    *
-   * @param reports what the driver is told, at the latest when the task ends
+   * @param reports what the driver is told, at the latest when the reader ends
    * @param shuffleId the shuffle that is read
    * @param batches whether Spark counts what is read of one map output as one block
    */
@@ -45,7 +44,11 @@ public final class ReadMetrics {
     this.executor = executor;
     this.reports = new ReaderCounts(reports, shuffleId);
     this.counted = new BlockCount(batches);
-    task.addTaskCompletionListener((TaskCompletionListener) ended -> this.reports.end());
+  }
+
+  /** Reports what is not reported yet; the reader has ended, or its task has. Idempotent. */
+  public void end() {
+    reports.end();
   }
 
   /** Counts what a fetch tells, for this reporter. */

@@ -8,13 +8,13 @@ import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.read.BatchIterator;
 import io.zerohop.spark.rapids.read.TableLoader;
+import io.zerohop.spark.task.ReadEnd;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.TrackedBlocks;
 import java.util.List;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.util.TaskCompletionListener;
 import scala.Product2;
 import scala.collection.Iterator;
 
@@ -66,17 +66,18 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
             staged,
             task.pathMetrics().listener(task.metrics()),
             () -> task.context().isInterrupted() || task.context().isCompleted());
+    final ReadEnd end = new ReadEnd();
     final BatchIterator batches =
         new BatchIterator(
             rapids,
             fetcher,
-            sources,
             new TableLoader(rapids, tables.newGather(), types, fetcher::checkIntact, exchange),
             types,
             batchBytes,
             task,
-            exchange);
-    task.context().addTaskCompletionListener((TaskCompletionListener) ended -> batches.close());
+            exchange,
+            end);
+    end.register(task.context(), batches::close);
     return (Iterator<Product2<K, C>>) (Iterator<?>) batches;
   }
 }

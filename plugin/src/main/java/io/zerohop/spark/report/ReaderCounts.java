@@ -8,8 +8,8 @@ import java.util.Map;
 /**
  * What one reader has counted in the present slot of time and not yet told its executor's {@link
  * ReportCounters}, whose lock all tasks share: so it is taken once in a slot, and not for each
- * block. To be flushed when the task ends. Thread safe, since a step of the reader may outlast its
- * task for a moment; what is counted after that is told at once.
+ * block. To be flushed when the reader ends. Thread safe, since a step of the reader may outlast
+ * its task for a moment; what is counted after that is told at once.
  */
 public final class ReaderCounts {
   private final ReportCounters executor;
@@ -69,7 +69,7 @@ public final class ReaderCounts {
     executor.fellBack(shuffleId, blocks, reason);
   }
 
-  /** Tells what was counted; the task has ended. */
+  /** Tells what was counted; the reader has ended. Idempotent. */
   public synchronized void end() {
     ended = true;
     tell();

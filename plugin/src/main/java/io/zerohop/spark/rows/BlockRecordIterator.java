@@ -1,13 +1,11 @@
 package io.zerohop.spark.rows;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.block.Block;
-import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.task.FailureOutcome;
-import java.util.List;
 import java.util.NoSuchElementException;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
@@ -24,7 +22,6 @@ final class BlockRecordIterator extends AbstractIterator<Product2<?, ?>> {
   private static final int RECORDS_BETWEEN_CHECKS = 1024;
 
   private final BlockFetcher fetcher;
-  private final List<BlockSource> sources;
   private final BlockRecords records;
   private final TaskContext context;
   private final ShuffleReadMetricsReporter metrics;
@@ -35,13 +32,11 @@ final class BlockRecordIterator extends AbstractIterator<Product2<?, ?>> {
 
   BlockRecordIterator(
       final BlockFetcher fetcher,
-      final List<BlockSource> sources,
       final BlockRecords records,
       final TaskContext context,
       final ShuffleReadMetricsReporter metrics,
       final Runnable atEnd) {
     this.fetcher = fetcher;
-    this.sources = sources;
     this.records = records;
     this.context = context;
     this.metrics = metrics;
@@ -98,13 +93,12 @@ final class BlockRecordIterator extends AbstractIterator<Product2<?, ?>> {
   /** Adds the owner of the block, which its codec does not know, to a failure. */
   private ZerohopException located(final ZerohopException failure) {
     if (failure instanceof DamagedBlockException) {
-      final Block block = fetcher.block().block();
-      for (final BlockSource source : sources) {
-        if (source.blocks().contains(block)) {
-          return new BlockFetchException(
-              block, source, SparkCode.ROWS_DAMAGED.marked(failure.getMessage()), failure);
-        }
-      }
+      final FetchedBlock damaged = fetcher.block();
+      return new BlockFetchException(
+          damaged.block(),
+          damaged.source(),
+          SparkCode.ROWS_DAMAGED.marked(failure.getMessage()),
+          failure);
     }
     return failure;
   }

@@ -5,6 +5,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.compat.SparkLinks;
+import io.zerohop.spark.task.ReadEnd;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.TrackedBlocks;
 import java.util.List;
@@ -12,7 +13,6 @@ import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.shuffle.ShuffleReader;
-import org.apache.spark.util.TaskCompletionListener;
 import scala.Function2;
 import scala.Option;
 import scala.Product2;
@@ -68,24 +68,29 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
             task.context()::isInterrupted);
     final UnsafeRows rows = UnsafeRows.of(dependency.serializer());
     final BlockRecords any = new StreamRecords(dependency.serializer());
+    final ReadEnd end = new ReadEnd();
     final BlockRecordIterator iterator =
         new BlockRecordIterator(
             fetcher,
-            sources,
             rows == null ? any : new UnsafeRowRecords(rows, any, fetcher::hasMore),
             task.context(),
             task.metrics(),
             () -> {
               task.context().taskMetrics().mergeShuffleReadMetrics();
               fetcher.close();
+              task.pathMetrics().end();
+              end.done();
             });
-    task.context()
-        .addTaskCompletionListener(
-            (TaskCompletionListener)
-                ended -> {
-                  iterator.count();
-                  TrackedBlocks.finish(fetcher, task.context());
-                });
+    end.register(
+        task.context(),
+        () -> {
+          iterator.count();
+          try {
+            TrackedBlocks.finish(fetcher, task.context());
+          } finally {
+            task.pathMetrics().end();
+          }
+        });
     return iterator;
   }
 

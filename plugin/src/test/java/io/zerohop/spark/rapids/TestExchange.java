@@ -70,7 +70,6 @@ final class TestExchange implements AutoCloseable {
   private final List<Kind> kinds;
   private final int partitions;
   private final Random random = new Random(7);
-  private final SparkContext spark;
   private final ShuffleNode node;
   private final MapOutputFiles files;
   private final TableStore tables;
@@ -81,6 +80,7 @@ final class TestExchange implements AutoCloseable {
   private ShuffleNode peer;
   private FallbackTransport staged;
   private final GpuShuffleDependency dependency;
+  private final PathAccumulators accumulators;
   private final Map<String, SQLMetric> metrics = new HashMap<>();
   private final List<MapStatus> statuses = new ArrayList<>();
   private final List<List<String>> expected = new ArrayList<>();
@@ -107,7 +107,6 @@ final class TestExchange implements AutoCloseable {
       final List<Kind> kinds,
       final int partitions,
       final UnaryOperator<NodeConfig.Builder> changes) {
-    this.spark = spark;
     this.kinds = kinds;
     this.partitions = partitions;
     FakeGpu.begin(GPU_BYTES);
@@ -140,6 +139,7 @@ final class TestExchange implements AutoCloseable {
             SparkTypes.of(kinds),
             scala.collection.immutable.Map.from(CollectionConverters.asScala(metrics)),
             true);
+    accumulators = PathAccumulators.register(spark);
     for (int i = 0; i < partitions; i++) {
       expected.add(new ArrayList<>());
     }
@@ -289,7 +289,7 @@ final class TestExchange implements AutoCloseable {
     final ReadMetrics pathMetrics =
         new ReadMetrics(
             task.context(),
-            PathAccumulators.register(spark),
+            accumulators,
             new ExecutorMetrics(),
             new ReportCounters(false),
             0,

@@ -44,7 +44,10 @@ public final class BlockFetcher implements AutoCloseable {
   private static final int RECEIVED_WINDOW = 64;
 
   private final FetchContext context;
-  private final List<BlockSource> sources;
+
+  /** What to fetch, until a way was chosen for each: then only what is left to read is kept. */
+  private List<BlockSource> sources;
+
   private final FetchListener listener;
   private final ReadSide side;
   private final BooleanSupplier ended;
@@ -229,6 +232,7 @@ public final class BlockFetcher implements AutoCloseable {
         timed(() -> route(source));
       }
     }
+    sources = List.of();
   }
 
   /** The next owner, and those behind it that others have met in the meantime. */
@@ -376,6 +380,7 @@ public final class BlockFetcher implements AutoCloseable {
   private void releaseAll() {
     try {
       block = null;
+      sources = List.of();
       unmet.clear();
       plan.clear();
       transfers.close();

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import java.io.InputStream;
 
@@ -16,6 +17,9 @@ import java.io.InputStream;
 public interface FetchedBlock {
 
   Block block();
+
+  /** The owner that it came from, with all blocks of that owner that were asked for. */
+  BlockSource source();
 
   Path path();
 

@@ -230,6 +230,10 @@ final class InPlaceWindow implements AutoCloseable {
     return memory.path();
   }
 
+  BlockSource source() {
+    return source;
+  }
+
   ExtentList extents() {
     return extents;
   }

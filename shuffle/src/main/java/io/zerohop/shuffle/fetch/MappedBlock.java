@@ -2,6 +2,7 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.SignalEpoch;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.extent.ExtentInputStream;
 import java.io.InputStream;
@@ -23,6 +24,11 @@ final class MappedBlock implements FetchedBlock {
   @Override
   public Block block() {
     return block;
+  }
+
+  @Override
+  public BlockSource source() {
+    return window.source();
   }
 
   @Override

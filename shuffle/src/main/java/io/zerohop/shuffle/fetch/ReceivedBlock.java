@@ -68,6 +68,11 @@ final class ReceivedBlock implements FetchedBlock {
   }
 
   @Override
+  public BlockSource source() {
+    return source;
+  }
+
+  @Override
   public Path path() {
     return path;
   }

@@ -26,6 +26,11 @@ final class StagedBlock implements FetchedBlock {
   }
 
   @Override
+  public BlockSource source() {
+    return source;
+  }
+
+  @Override
   public Path path() {
     return Path.STAGED;
   }

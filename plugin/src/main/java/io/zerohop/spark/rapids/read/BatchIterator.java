@@ -2,14 +2,15 @@ package io.zerohop.spark.rapids.read;
 
 import ai.rapids.cudf.Table;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.task.FailureOutcome;
+import io.zerohop.spark.task.ReadEnd;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.TrackedBlocks;
 import java.io.IOException;
@@ -41,17 +42,20 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
 
   private final RapidsClasses rapids;
   private final BlockFetcher fetcher;
-  private final List<BlockSource> sources;
   private final TableLoader loader;
   private final DataType[] types;
   private final ReduceTask task;
   private final ExchangeMetrics exchange;
+  private final ReadEnd end;
   private final List<Table> gathered = new ArrayList<>();
   private long mostBytes;
   private long rowsWithoutColumns;
   private int partition;
   private boolean finished;
   private boolean oneByOne;
+
+  /** Whether all batches were handed out, and all else was released. */
+  private boolean ended;
 
   /** Held by whoever works on tables. */
   private final ReentrantLock lock = new ReentrantLock();
@@ -62,20 +66,20 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   public BatchIterator(
       final RapidsClasses rapids,
       final BlockFetcher fetcher,
-      final List<BlockSource> sources,
       final TableLoader loader,
       final DataType[] types,
       final long batchBytes,
       final ReduceTask task,
-      final ExchangeMetrics exchange) {
+      final ExchangeMetrics exchange,
+      final ReadEnd end) {
     this.rapids = rapids;
     this.fetcher = fetcher;
-    this.sources = sources;
     this.loader = loader;
     this.types = types;
     this.mostBytes = batchBytes;
     this.task = task;
     this.exchange = exchange;
+    this.end = end;
   }
 
   @Override
@@ -86,7 +90,9 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
         if (closed) {
           throw new IllegalStateException("the reader's task has ended");
         }
-        next = load();
+        if (!ended) {
+          next = load();
+        }
       } catch (final ZerohopException e) {
         throw FailureOutcome.raise(e);
       } finally {
@@ -139,6 +145,8 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
       return new ColumnarBatch(new ColumnVector[0], rows);
     }
     task.context().taskMetrics().mergeShuffleReadMetrics();
+    release();
+    ended = true;
     return null;
   }
 
@@ -187,28 +195,23 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
         finished = true;
         return;
       }
-      final Block block = fetcher.block().block();
-      partition = block.partition();
+      final FetchedBlock block = fetcher.block();
+      partition = block.block().partition();
       try {
-        rowsWithoutColumns += loader.add(fetcher.block());
+        rowsWithoutColumns += loader.add(block);
       } catch (final IOException e) {
         throw damaged(block, e);
       }
     } while (!fetcher.endsWindow());
   }
 
-  private BlockFetchException damaged(final Block block, final IOException cause) {
-    BlockSource owner = null;
-    for (final BlockSource source : sources) {
-      if (owner == null || source.blocks().contains(block)) {
-        owner = source;
-      }
-    }
+  private static BlockFetchException damaged(final FetchedBlock damaged, final IOException cause) {
+    final BlockSource owner = damaged.source();
     return new BlockFetchException(
-        block,
+        damaged.block(),
         owner,
         SparkCode.TABLES_DAMAGED.marked(
-            block + " of executor " + owner.executorId() + ": " + cause.getMessage()),
+            damaged.block() + " of executor " + owner.executorId() + ": " + cause.getMessage()),
         cause);
   }
 
@@ -276,7 +279,9 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
           next.close();
           next = null;
         }
+        task.pathMetrics().end();
       }
     }
+    end.done();
   }
 }

@@ -1,0 +1,44 @@
+package io.zerohop.spark.task;
+
+import org.apache.spark.TaskContext;
+import org.apache.spark.util.TaskCompletionListener;
+
+/**
+ * Ends one reader with its task, unless it has ended before. A task may have thousands of readers,
+ * and Spark keeps each listener until the task ends: so one that is done keeps nothing of its
+ * reader. Thread safe.
+ */
+public final class ReadEnd implements TaskCompletionListener {
+  private Runnable step;
+
+  /**
+   * Has a step run when the task ends; at once if it has ended.
+   *
+   * @param atEnd ends the reader
+   */
+  public void register(final TaskContext task, final Runnable atEnd) {
+    synchronized (this) {
+      step = atEnd;
+    }
+    task.addTaskCompletionListener(this);
+  }
+
+  /** Forgets the reader, which has ended. Idempotent. */
+  public void done() {
+    take();
+  }
+
+  private synchronized Runnable take() {
+    final Runnable left = step;
+    step = null;
+    return left;
+  }
+
+  @Override
+  public void onTaskCompletion(final TaskContext task) {
+    final Runnable left = take();
+    if (left != null) {
+      left.run();
+    }
+  }
+}
