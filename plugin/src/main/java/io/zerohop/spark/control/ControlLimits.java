@@ -9,7 +9,8 @@ import java.time.Duration;
  *     stack trace, the rest is about a hundred bytes
  * @param questionBytes most bytes of a question
  * @param answerBytes most bytes of an answer
- * @param unproven most connections at a time that came in and have proved nothing
+ * @param unproven maximum number of connections that came in and have proved nothing
+ * @param unprovenOfOne the same for one address
  * @param proof how long a connection may take to prove itself
  * @param close longest wait for connections to end when the channel closes
  */
@@ -18,11 +19,24 @@ record ControlLimits(
     int questionBytes,
     int answerBytes,
     int unproven,
+    int unprovenOfOne,
     Duration proof,
     Duration close) {
   static final ControlLimits DEFAULT =
       new ControlLimits(
-          32 << 10, 16 << 20, 64 << 20, 256, Duration.ofSeconds(30), Duration.ofSeconds(5));
+          32 << 10, 16 << 20, 64 << 20, 256, 64, Duration.ofSeconds(5), Duration.ofSeconds(5));
+
+  /** The default with another limit for proofs. */
+  static ControlLimits provingWithin(final Duration proof) {
+    return new ControlLimits(
+        DEFAULT.strangerFrame,
+        DEFAULT.questionBytes,
+        DEFAULT.answerBytes,
+        DEFAULT.unproven,
+        DEFAULT.unprovenOfOne,
+        proof,
+        DEFAULT.close);
+  }
 
   /** Type, request id and length of the body: what a frame has before it. */
   static final int FRAME_HEADER = 1 + Long.BYTES + Integer.BYTES;

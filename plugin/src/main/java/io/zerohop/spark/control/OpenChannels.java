@@ -3,8 +3,13 @@ package io.zerohop.spark.control;
 import io.zerohop.spark.log.SparkCode;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.network.client.TransportClient;
@@ -14,7 +19,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The connections of one channel, in or out, from when they stand until all have been told of their
- * end. Puts the guards into each. Thread safe.
+ * end. Puts the guards into each. Connections that came in and have proved nothing are limited, in
+ * all and for each address. At the limit the oldest of the address that has most of them makes room
+ * for a new one, so that idle connections keep nobody out. Thread safe.
  */
 final class OpenChannels {
   private static final Logger LOG = LoggerFactory.getLogger(OpenChannels.class);
@@ -24,10 +31,20 @@ final class OpenChannels {
 
   private final ControlLimits limits;
   private final boolean answering;
-  private final Set<TransportClient> open = new HashSet<>();
 
-  /** Those of them that had proved nothing when they were looked at last. */
-  private final Set<TransportClient> unproven = new HashSet<>();
+  /** With the address of the other end. */
+  private final Map<TransportClient, String> open = new HashMap<>();
+
+  /**
+   * Those of them that had proved nothing when they were looked at last, by address and in the
+   * order in which they came.
+   */
+  private final Map<String, Set<TransportClient>> unproven = new HashMap<>();
+
+  private int unprovenCount;
+
+  /** Those that have made room, or got none: it is not known whose they are. */
+  private final Set<TransportClient> turnedAway = new HashSet<>();
 
   private final Set<String> strangersNamed = new HashSet<>();
   private long strangers;
@@ -56,22 +73,77 @@ final class OpenChannels {
     }
   }
 
-  private synchronized boolean add(final TransportClient client) {
-    if (closed || (answering && isFull())) {
-      return false;
+  private boolean add(final TransportClient client) {
+    final String address = addressOf(client);
+    final List<TransportClient> evicted = new ArrayList<>();
+    synchronized (this) {
+      if (closed) {
+        return false;
+      }
+      open.put(client, address);
+      if (answering) {
+        makeRoom(address, evicted);
+        unproven.computeIfAbsent(address, any -> new LinkedHashSet<>()).add(client);
+        unprovenCount++;
+      }
     }
-    if (answering) {
-      unproven.add(client);
-    }
-    return open.add(client);
+    evicted.forEach(OpenChannels::closeUnproven);
+    return true;
+  }
+
+  private static String addressOf(final TransportClient client) {
+    return client.getSocketAddress() instanceof InetSocketAddress address
+        ? address.getHostString()
+        : "an unknown address"; // It has gone already.
   }
 
   /** Looks at as many as may be unproven, and at none that was found to be proven before. */
-  private boolean isFull() {
-    if (unproven.size() >= limits.unproven()) {
-      unproven.removeIf(client -> client.getClientId() != null);
+  private void makeRoom(final String address, final List<TransportClient> evicted) {
+    if (unproven.getOrDefault(address, Set.of()).size() >= limits.unprovenOfOne()) {
+      forgetProven(address);
+      if (unproven.getOrDefault(address, Set.of()).size() >= limits.unprovenOfOne()) {
+        evicted.add(evictOldest(address));
+      }
     }
-    return unproven.size() >= limits.unproven();
+    if (unprovenCount >= limits.unproven()) {
+      List.copyOf(unproven.keySet()).forEach(this::forgetProven);
+      if (unprovenCount >= limits.unproven()) {
+        evicted.add(evictOldest(addressOfMost()));
+      }
+    }
+  }
+
+  private void forgetProven(final String address) {
+    for (final TransportClient client : List.copyOf(unproven.get(address))) {
+      if (client.getClientId() != null) {
+        forget(client, address);
+      }
+    }
+  }
+
+  private String addressOfMost() {
+    return unproven.entrySet().stream()
+        .max(Comparator.comparingInt(entry -> entry.getValue().size()))
+        .orElseThrow()
+        .getKey();
+  }
+
+  private TransportClient evictOldest(final String address) {
+    final TransportClient oldest = unproven.get(address).iterator().next();
+    forget(oldest, address);
+    turnedAway.add(oldest);
+    return oldest;
+  }
+
+  private void forget(final TransportClient client, final String address) {
+    final Set<TransportClient> ofOne = unproven.getOrDefault(address, Set.of());
+    if (ofOne.contains(client)) {
+      ofOne.remove(client);
+      unprovenCount--;
+      if (ofOne.isEmpty()) {
+        unproven.remove(address);
+      }
+    }
   }
 
   private boolean guard(final TransportClient client) {
@@ -113,18 +185,23 @@ final class OpenChannels {
 
   /** The address of a stranger that was not named before; else null. */
   private synchronized String leave(final TransportClient client) {
-    open.remove(client);
-    unproven.remove(client);
+    final String address = open.remove(client);
+    if (address != null) {
+      forget(client, address);
+    }
+    final boolean evicted = turnedAway.remove(client);
     notifyAll();
-    if (!answering || closed || client.getClientId() != null) {
+    if (!answering || closed || address == null || evicted || client.getClientId() != null) {
       return null;
     }
     strangers++;
-    final String address = ((InetSocketAddress) client.getSocketAddress()).getHostString();
     return strangersNamed.size() < MOST_NAMED && strangersNamed.add(address) ? address : null;
   }
 
-  /** Connections that ended before they had proved anything, since the start. */
+  /**
+   * Connections that ended before they had proved anything, since the start, without those that
+   * made room for others.
+   */
   synchronized long strangers() {
     return strangers;
   }
@@ -139,7 +216,7 @@ final class OpenChannels {
 
   private synchronized List<TransportClient> refuse() {
     closed = true;
-    return List.copyOf(open);
+    return List.copyOf(open.keySet());
   }
 
   private synchronized void awaitEnds(final Duration limit) {

@@ -51,7 +51,14 @@ public final class SparkControlChannel implements ControlChannel {
       final byte[] secret,
       final ControlService service,
       final Duration answerLimit) {
-    this(conf, security, bindHost, secret, service, answerLimit, ControlLimits.DEFAULT);
+    this(
+        conf,
+        security,
+        bindHost,
+        secret,
+        service,
+        answerLimit,
+        ControlLimits.provingWithin(Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf))));
   }
 
   SparkControlChannel(

@@ -230,6 +230,27 @@ class ControlStrangersTest extends ControlChannelFixture {
     get(CompletableFuture.allOf(ends.toArray(CompletableFuture[]::new)));
   }
 
+  @Test
+  void idleConnectionsKeepNobodyOut() throws Exception {
+    final List<Socket> idle = new ArrayList<>();
+    try {
+      for (int i = 0; i < 2 * DEFAULT.unproven(); i++) {
+        idle.add(RawFrames.connect(channel.port()));
+      }
+      // The last one is in when it is heard.
+      idle.get(idle.size() - 1).getOutputStream().write("x".repeat(8).getBytes());
+      assertThat(RawFrames.readToEnd(idle.get(idle.size() - 1))).isZero();
+      for (int i = 0; i < 5; i++) {
+        connect(channel, channel).close();
+      }
+      assertThat(channel.strangers()).as("the one that was heard").isLessThanOrEqualTo(1);
+    } finally {
+      for (final Socket socket : idle) {
+        socket.close();
+      }
+    }
+  }
+
   private static int end(final Socket socket) {
     try {
       return RawFrames.readToEnd(socket);
@@ -241,7 +262,7 @@ class ControlStrangersTest extends ControlChannelFixture {
   private SparkControlChannel strict(final Duration proof, final int unproven) {
     final ControlLimits limits =
         new ControlLimits(
-            DEFAULT.strangerFrame(), 1 << 10, 1 << 10, unproven, proof, DEFAULT.close());
+            DEFAULT.strangerFrame(), 1 << 10, 1 << 10, unproven, unproven, proof, DEFAULT.close());
     return channels.open(Channels.conf(), 1, service, Channels.LIMIT, limits);
   }
 
