@@ -160,6 +160,11 @@ class NetworkCheckTest {
     }
 
     @Override
+    public String gpuGetObstacle() {
+      return null;
+    }
+
+    @Override
     public boolean reachesGpuMemory() {
       return gpuMemory;
     }

@@ -69,6 +69,7 @@ public enum ShuffleCode implements LogCode {
   GPU_FORBIDDEN(4049),
   FABRIC_REFUSED(4050),
   FABRIC_NOT_OFFERED(4051),
+  GPU_OLD_PROTOCOLS(4052),
 
   // GPUs.
   GPU_NOT_MAPPED(5010),

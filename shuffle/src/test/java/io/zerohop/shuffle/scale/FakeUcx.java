@@ -83,6 +83,11 @@ final class FakeUcx implements AutoCloseable {
     }
 
     @Override
+    public String gpuGetObstacle() {
+      return null;
+    }
+
+    @Override
     public boolean reachesGpuMemory() {
       return false;
     }

@@ -219,6 +219,14 @@ class UcxDirectTest {
   }
 
   @Test
+  void whereTheCpuWouldCopySmallGetsEverythingLandsOnTheHost() {
+    start(UcxMode.GET, POOL);
+    engines.get(1).gpuGetObstacle = "a test wants it";
+    assertThat(read(made.write(owner, "1", MAPS, BATCHES))).isZero();
+    assertThat(gets.get() + emulated.get()).as("gets into the device, tests included").isZero();
+  }
+
+  @Test
   void withMessagesOnlyNothingIsGot() {
     start(UcxMode.MESSAGE, POOL);
     final BlockSource source = made.write(owner, "1", MAPS, BATCHES);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.zerohop.device.TestClock;
+import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
@@ -31,11 +32,14 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Two engines in one process read each other's memory. */
 @Timeout(60)
 class UcxEngineTest {
   private static final int BYTES = 3 << 20;
+  private static final int FIRST_WITH_NEWER_PROTOCOLS = 1 << 16 | 16 << 8;
 
   private final TestClock clock = TestClock.standing();
   private UcxEngine owner;
@@ -99,6 +103,40 @@ class UcxEngineTest {
       assertThat(to.getByte(i)).isEqualTo(from.getByte(i + 8));
     }
     assertThat(reader.pending()).isZero();
+  }
+
+  /** The page at this address can be neither read nor written, as GPU memory by the CPU. */
+  @ParameterizedTest
+  @ValueSource(longs = {1, 64, 900, 4 << 10, BYTES})
+  void oldProtocolsGetNothingIntoGpuMemory(final long bytes) throws Exception {
+    final long untouchable = 4 << 10;
+    final UnsafeBuffer from = random(1);
+    try (UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES);
+        UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {})) {
+      if (UcpLibrary.version() >= FIRST_WITH_NEWER_PROTOCOLS) {
+        assertThat(reader.gpuGetObstacle()).isNull();
+        return;
+      }
+      final CompletableFuture<String> end = new CompletableFuture<>();
+      endpoint.get(
+          memory.key(),
+          from.addressOffset(),
+          untouchable,
+          bytes,
+          new GpuMemory(memory.key()),
+          completing(end));
+      assertThat(await(end)).contains("libucx 1.").contains("needs libucx 1.19");
+      assertThat(reader.gpuGetObstacle()).isNotNull();
+    }
+    assertThat(reader.pending()).isZero();
+  }
+
+  /** As if UCX knew some. */
+  private record GpuMemory(byte[] key) implements UcxMemory {
+    @Override
+    public void close() {
+      // Nothing is registered.
+    }
   }
 
   /**

@@ -28,7 +28,10 @@ enum GetKind {
   /** Gets of a trial, one after the other. */
   private static final int GETS = 16;
 
-  /** More than what UCX copies on the way (945 bytes over verbs), whichever way it does gets. */
+  /** Of gets that are tried before: UCX copies small ones on the way (below 945 over verbs). */
+  private static final long[] SIZES = {1, 64, 900, 4 << 10};
+
+  /** More than what UCX copies on the way, whichever way it does gets. */
   private static final long BYTES = 4 << 10;
 
   /** Others make the peer's UCX busy, such as this executor's first contact the other way. */
@@ -43,7 +46,7 @@ enum GetKind {
   }
 
   /**
-   * Finds out by gets of 4 KiB each.
+   * Finds out by gets of 4 KiB each, after some of other sizes, which have to work as well.
    *
    * @param target what to get; NONE is the answer if it is none
    * @param slab of at least 4 KiB, of the kind of the target's memory
@@ -55,7 +58,9 @@ enum GetKind {
     if (target.bytes() == 0) {
       return NONE;
     }
-    reads.get(target, slab, BYTES); // Connects, which is work for both.
+    for (final long bytes : SIZES) {
+      reads.get(target, slab, bytes); // The first one connects, which is work for both.
+    }
     boolean quiet = false;
     for (int trial = 0; trial < TRIALS; trial++) {
       final long before = reads.events();

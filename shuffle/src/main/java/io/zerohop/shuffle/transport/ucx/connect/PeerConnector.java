@@ -201,6 +201,9 @@ public final class PeerConnector {
     if (memory.gpuTest() == null) {
       return GpuReach.NOT_HERE;
     }
+    if (engine.gpuGetObstacle() != null) {
+      return GpuReach.OLD_PROTOCOLS;
+    }
     final boolean hopeless = !gpuWorks && gpuFailures.get() >= MOST_GPU_FAILURES;
     return contact.gpuFailed() || hopeless ? GpuReach.FAILED : null;
   }

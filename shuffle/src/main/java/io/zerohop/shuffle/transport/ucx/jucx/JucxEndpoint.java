@@ -29,6 +29,7 @@ final class JucxEndpoint implements UcxEndpoint {
 
   private final JucxWorker worker;
   private final ForcedClose forcedClose;
+  private final String gpuGetObstacle;
   private final Consumer<String> onFailure;
   private final Consumer<JucxEndpoint> onClose;
   private final UnpackedKeys<UcpRemoteKey> keys =
@@ -53,14 +54,17 @@ final class JucxEndpoint implements UcxEndpoint {
 
   /**
    * @param forcedClose when UCX lets an endpoint be closed by force under its requests
+   * @param gpuGetObstacle why gets must not go into GPU memory; null if they may
    */
   JucxEndpoint(
       final JucxWorker worker,
       final ForcedClose forcedClose,
+      final String gpuGetObstacle,
       final Consumer<String> onFailure,
       final Consumer<JucxEndpoint> onClose) {
     this.worker = worker;
     this.forcedClose = forcedClose;
+    this.gpuGetObstacle = gpuGetObstacle;
     this.onFailure = onFailure;
     this.onClose = onClose;
   }
@@ -101,7 +105,9 @@ final class JucxEndpoint implements UcxEndpoint {
     submit(
         done,
         request -> {
-          if (gpu instanceof JucxMemory to) {
+          if (gpu != null && gpuGetObstacle != null) {
+            request.onError(UcsConstants.STATUS.UCS_ERR_UNSUPPORTED, gpuGetObstacle);
+          } else if (gpu instanceof JucxMemory to) {
             to.get(endpoint, keys.of(key), remoteAddress, localAddress, bytes, request);
           } else {
             endpoint.getNonBlocking(

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -44,12 +45,19 @@ public final class JucxEngine implements UcxEngine {
   /** What a request needs to say which memory it goes to; not in jucx before 1.16. */
   private static final String PARAMS = "org.openucx.jucx.ucp.UcpRequestParams";
 
+  /** How UCX's settings say no. */
+  private static final Set<String> OFF = Set.of("n", "no", "off", "0");
+
   private final LibucxVersion version;
   private final UcpContext context;
   private final JucxWorker worker;
   private final byte[] address;
   private final long memoryTypes;
   private final boolean oneSided;
+
+  /** Why gets must not go into GPU memory; null if they may. */
+  private final String gpuGetObstacle;
+
   private final Set<JucxEndpoint> endpoints = ConcurrentHashMap.newKeySet();
 
   /** Withdrawn before the context is closed, whoever else still has them. */
@@ -72,6 +80,9 @@ public final class JucxEngine implements UcxEngine {
     this.version = version;
     this.context = context;
     this.oneSided = oneSided;
+    this.gpuGetObstacle =
+        version.gpuGetObstacle(
+            switchesProtocolsOff(version) || isOff(System.getenv("UCX_PROTO_ENABLE")));
     this.memoryTypes = context.getMemoryTypesMask();
     JucxWorker driven = null;
     try {
@@ -172,13 +183,22 @@ public final class JucxEngine implements UcxEngine {
     if (devices != null) {
       devices.settings(System.getenv()).forEach(params::setConfig);
     }
-    if (version.emulatesGets() && RdmaDevices.any()) {
+    if (switchesProtocolsOff(version)) {
       params.setConfig("PROTO_ENABLE", "n"); // Of this context alone; others may want them.
     }
     if (version.abortsOnForcedClose()) {
       params.setConfig("UD_TIMEOUT", WIRE_UP_LIMIT);
     }
     return oneSided ? params.requestRmaFeature() : params;
+  }
+
+  private static boolean switchesProtocolsOff(final LibucxVersion version) {
+    return version.emulatesGets() && RdmaDevices.any();
+  }
+
+  /** Whether a setting of UCX's says no, as UCX reads it. */
+  static boolean isOff(final String setting) {
+    return setting != null && OFF.contains(setting.toLowerCase(Locale.ROOT));
   }
 
   private static UcpWorkerParams workerParams(final boolean oneSided) {
@@ -216,6 +236,11 @@ public final class JucxEngine implements UcxEngine {
   @Override
   public byte[] address() {
     return address;
+  }
+
+  @Override
+  public String gpuGetObstacle() {
+    return gpuGetObstacle;
   }
 
   @Override
@@ -275,7 +300,11 @@ public final class JucxEngine implements UcxEngine {
         () -> {
           final JucxEndpoint endpoint =
               new JucxEndpoint(
-                  worker, ForcedClose.of(version, rdma()), onFailure, endpoints::remove);
+                  worker,
+                  ForcedClose.of(version, rdma()),
+                  gpuGetObstacle,
+                  onFailure,
+                  endpoints::remove);
           endpoint.open(peer);
           endpoints.add(endpoint);
           return endpoint;

@@ -11,6 +11,7 @@ import io.zerohop.shuffle.transport.ucx.engine.LibucxRelease;
  */
 record LibucxVersion(int major, int minor, int patch) {
   private static final LibucxVersion V1_14 = new LibucxVersion(1, 14, 0);
+  private static final LibucxVersion V1_16 = new LibucxVersion(1, 16, 0);
 
   /** The one that jucx has loaded, which it must have. */
   static LibucxVersion loaded() {
@@ -45,6 +46,24 @@ record LibucxVersion(int major, int minor, int patch) {
    */
   boolean abortsOnForcedClose() {
     return isBefore(V1_14);
+  }
+
+  /**
+   * Why gets must not go into GPU memory: the older protocols, which are the only ones before 1.16,
+   * end a get below some 945 bytes in a copy by the CPU (ucp_get_rep_handler, uct_*_get_bcopy),
+   * which ends the process if that may not touch the memory.
+   *
+   * @param off whether the newer protocols are switched off
+   * @return null if they may
+   */
+  String gpuGetObstacle(final boolean off) {
+    return isBefore(V1_16) || off
+        ? "libucx "
+            + this
+            + " lets the CPU copy small gets, which cannot write GPU memory: a get into it"
+            + " needs libucx 1.19 or later, or 1.16 to 1.18 on a node without RDMA devices, and"
+            + " UCX_PROTO_ENABLE not n"
+        : null;
   }
 
   @Override

@@ -166,6 +166,11 @@ class MismatchedBindingTest {
     }
 
     @Override
+    public String gpuGetObstacle() {
+      return null;
+    }
+
+    @Override
     public boolean reachesGpuMemory() {
       return false;
     }
