@@ -26,7 +26,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Starts what holds an executor's blocks in memory, as well as it can be had there: on the GPU if
  * blocks are to lie there, else in host memory, else not at all. What cannot be had, and cannot a
- * second later, is said once, with the reason, and the job goes on without it.
+ * second later, is said once, with the reason, and the job goes on without it. That holds for each
+ * failure of a start but those after which the JVM itself cannot be relied on.
  */
 final class NodeStart {
   private static final Logger LOG = LoggerFactory.getLogger(NodeStart.class);
@@ -70,7 +71,8 @@ final class NodeStart {
     if (wantsGpu()) {
       try {
         return attempts.run("the start on the GPU", this::startOnGpu);
-      } catch (final ZerohopException e) {
+      } catch (final Throwable e) {
+        throwFatal(e);
         missing(
             SparkCode.NO_GPU_MEMORY,
             "holds no shuffle blocks in GPU memory, and shuffles RAPIDS' tables through the host",
@@ -79,15 +81,25 @@ final class NodeStart {
     }
     try {
       return attempts.run("the start", this::startOnHost);
-    } catch (final ZerohopException e) {
+    } catch (final Throwable e) {
+      throwFatal(e);
       missing(SparkCode.NO_SHARED_MEMORY, "keeps shuffle blocks in files, not in memory", e);
       return null;
     }
   }
 
-  private void missing(final SparkCode code, final String what, final ZerohopException why) {
-    code.warn(LOG, "Zerohop: executor {} {}: {}", env.executorId(), what, why.getMessage(), why);
-    reports.advise(Advice.said("start", "warn", code.marked(what + ": " + why.getMessage())));
+  /** No memory is left, or the virtual machine is broken. */
+  private static void throwFatal(final Throwable failure) {
+    if (failure instanceof VirtualMachineError || failure instanceof ThreadDeath) {
+      throw (Error) failure;
+    }
+  }
+
+  private void missing(final SparkCode code, final String what, final Throwable why) {
+    // Messages of our own say what happened; those of others often need the class.
+    final String reason = why instanceof ZerohopException ? why.getMessage() : String.valueOf(why);
+    code.warn(LOG, "Zerohop: executor {} {}: {}", env.executorId(), what, reason, why);
+    reports.advise(Advice.said("start", "warn", code.marked(what + ": " + reason)));
   }
 
   /** For an executor for which {@link #start} gave none. */

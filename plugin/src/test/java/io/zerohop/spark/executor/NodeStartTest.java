@@ -1,0 +1,95 @@
+package io.zerohop.spark.executor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.spark.LocalSpark;
+import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.ReportCounters;
+import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Memory;
+import java.io.IOException;
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Whatever the start of an executor's memory fails by, the executor goes on without it. */
+class NodeStartTest {
+  @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
+
+  private static final Memory NONE = new Memory(0, 0, 0, 0, 0, 0, 0, 0);
+
+  private final ReportCounters reports = new ReportCounters(true);
+
+  /** A configuration that fails when the start reads it. */
+  private static final class FailingConf extends SparkConf {
+    private static final long serialVersionUID = 1L;
+    private final transient Throwable failure;
+
+    FailingConf(final Throwable failure) {
+      super(false);
+      this.failure = failure;
+    }
+
+    @Override
+    public String getAppId() {
+      throw FailingConf.<RuntimeException>unchecked(failure);
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T extends Throwable> T unchecked(final Throwable any) throws T {
+      throw (T) any;
+    }
+  }
+
+  private NodeStart start(final Throwable failure) {
+    return new NodeStart(SparkEnv.get(), new FailingConf(failure), new byte[32], null, reports);
+  }
+
+  static Stream<Throwable> survivable() {
+    return Stream.of(
+        new ZerohopException(Category.FALLBACK, "wanted by the test"),
+        new ZerohopException(Category.FATAL, "wanted by the test"),
+        new IllegalStateException("wanted by the test"),
+        new NullPointerException("wanted by the test"),
+        new IOException("wanted by the test"),
+        new UnsatisfiedLinkError("wanted by the test"),
+        new NoClassDefFoundError("wanted by the test"),
+        new ExceptionInInitializerError("wanted by the test"),
+        new AssertionError("wanted by the test"));
+  }
+
+  @ParameterizedTest
+  @MethodSource("survivable")
+  void theExecutorGoesOnWithoutMemoryAndSaysSoOnce(final Throwable failure) {
+    assertThat(start(failure).start()).isNull();
+    final ShuffleReport report = reports.drain("1", NONE);
+    final List<Advice> said =
+        report.advice().stream().filter(line -> line.check().equals("start")).toList();
+    assertThat(said).hasSize(1);
+    assertThat(said.get(0).what())
+        .contains("keeps shuffle blocks in files")
+        .contains("wanted by the test")
+        .endsWith("[ZH-1010]");
+  }
+
+  static Stream<Error> fatal() {
+    return Stream.of(
+        new OutOfMemoryError("wanted by the test"),
+        new StackOverflowError("wanted by the test"),
+        new InternalError("wanted by the test"));
+  }
+
+  @ParameterizedTest
+  @MethodSource("fatal")
+  void whatEndsTheVirtualMachineIsPassedOn(final Error failure) {
+    assertThatThrownBy(() -> start(failure).start()).isSameAs(failure);
+    assertThat(reports.drain("1", NONE).advice()).noneMatch(line -> line.check().equals("start"));
+  }
+}
