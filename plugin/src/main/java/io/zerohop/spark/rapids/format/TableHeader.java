@@ -1,6 +1,5 @@
 package io.zerohop.spark.rapids.format;
 
-import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -35,6 +34,8 @@ public final class TableHeader {
   private static final int COLUMN_BYTES = 40;
 
   private static final int MOST_BYTES = 1 << 30;
+
+  /** Of all tables of a header. */
   private static final long MOST_TABLE_BYTES = 1L << 44;
 
   /**
@@ -92,6 +93,7 @@ public final class TableHeader {
         throw damaged();
       }
       final List<PackedTable> tables = new ArrayList<>(count);
+      long payload = 0;
       for (int i = 0; i < count; i++) {
         final int rows = from.getInt();
         final int metadataBytes = from.getInt();
@@ -104,6 +106,10 @@ public final class TableHeader {
                 && metadataBytes + 4L * boundCount <= from.remaining();
         final boolean sized = bytes >= 0 && bytes < MOST_TABLE_BYTES;
         if (rows < 0 || !sized || !fits || metadataBytes == 0 && bytes > 0) {
+          throw damaged();
+        }
+        payload += bytes;
+        if (payload >= MOST_TABLE_BYTES) {
           throw damaged();
         }
         final byte[] metadata = new byte[metadataBytes];
@@ -141,9 +147,12 @@ public final class TableHeader {
     if (bytes < FIXED_BYTES || bytes > MOST_BYTES) {
       throw damaged();
     }
-    final byte[] all = java.util.Arrays.copyOf(fixed, (int) bytes);
-    new DataInputStream(in).readFully(all, FIXED_BYTES, all.length - FIXED_BYTES);
-    return read(ByteBuffer.wrap(all));
+    // In steps: nothing is taken on the word of a length.
+    final byte[] rest = in.readNBytes((int) bytes - FIXED_BYTES);
+    if (rest.length < bytes - FIXED_BYTES) {
+      throw new EOFException("a table header is cut off");
+    }
+    return read(ByteBuffer.allocate((int) bytes).put(fixed).put(rest).flip());
   }
 
   /** Bytes of all tables together. */

@@ -18,6 +18,12 @@ final class HostStaging implements AutoCloseable {
   private static final int ALIGNMENT = 256;
   private static final int STEP_BYTES = 64 << 10;
 
+  /** Of one table, how much is taken on the word of its header: more has to come first. */
+  private static final long BELIEVED_BYTES = 64L << 20;
+
+  /** By how much what has come is outgrown by what is believed next. */
+  private static final long GROWTH = 4;
+
   private final LongFunction<HostBuffer> allocator;
   private final List<HostBuffer> buffers = new ArrayList<>();
   private long next;
@@ -38,22 +44,59 @@ final class HostStaging implements AutoCloseable {
   }
 
   /**
-   * Reads bytes of a stream; returns where they are now.
+   * Reads bytes of a stream; returns where they are now. Takes no more memory than a few times what
+   * comes, whatever a header has said.
    *
    * @throws EOFException if it ends before
    */
   long read(final InputStream in, final long bytes) throws IOException {
+    if (bytes > BELIEVED_BYTES) {
+      return readLong(in, bytes);
+    }
     final long at = take(bytes);
-    final byte[] step = new byte[(int) Math.min(STEP_BYTES, bytes)];
-    for (long done = 0; done < bytes; ) {
-      final int read = in.read(step, 0, (int) Math.min(step.length, bytes - done));
+    fill(in, at, 0, bytes, bytes);
+    return at;
+  }
+
+  /** Into a buffer of its own, which grows with what has come. */
+  private long readLong(final InputStream in, final long bytes) throws IOException {
+    long room = BELIEVED_BYTES;
+    HostBuffer buffer = allocator.apply(room);
+    boolean done = false;
+    try {
+      fill(in, buffer.address(), 0, room, bytes);
+      while (room < bytes) {
+        final long there = room;
+        room = Math.min(bytes, GROWTH * there);
+        final HostBuffer larger = allocator.apply(room);
+        Platform.copyMemory(null, buffer.address(), null, larger.address(), there);
+        buffer.close();
+        buffer = larger;
+        fill(in, buffer.address(), there, room, bytes);
+      }
+      buffers.add(buffer);
+      done = true;
+      return buffer.address();
+    } finally {
+      if (!done) {
+        buffer.close();
+      }
+    }
+  }
+
+  /** Reads what belongs from one place behind an address to another. */
+  private static void fill(
+      final InputStream in, final long at, final long from, final long to, final long bytes)
+      throws IOException {
+    final byte[] step = new byte[(int) Math.min(STEP_BYTES, to - from)];
+    for (long done = from; done < to; ) {
+      final int read = in.read(step, 0, (int) Math.min(step.length, to - done));
       if (read < 0) {
         throw new EOFException("a table is cut off after " + done + " of " + bytes + " bytes");
       }
       Platform.copyMemory(step, Platform.BYTE_ARRAY_OFFSET, null, at + done, read);
       done += read;
     }
-    return at;
   }
 
   /** Bytes of its buffers. */

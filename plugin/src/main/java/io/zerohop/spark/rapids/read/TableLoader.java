@@ -146,7 +146,6 @@ public final class TableLoader implements AutoCloseable {
         }
         final List<PackedTable> tables = TableHeader.read(in);
         final long bytes = TableHeader.payload(tables);
-        checkFit(tables);
         rows += addAll(tables, bytes == 0 ? 0 : staging.read(in, bytes));
       }
     }
@@ -160,7 +159,7 @@ public final class TableLoader implements AutoCloseable {
     return first;
   }
 
-  /** What came as a stream has no checksum of ours; headers in memory have one. */
+  /** A checksum says that a header is what its owner wrote, not that it makes sense. */
   private static void checkFit(final List<PackedTable> tables) throws IOException {
     for (final PackedTable table : tables) {
       final PackedColumns columns = PackedColumns.parse(table.metadata());
@@ -170,7 +169,8 @@ public final class TableLoader implements AutoCloseable {
     }
   }
 
-  private long addAll(final List<PackedTable> tables, final long from) {
+  private long addAll(final List<PackedTable> tables, final long from) throws IOException {
+    checkFit(tables);
     long rows = 0;
     long address = from;
     for (final PackedTable table : tables) {

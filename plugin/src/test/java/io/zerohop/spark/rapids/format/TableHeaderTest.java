@@ -3,12 +3,15 @@ package io.zerohop.spark.rapids.format;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.management.ThreadMXBean;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.io.ByteArrayInputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
@@ -70,6 +73,26 @@ class TableHeaderTest {
       final InputStream in = new ByteArrayInputStream(header, 0, length);
       assertThatThrownBy(() -> TableHeader.read(in)).isInstanceOf(EOFException.class);
     }
+  }
+
+  @Test
+  void aLengthThatIsALieTakesNoMemory() {
+    final byte[] header = java.util.Arrays.copyOf(encoded(TABLES), 100);
+    ByteBuffer.wrap(header).order(ByteOrder.LITTLE_ENDIAN).putLong(8, 1 << 30);
+    final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    final long before = threads.getCurrentThreadAllocatedBytes();
+    assertThatThrownBy(() -> TableHeader.read(new ByteArrayInputStream(header)))
+        .isInstanceOf(EOFException.class);
+    assertThat(threads.getCurrentThreadAllocatedBytes() - before).isLessThan(16 << 20);
+  }
+
+  @Test
+  void tablesThatAreTooLongTogetherAreDamage() {
+    final long large = (1L << 44) - 1;
+    final PackedTable table = new PackedTable(1, new byte[1], large, new int[0]);
+    assertThatThrownBy(() -> TableHeader.read(ByteBuffer.wrap(encoded(List.of(table, table)))))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("damaged");
   }
 
   @Test
