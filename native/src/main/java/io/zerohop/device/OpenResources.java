@@ -33,6 +33,8 @@ public final class OpenResources {
   }
 
   /**
+   * Fails once these are closed.
+   *
    * @throws IllegalStateException after {@link #close}
    */
   public void checkOpen() {

@@ -92,6 +92,7 @@ public final class Demo implements Callable<Integer> {
       names = {"-h", "--help"},
       usageHelp = true,
       description = "show this and end")
+  @SuppressWarnings("UnusedVariable") // picocli sets it, and ends then.
   private boolean help;
 
   private final PrintStream out = System.out;

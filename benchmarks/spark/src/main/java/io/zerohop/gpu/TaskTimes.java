@@ -28,11 +28,11 @@ final class TaskTimes extends SparkListener {
       return;
     }
     tasks++;
-    add("task", end.taskInfo().duration());
-    add("run", metrics.executorRunTime());
-    add("deserialize task", metrics.executorDeserializeTime());
+    add("task", (double) end.taskInfo().duration());
+    add("run", (double) metrics.executorRunTime());
+    add("deserialize task", (double) metrics.executorDeserializeTime());
     add("shuffle write", metrics.shuffleWriteMetrics().writeTime() / NANOS_PER_MS);
-    add("fetch wait", metrics.shuffleReadMetrics().fetchWaitTime());
+    add("fetch wait", (double) metrics.shuffleReadMetrics().fetchWaitTime());
     for (final AccumulableInfo next :
         ScalaLists.get(AccumulableInfo.class, end.taskInfo(), "accumulables")) {
       if (next.name().isDefined()

@@ -315,6 +315,7 @@ public final class SegmentServer implements AutoCloseable {
     }
   }
 
+  @SuppressWarnings("NonAtomicVolatileUpdate") // Only this server's thread counts; others read.
   private void refuse(final ServerConnection connection, final ExchangeException refusal) {
     refused = refused + 1;
     if (refusals.isNew(refusal.reason() + " " + connection.session())) {

@@ -76,8 +76,11 @@ final class HostCopyBatch implements CopyBatch {
   void run() {
     if (size > 0) {
       final ByteBuffer list = entries;
-      Memory.copy(BufferUtil.address(list), size);
-      Reference.reachabilityFence(list); // Native code has its address, which keeps nothing.
+      try {
+        Memory.copy(BufferUtil.address(list), size);
+      } finally {
+        Reference.reachabilityFence(list); // Native code has its address, which keeps nothing.
+      }
     }
   }
 }

@@ -186,6 +186,7 @@ final class HostCopyStream implements CopyStream {
     }
   }
 
+  @SuppressWarnings("WaitNotInLoop") // Its callers loop.
   private void awaitChange(final Deadline deadline, final Duration limit) {
     final long nanos = deadline.remainingNanos();
     if (nanos == 0) {

@@ -43,6 +43,7 @@ public final class ChoreThread implements AutoCloseable {
     }
   }
 
+  @SuppressWarnings("WaitNotInLoop") // A pause that ends early is a chore that comes early.
   private synchronized boolean pause() {
     final long next = clock.in(period);
     while (!closed && !hurried && !clock.isOver(next)) {

@@ -48,6 +48,7 @@ public final class ZerohopHashPartitioning extends GpuHashPartitioning {
 
   /** Not RAPIDS' own: Spark drops what a rule returns if it equals what the rule was given. */
   @Override
+  @SuppressWarnings("SuperCallToObjectMethod") // Only the stand-in for RAPIDS' class has none.
   public boolean equals(final Object other) {
     return other instanceof ZerohopHashPartitioning && super.equals(other);
   }
@@ -68,6 +69,7 @@ public final class ZerohopHashPartitioning extends GpuHashPartitioning {
     return "GpuHashPartitioning";
   }
 
+  @SuppressWarnings("UnusedMethod") // Java's serialization calls it.
   private Object writeReplace() {
     return KudoPartitioning.portable(
         planned, () -> new GpuHashPartitioning(expressions(), numPartitions(), hashMode()));

@@ -40,6 +40,7 @@ public final class ZerohopRoundRobinPartitioning extends GpuRoundRobinPartitioni
 
   /** Not RAPIDS' own: Spark drops what a rule returns if it equals what the rule was given. */
   @Override
+  @SuppressWarnings("SuperCallToObjectMethod") // Only the stand-in for RAPIDS' class has none.
   public boolean equals(final Object other) {
     return other instanceof ZerohopRoundRobinPartitioning && super.equals(other);
   }
@@ -60,6 +61,7 @@ public final class ZerohopRoundRobinPartitioning extends GpuRoundRobinPartitioni
     return "GpuRoundRobinPartitioning";
   }
 
+  @SuppressWarnings("UnusedMethod") // Java's serialization calls it.
   private Object writeReplace() {
     return KudoPartitioning.portable(planned, () -> new GpuRoundRobinPartitioning(numPartitions()));
   }

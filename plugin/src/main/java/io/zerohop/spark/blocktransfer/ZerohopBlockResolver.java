@@ -191,6 +191,7 @@ public final class ZerohopBlockResolver
   }
 
   /** Called from Spark 4.0 on: nobody will read the shuffle again, so migrating it is in vain. */
+  @Override
   public void addShuffleToSkip(final int shuffleId) {
     skipped.add(shuffleId);
     StoredShuffles.skip(index, shuffleId);

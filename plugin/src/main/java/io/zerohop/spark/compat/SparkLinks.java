@@ -144,6 +144,7 @@ public final class SparkLinks {
   }
 
   /** Before 4.0, where Spark's transport knows no TLS. */
+  @SuppressWarnings({"UnusedMethod", "UnusedVariable"}) // A method handle calls it.
   private static ConfigProvider plainConfig(final SecurityManager security, final SparkConf conf) {
     return new MapConfigProvider(
         Arrays.stream(conf.getAll()).collect(Collectors.toMap(Tuple2::_1, Tuple2::_2)));

@@ -31,6 +31,7 @@ final class Refusal extends RuntimeException {
   }
 
   @Override
+  @SuppressWarnings("OverrideThrowableToString") // Spark sends the print; see above.
   public String toString() {
     return getMessage();
   }

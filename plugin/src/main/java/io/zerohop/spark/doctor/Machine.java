@@ -18,8 +18,8 @@ import java.util.Map;
 /** All checks of the machine that this process runs on, in the order of the report. */
 public final class Machine {
   static final Duration SHORT = Duration.ofSeconds(15);
-  private static final Duration LONG = Duration.ofSeconds(60);
-  private static final Duration MEASURING = Duration.ofSeconds(120);
+  private static final Duration LONG = Duration.ofMinutes(1);
+  private static final Duration MEASURING = Duration.ofMinutes(2);
 
   private static final String LOOPBACK = "127.0.0.1";
 

@@ -1,5 +1,6 @@
 package io.zerohop.spark.executor;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
@@ -47,10 +48,11 @@ public final class Startup<T> {
   private final Duration limit;
   private final Consumer<T> closer;
 
-  /** Guarded by this. */
+  @GuardedBy("this")
   private State state = State.IDLE;
 
-  /** The last start; null if there was none. Guarded by this. */
+  /** The last start; null if there was none. */
+  @GuardedBy("this")
   private FutureTask<T> start;
 
   /** Not null from {@link State#MADE} on; kept when that is stopped, for tasks that still run. */
@@ -153,6 +155,7 @@ public final class Startup<T> {
     throw gone();
   }
 
+  @GuardedBy("this")
   private void become(final State next) {
     state = State.TRANSITIONS.go(state, next, "what " + thread + " makes");
   }

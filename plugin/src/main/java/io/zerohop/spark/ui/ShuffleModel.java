@@ -166,7 +166,7 @@ final class ShuffleModel {
     }
   }
 
-  private void addAtMost(final TreeSet<Integer> stages, final List<Integer> more) {
+  private void addAtMost(final Set<Integer> stages, final List<Integer> more) {
     for (final int stage : more) {
       if (stages.size() < limits.stages) {
         stages.add(stage);

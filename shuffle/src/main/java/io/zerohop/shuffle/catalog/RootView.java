@@ -82,6 +82,7 @@ public final class RootView {
     return buffer.getIntVolatile(listing.cell + RootLayout.CELL_VERSION) == listing.version;
   }
 
+  @SuppressWarnings("ThreadPriorityCheck") // The loop has an end, and fails there.
   private Listing read(final int cell) {
     for (int i = 0; i < MAX_READS; i++) {
       final int version = buffer.getIntVolatile(cell + RootLayout.CELL_VERSION);

@@ -68,7 +68,7 @@ public final class ExtentInputStream extends InputStream {
 
   @Override
   public int available() {
-    long left = current.capacity() - position;
+    long left = (long) current.capacity() - position;
     for (int i = next; i < end; i++) {
       left += extents.length(i);
     }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.LogCode;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.posix.Clock;
@@ -48,9 +49,13 @@ final class BlockTransfers implements AutoCloseable {
   private final Rerouter rerouter;
   private final Deque<Request> pending = new ArrayDeque<>();
 
-  // Guarded by this queue's monitor.
+  @GuardedBy("this")
   private final Map<Block, Window> outstanding = new HashMap<>();
+
+  @GuardedBy("this")
   private final Deque<Arrival> arrivals = new ArrayDeque<>();
+
+  @GuardedBy("this")
   private boolean closed;
 
   private long reserved;

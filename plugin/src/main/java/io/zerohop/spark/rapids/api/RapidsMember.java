@@ -230,6 +230,7 @@ public enum RapidsMember {
    *
    * @throws ReflectiveOperationException if it is not there, or is another
    */
+  @SuppressWarnings("ReturnValueIgnored") // Looked up only to see that it is there.
   void find(final ClassLoader loader) throws ReflectiveOperationException {
     final Class<?> of = owner(loader);
     if (kind != Kind.CLASS) {

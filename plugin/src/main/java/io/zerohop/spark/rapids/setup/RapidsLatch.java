@@ -35,6 +35,7 @@ public final class RapidsLatch {
    *
    * @return whether all is done; else it is to be called again at another task
    */
+  @SuppressWarnings("StaticAssignmentOfThrowable") // It is the cause of all that fail later.
   public static boolean closeInExecutor(final SparkEnv env) {
     try {
       if (looks == 0) {

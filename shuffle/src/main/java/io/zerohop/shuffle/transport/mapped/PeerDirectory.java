@@ -108,7 +108,7 @@ public final class PeerDirectory implements AutoCloseable {
       if (contact.failure != null && !clock.isOver(contact.retryAt)) {
         throw contact.failure;
       }
-      final Peer peer = open(location, executorId, contact);
+      final Peer peer = open(location, executorId);
       contact.peer = peer;
       contact.failure = null;
       peers.add(peer);
@@ -141,7 +141,7 @@ public final class PeerDirectory implements AutoCloseable {
         Reason.TIMEOUT, "another thread is still connecting to executor " + executorId);
   }
 
-  private Peer open(final Location location, final String executorId, final Contact contact) {
+  private Peer open(final Location location, final String executorId) {
     if (closed) {
       throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
     }
@@ -221,6 +221,7 @@ public final class PeerDirectory implements AutoCloseable {
   }
 
   /** Unmaps what nobody reads any more and drops lost peers. */
+  @SuppressWarnings("ModifyCollectionInEnhancedForLoop") // Each list of peers is a copy.
   public void sweep() {
     for (final Peer peer : peers) {
       if (peer.sweep()) {

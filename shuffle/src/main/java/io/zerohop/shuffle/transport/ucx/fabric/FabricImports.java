@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.fabric;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Device;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -32,10 +33,12 @@ public final class FabricImports implements AutoCloseable {
   private final String owner;
   private final Clock clock;
 
-  /** Guarded by this, as all of each. */
+  @GuardedBy("this")
   private final Map<Long, Import> imports = new HashMap<>();
 
+  @GuardedBy("this")
   private boolean closed;
+
   private volatile boolean refused;
 
   FabricImports(

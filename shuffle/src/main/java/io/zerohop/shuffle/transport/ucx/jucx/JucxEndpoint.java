@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
@@ -118,9 +119,11 @@ final class JucxEndpoint implements UcxEndpoint {
 
   private UcpRemoteKey unpack(final byte[] key) {
     final ByteBuffer direct = direct(key);
-    final UcpRemoteKey unpacked = endpoint.unpackRemoteKey(direct);
-    java.lang.ref.Reference.reachabilityFence(direct);
-    return unpacked;
+    try {
+      return endpoint.unpackRemoteKey(direct);
+    } finally {
+      Reference.reachabilityFence(direct);
+    }
   }
 
   @Override
@@ -134,8 +137,11 @@ final class JucxEndpoint implements UcxEndpoint {
     header.putLong(0, id).putLong(8, offset);
     submit(
         failed -> {
-          java.lang.ref.Reference.reachabilityFence(header);
-          done.done(failed);
+          try {
+            done.done(failed);
+          } finally {
+            Reference.reachabilityFence(header);
+          }
         },
         request ->
             endpoint.sendAmNonBlocking(

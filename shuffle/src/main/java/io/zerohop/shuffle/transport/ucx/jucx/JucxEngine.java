@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
@@ -66,7 +67,7 @@ public final class JucxEngine implements UcxEngine {
   /** Called by UCX for as long as the worker lives. */
   private JucxMessages messages;
 
-  /** Guarded by this. */
+  @GuardedBy("this")
   private Lifecycle state = Lifecycle.OPEN;
 
   private JucxEngine(
@@ -343,6 +344,7 @@ public final class JucxEngine implements UcxEngine {
     return state == Lifecycle.CLOSED;
   }
 
+  @GuardedBy("this")
   private void become(final Lifecycle next) {
     state = Lifecycle.TRANSITIONS.go(state, next, "UCX");
   }

@@ -184,7 +184,8 @@ final class JucxWorker implements Executor, AutoCloseable {
       onStart.run();
       long idleSince = 0;
       while (state == Lifecycle.OPEN) {
-        final boolean busy = runTasks() | progress();
+        boolean busy = runTasks();
+        busy |= progress();
         if (busy) {
           idleSince = 0;
         } else if (pending.get() > 0 && spins(idleSince)) {

@@ -357,6 +357,7 @@ public final class RemoteService implements ControlService {
   }
 
   /** Ends what readers take too long for, and what those who are gone have left. */
+  @SuppressWarnings("ModifyCollectionInEnhancedForLoop") // A concurrent queue.
   public void expire() {
     readers.values().forEach(reader -> reader.expire(LEASE_LIMIT.toNanos()));
     for (final ServedLease lease : left) {

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.reader;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
@@ -49,7 +50,8 @@ public final class RemoteTransfer {
 
   private volatile long lastProgress;
 
-  /** Blocks that nothing was said of yet, by their place in the request. Guarded by this. */
+  /** Blocks that nothing was said of yet, by their place in the request. */
+  @GuardedBy("this")
   private final Map<Integer, Block> waiting = new LinkedHashMap<>();
 
   /** Gets and messages, as far as there are such and they have not ended. */
@@ -60,10 +62,11 @@ public final class RemoteTransfer {
   private RemoteExtents extents;
   private TransferPieces pieces;
 
-  /** Guarded by this. */
+  @GuardedBy("this")
   private ReceiveBuffers buffers;
 
-  /** What takes the messages, if it comes to that. Guarded by this. */
+  /** What takes the messages, if it comes to that. */
+  @GuardedBy("this")
   private MessageReceiver.Waiting messages;
 
   /**
