@@ -5,10 +5,12 @@ import java.util.Optional
 
 import scala.jdk.CollectionConverters._
 
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.sql.Row
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The comparison of a query's rows finds what differs, and nothing else. */
+@RunBy.Verify
 class AnswerSuite extends AnyFunSuite {
   private val tenth = new java.math.BigDecimal("0.10")
   private val rows = Seq(

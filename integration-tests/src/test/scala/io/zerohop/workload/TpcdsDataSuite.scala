@@ -4,7 +4,7 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 
 import io.trino.tpcds.{Results, Session, Table}
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 import org.apache.spark.sql.{SparkSession, TPCDSSchema}
 import org.apache.spark.sql.functions.{bit_xor, col, count, lit, sum, xxhash64}
 import org.apache.spark.sql.types.{DataType, StringType, StructType}
@@ -12,6 +12,7 @@ import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /** TPC-DS' tables are the generator's, and the same in however many parts they are drawn. */
+@RunBy.Verify
 class TpcdsDataSuite extends AnyFunSuite with BeforeAndAfterAll with TPCDSSchema {
   private val scale = 0.01
   private val limit = 2.minutes

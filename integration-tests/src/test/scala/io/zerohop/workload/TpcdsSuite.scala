@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path}
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 
-import io.zerohop.spark.support.{Bounded, Cluster}
+import io.zerohop.spark.support.{Bounded, Cluster, RunBy}
 import io.zerohop.spark.suites.ManagerUnderTest
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.{Row, SparkSession}
@@ -16,6 +16,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * TPC-DS' queries are all there, and some of them, on a small scale and at Spark's defaults, return
  * through Zerohop what they return through sort shuffle, by plans of the same shape.
  */
+@RunBy.Verify
 class TpcdsSuite extends AnyFunSuite with BeforeAndAfterAll {
   // A subquery, a join of two facts, and ties at the limit.
   private val queries = Seq("q1", "q50", "q65").map("tpcds:" + _)

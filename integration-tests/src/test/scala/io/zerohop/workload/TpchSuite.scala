@@ -5,13 +5,14 @@ import java.nio.file.{Files, Path}
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 import org.apache.commons.io.FileUtils
 import org.apache.spark.sql.SparkSession
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /** All queries of TPC-H run on tables of a small scale, where each of them still finds rows. */
+@RunBy.Verify
 class TpchSuite extends AnyFunSuite with BeforeAndAfterAll {
   private val scale = 0.01
   private val limit = 2.minutes

@@ -10,7 +10,7 @@ import scala.util.Using
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.zerohop.spark.operation.{Observed, Prometheus}
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Local}
+import io.zerohop.spark.support.{Bounded, Local, RunBy}
 import org.apache.spark.SparkContext
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -19,6 +19,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * application has: by uPlot, which Grafana draws time series with, since no Grafana is to be had
  * here. Titles, places, expressions and legends are the dashboard's; the frame is not Grafana's.
  */
+@RunBy.Ui
 class DashboardPictureSuite extends AnyFunSuite {
   private val Seconds = 40
   private val target = Paths.get(sys.props("zerohop.test.target"))

@@ -9,13 +9,14 @@ import scala.util.{Random, Using}
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Cluster, Local, PathBytes}
+import io.zerohop.spark.support.{Bounded, Cluster, Local, PathBytes, RunBy}
 import io.zerohop.spark.versions.{HistoryServerProcess, SparkHomes}
 import org.apache.spark.HashPartitioner
 import org.apache.spark.rdd.RDD
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The tab GPU Shuffle as a user sees it: the page of a running application, in a real browser. */
+@RunBy.Ui
 class TabBrowserSuite extends AnyFunSuite {
   private val settings = Seq(
     "spark.shuffle.manager" -> ManagerUnderTest.name,

@@ -6,12 +6,13 @@ import java.util.concurrent.TimeUnit
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.cluster.Installation
-import io.zerohop.spark.support.Watchdog
+import io.zerohop.spark.support.{RunBy, Watchdog}
 import io.zerohop.spark.suites.ManagerUnderTest
 import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The demo with settings that it does not have by itself: every row is sort shuffle's even so. */
+@RunBy.Verify
 class DemoSuite extends AnyFunSuite {
   private val LimitSeconds = 300L
   private val Queries = "q5,q9,repartition"

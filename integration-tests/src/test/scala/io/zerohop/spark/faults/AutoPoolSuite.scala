@@ -2,12 +2,13 @@ package io.zerohop.spark.faults
 
 import io.zerohop.device.host.AvailableMemory
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Cluster, RunBy}
 
 /**
  * Pools at `auto` on this very machine, most of which Spark's own settings promise to others. Spark
  * takes off-heap memory only as tasks need it, so what is promised is free all the time.
  */
+@RunBy.Faults
 class AutoPoolSuite extends ClusterSuite {
   private val MiB = 1L << 20
   private val Heap = 512 * MiB

@@ -8,12 +8,13 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Cluster, ExecutorMemory, Holdings, Leftover}
+import io.zerohop.spark.support.{Bounded, Cluster, ExecutorMemory, Holdings, Leftover, RunBy}
 import org.apache.commons.io.FileUtils
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
 /** However an executor ends, it leaves no socket, and nobody holds its memory any more. */
+@RunBy.Faults
 class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
   private var sockets: Path = _
 

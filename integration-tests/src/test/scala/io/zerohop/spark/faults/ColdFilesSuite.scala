@@ -13,6 +13,7 @@ import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.write.PackSource
 import io.zerohop.spark.executor.NodeSettings
 import io.zerohop.spark.spillfiles.MapOutputFiles
+import io.zerohop.spark.support.RunBy
 import org.apache.commons.io.FileUtils
 import org.apache.spark.{SparkConf, SparkContext}
 import org.apache.spark.storage.ShuffleBlockId
@@ -21,6 +22,7 @@ import org.apache.spark.zerohop.SparkInternals
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Map outputs that leave memory for files, intact and damaged, in each way in which files are. */
+@RunBy.Faults
 class ColdFilesSuite extends AnyFunSuite {
   import ColdFilesSuite._
 

@@ -1,7 +1,7 @@
 package io.zerohop.spark.faults
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.ExecutorMemory
+import io.zerohop.spark.support.{ExecutorMemory, RunBy}
 import org.apache.spark.zerohop.SparkInternals
 
 /**
@@ -37,6 +37,7 @@ abstract class DamagedMemory extends ClusterSuite {
   }
 }
 
+@RunBy.Faults
 class DamageSuite extends DamagedMemory {
   test("in the headers of catalog chunks") {
     damaged("catalog chunk flipped")(_.damageChunks(_))
@@ -47,6 +48,7 @@ class DamageSuite extends DamagedMemory {
  * Where blocks are wrapped to be sent: no damage is compressed and passed on as well. Owners do not
  * read their chunks' headers.
  */
+@RunBy.Faults
 class StagedDamageSuite extends DamagedMemory {
   override protected def settings: Map[String, String] = Map("spark.zerohop.paths" -> "staged")
 }

@@ -3,10 +3,11 @@ package io.zerohop.spark.faults
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 import org.apache.spark.zerohop.SparkInternals
 
 /** An executor that leaves in good order hands its blocks over, and no map task runs again. */
+@RunBy.Faults
 class DecommissionSuite extends ClusterSuite {
   override protected def executors: Int = 3
 

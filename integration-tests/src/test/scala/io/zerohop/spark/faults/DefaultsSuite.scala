@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Cluster, RunBy}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerJobStart, SparkListenerTaskEnd}
 import org.apache.spark.sql.functions.{count, sum}
 import org.apache.spark.zerohop.SparkInternals
@@ -16,6 +16,7 @@ import org.apache.spark.zerohop.SparkInternals
  * What the other suites set to be quick is left alone here: the size of pools and segments, retries
  * and their pauses, locality, the number of partitions, broadcasts, adaptive execution.
  */
+@RunBy.Faults
 class DefaultsSuite extends ClusterSuite {
   override protected def shape: Map[String, String] = Cluster.Plain
 

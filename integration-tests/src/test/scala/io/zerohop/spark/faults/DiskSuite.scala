@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path, Paths}
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Cluster}
+import io.zerohop.spark.support.{Bounded, Cluster, RunBy}
 import org.apache.commons.io.FileUtils
 import org.apache.spark.SparkException
 import org.apache.spark.zerohop.SparkInternals
@@ -13,6 +13,7 @@ import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Local directories that take no file any more, while an application runs. */
+@RunBy.Faults
 class DiskSuite extends AnyFunSuite with BeforeAndAfterEach {
   private val Nothing = "spark.zerohop.pool.size" -> "1m"
   private var folder: Path = _

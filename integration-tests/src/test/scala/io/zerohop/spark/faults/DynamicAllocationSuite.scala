@@ -3,10 +3,11 @@ package io.zerohop.spark.faults
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 import org.apache.spark.zerohop.SparkInternals
 
 /** Executors come and go with the load; Spark tracks which hold shuffles that are still of use. */
+@RunBy.Faults
 class DynamicAllocationSuite extends ClusterSuite {
   override protected def settings: Map[String, String] = Map(
     "spark.dynamicAllocation.enabled" -> "true",

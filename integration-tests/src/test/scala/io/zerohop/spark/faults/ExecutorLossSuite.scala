@@ -1,10 +1,13 @@
 package io.zerohop.spark.faults
 
 import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.sql.functions.{col, count, sum, udf}
 import org.apache.spark.zerohop.SparkInternals
 
 /** An executor dies by SIGKILL at each moment of a shuffle; the answer stays the same. */
+@RunBy.Verify
+@RunBy.Faults
 class ExecutorLossSuite extends ClusterSuite {
 
   test("during write") {

@@ -3,12 +3,13 @@ package io.zerohop.spark.faults
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 
 /**
  * An executor stops for good, with leases on blocks of others. The driver gives it up and has its
  * process killed, which ends its connections and with them all that was kept for it.
  */
+@RunBy.Faults
 class HungExecutorSuite extends ClusterSuite {
   override protected def settings: Map[String, String] = Map(
     "spark.network.timeout" -> "8s",

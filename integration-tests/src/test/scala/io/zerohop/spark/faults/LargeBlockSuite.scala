@@ -1,12 +1,13 @@
 package io.zerohop.spark.faults
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Cluster, PathBytes}
+import io.zerohop.spark.support.{Cluster, PathBytes, RunBy}
 import org.apache.spark.HashPartitioner
 import org.apache.spark.sql.SparkSession
 import org.scalatest.funsuite.AnyFunSuite
 
 /** One block of more than 2 GiB, where offsets outgrow an int. */
+@RunBy.Faults
 class LargeBlockSuite extends AnyFunSuite {
   private val records = 2200
   private val recordBytes = 1 << 20

@@ -3,11 +3,12 @@ package io.zerohop.spark.faults
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Cluster, RunBy}
 import org.apache.spark.sql.functions.{col, expr, length, xxhash64}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Single rows of more than 1 GiB. They need 10 GiB of memory: the soak has them. */
+@RunBy.Faults
 class LargeRowSuite extends AnyFunSuite {
   private val bytes = 1100000000
   private val soak = Soak.runs > 3

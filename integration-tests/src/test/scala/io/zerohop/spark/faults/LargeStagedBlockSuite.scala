@@ -1,10 +1,12 @@
 package io.zerohop.spark.faults
 
 import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.HashPartitioner
 import org.apache.spark.zerohop.SparkInternals
 
 /** Staged blocks that are too large for the heap, of a map output that is in memory. */
+@RunBy.Faults
 class LargeStagedBlockSuite extends ClusterSuite {
   import LargeStagedBlockSuite._
 

@@ -1,10 +1,12 @@
 package io.zerohop.spark.faults
 
 import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.HashPartitioner
 import org.apache.spark.zerohop.SparkInternals
 
 /** How long a task keeps what it reads from being freed. */
+@RunBy.Faults
 class LeaseSuite extends ClusterSuite {
 
   test("a task that has read everything holds no lease while it goes on") {

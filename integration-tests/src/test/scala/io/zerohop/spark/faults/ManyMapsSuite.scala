@@ -3,9 +3,11 @@ package io.zerohop.spark.faults
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.zerohop.SparkInternals
 
 /** Shuffles of many map tasks with next to nothing each; the soak has 100,000 of them. */
+@RunBy.Faults
 class ManyMapsSuite extends ClusterSuite {
   test("every one of many map outputs is read") {
     val maps = if (Soak.runs > 3) 100000 else 5000

@@ -5,11 +5,12 @@ import java.nio.file.{Files, Path}
 import java.util.jar.Attributes
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Cluster, JarCopy}
+import io.zerohop.spark.support.{Cluster, JarCopy, RunBy}
 import org.apache.spark.SparkException
 import org.scalatest.funsuite.AnyFunSuite
 
 /** A jar of another release on executors, as while a cluster is upgraded. */
+@RunBy.Faults
 class MixedJarsSuite extends AnyFunSuite {
   private val ClassPath = "spark.executor.extraClassPath"
 

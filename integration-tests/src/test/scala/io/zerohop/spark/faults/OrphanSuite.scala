@@ -3,10 +3,11 @@ package io.zerohop.spark.faults
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 import org.apache.spark.zerohop.SparkInternals
 
 /** Executors that nobody told that a shuffle has ended. */
+@RunBy.Faults
 class OrphanSuite extends ClusterSuite {
   override protected def settings: Map[String, String] =
     Map("spark.zerohop.orphans.interval" -> "1s")

@@ -5,11 +5,12 @@ import java.nio.channels.ServerSocketChannel
 import java.nio.file.{Files, Path, Paths}
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Cluster, PathBytes}
+import io.zerohop.spark.support.{Cluster, PathBytes, RunBy}
 import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The same answer whichever way the bytes go; one short-lived cluster per configuration. */
+@RunBy.Verify
 class PathSuite extends AnyFunSuite {
 
   test("with defaults every byte is read in place") {

@@ -3,13 +3,14 @@ package io.zerohop.spark.faults
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Cluster, RunBy}
 import org.apache.spark.zerohop.SparkInternals
 
 /**
  * An executor stops for longer than any limit of ours, as in a full garbage collection, and goes
  * on: that costs time, and neither a task nor a map output.
  */
+@RunBy.Faults
 class PauseSuite extends ClusterSuite {
   private val pauses = if (Soak.longRuns > 1) Seq(12, 30, 60) else Seq(12)
 

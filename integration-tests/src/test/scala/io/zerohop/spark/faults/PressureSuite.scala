@@ -2,13 +2,14 @@ package io.zerohop.spark.faults
 
 import scala.concurrent.duration._
 
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Cluster, RunBy}
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * Pools far smaller than what is shuffled, under tasks that dawdle and fail: every answer is right,
  * nothing waits in a circle, and in the end nobody holds a byte.
  */
+@RunBy.Faults
 class PressureSuite extends AnyFunSuite {
   private val Limit = 120.seconds
   private val Executors = 2

@@ -6,7 +6,7 @@ import scala.concurrent.duration._
 
 import io.zerohop.spark.platforms.Examples
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 import org.apache.spark.HashPartitioner
 import org.apache.spark.rdd.RDD
 import org.apache.spark.zerohop.SparkInternals
@@ -15,6 +15,7 @@ import org.apache.spark.zerohop.SparkInternals
  * Executors come and go within one job, with examples/dynamic-allocation/decommission.conf: who goes
  * hands over its blocks, and no map task runs again.
  */
+@RunBy.Faults
 class ScaleDownSuite extends ClusterSuite {
   override protected def executors: Int = 3
 

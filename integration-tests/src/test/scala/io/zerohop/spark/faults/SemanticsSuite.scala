@@ -6,7 +6,7 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, PathBytes}
+import io.zerohop.spark.support.{Bounded, PathBytes, RunBy}
 import org.apache.spark.{BarrierTaskContext, HashPartitioner, RangePartitioner, SparkException, TaskContext}
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanExec, AdaptiveSparkPlanHelper}
@@ -15,6 +15,7 @@ import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.storage.StorageLevel
 
 /** What Spark may ask of a shuffle, on a cluster of processes. */
+@RunBy.Verify
 class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
   override protected def settings: Map[String, String] =
     Map("spark.sql.autoBroadcastJoinThreshold" -> "-1")

@@ -3,11 +3,12 @@ package io.zerohop.spark.faults
 import java.util.concurrent.{BrokenBarrierException, CyclicBarrier, TimeUnit, TimeoutException}
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Cluster, RunBy}
 import org.apache.spark.{HashPartitioner, SparkContext, TaskContext}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Two tasks of each executor read the same staged blocks at the same time. */
+@RunBy.Faults
 class SharedReadSuite extends AnyFunSuite {
   import SharedReadSuite._
 

@@ -1,10 +1,12 @@
 package io.zerohop.spark.faults
 
 import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.TaskContext
 import org.apache.spark.deploy.zerohop.TwoHosts
 
 /** Two attempts of one task run at a time; whichever wins, every record counts once. */
+@RunBy.Faults
 class SpeculationSuite extends ClusterSuite {
   import SpeculationSuite._
 

@@ -8,13 +8,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 import org.apache.spark.zerohop.SparkInternals
 
 /**
  * Everything that was published moves to files at once. Files are not compressed, since a codec
  * might notice damage that nothing else does.
  */
+@RunBy.Faults
 class SpillSuite extends ClusterSuite {
   override protected def settings: Map[String, String] = Map(
     "spark.zerohop.spill.start" -> "0",

@@ -6,11 +6,12 @@ import scala.concurrent.duration._
 import scala.util.Try
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, ExecutorMemory}
+import io.zerohop.spark.support.{Bounded, ExecutorMemory, RunBy}
 import org.apache.spark.{SparkConf, SparkContext}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** A context that stops under its tasks, as it does in a notebook, and the next one in its JVM. */
+@RunBy.Faults
 class StoppedContextSuite extends AnyFunSuite {
   import StoppedContextSuite._
 

@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Cluster}
+import io.zerohop.spark.support.{Bounded, Cluster, RunBy}
 import io.zerohop.spark.ui.ShuffleReportEvent
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.scalatest.funsuite.AnyFunSuite
@@ -17,6 +17,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * Executors that cannot write where they would, as with a read-only root file system: nobody, root
  * included, makes a file in /proc. Their blocks are in files, and they say once what would help.
  */
+@RunBy.Faults
 class UnwritableFoldersSuite extends AnyFunSuite {
   private val JavaOptions = "spark.executor.extraJavaOptions"
 

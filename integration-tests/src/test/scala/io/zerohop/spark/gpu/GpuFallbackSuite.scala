@@ -3,9 +3,10 @@ package io.zerohop.spark.gpu
 import java.nio.file.Files
 import java.nio.file.attribute.{PosixFilePermission, PosixFilePermissions}
 
-import io.zerohop.spark.support.{Facts, JarCopy}
+import io.zerohop.spark.support.{Facts, JarCopy, RunBy}
 
 /** Executors that cannot hold blocks on their GPU: plans stay, and tables go through the host. */
+@RunBy.Gpu
 class GpuFallbackSuite extends GpuSuite {
   import GpuFallbackSuite._
 

@@ -1,7 +1,7 @@
 package io.zerohop.spark.gpu
 
 import io.zerohop.spark.faults.Soak
-import io.zerohop.spark.support.Facts
+import io.zerohop.spark.support.{Facts, RunBy}
 
 /**
  * Whatever happens in the middle of a shuffle on the GPU, the answer stays that of the CPU.
@@ -104,15 +104,18 @@ abstract class GpuFaults(wayBetween: String) extends GpuSuite {
 }
 
 /** The executors are peers of one node, each with a GPU, or share one. */
+@RunBy.Gpu
 class GpuFaultSuite extends GpuFaults("peer_bytes")
 
 /** Map outputs are published before their copies have ended. */
+@RunBy.Gpu
 class GpuAsyncCommitFaultSuite extends GpuFaults("peer_bytes") {
   override protected def settings: Map[String, String] =
     super.settings + ("spark.zerohop.device.asyncCommit" -> "true")
 }
 
 /** Each executor takes the other to be on another node, and gets what it holds by UCX. */
+@RunBy.Gpu
 class GpuNodeFaultSuite extends GpuFaults("ucx_bytes") {
   override protected def missing: Option[String] = super.missing.orElse(GpuHost.missingUcx)
 

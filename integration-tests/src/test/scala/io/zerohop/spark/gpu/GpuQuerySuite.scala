@@ -1,8 +1,9 @@
 package io.zerohop.spark.gpu
 
-import io.zerohop.spark.support.Facts
+import io.zerohop.spark.support.{Facts, RunBy}
 
 /** What Spark SQL asks of exchanges on the GPU, with adaptive execution and without. */
+@RunBy.Gpu
 class GpuQuerySuite extends GpuSuite {
 
   test("a cached table is grouped") {

@@ -13,6 +13,7 @@ import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.block.{Block, Location, Path}
 import io.zerohop.shuffle.block.{BlockSource, ReadSide}
 import io.zerohop.shuffle.fetch.{BlockFetchException, BlockFetcher, FetchListener}
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.unsafe.Platform
 import org.scalatest.{Canceled, Outcome}
 import org.scalatest.funsuite.AnyFunSuite
@@ -21,6 +22,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * What a reader's GPU does between the publishing of a map output and the end of its copies, which
  * the owner's GPU holds for as long as the tests want.
  */
+@RunBy.Gpu
 class GpuReadinessSuite extends AnyFunSuite {
   private val Limit = Duration.ofSeconds(30)
 

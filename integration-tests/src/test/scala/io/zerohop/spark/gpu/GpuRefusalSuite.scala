@@ -1,8 +1,10 @@
 package io.zerohop.spark.gpu
 
 import io.zerohop.cluster.ClusterException
+import io.zerohop.spark.support.RunBy
 
 /** A GPU mode that cannot work ends the application with one sentence, before it has executors. */
+@RunBy.Gpu
 class GpuRefusalSuite extends GpuSuite {
   private val authenticate = Map(
     "spark.authenticate" -> "true",

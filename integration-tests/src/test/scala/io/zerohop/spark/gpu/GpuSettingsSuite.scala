@@ -1,8 +1,9 @@
 package io.zerohop.spark.gpu
 
-import io.zerohop.spark.support.Facts
+import io.zerohop.spark.support.{Facts, RunBy}
 
 /** Settings that change the way of a shuffle, and no answer; an application each. */
+@RunBy.Gpu
 class GpuSettingsSuite extends GpuSuite {
   private var chosen = Map.empty[String, String]
 

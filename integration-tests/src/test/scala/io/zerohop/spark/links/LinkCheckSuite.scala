@@ -5,11 +5,13 @@ import java.util.jar.{JarEntry, JarOutputStream}
 
 import scala.util.Using
 
+import io.zerohop.spark.support.RunBy
 import io.zerohop.spark.versions.{NeedsSparkHome, SparkHome, SparkHomes}
 import org.objectweb.asm.{ClassWriter, Opcodes, Type}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The one jar links against every Spark that it says it runs on. */
+@RunBy.Verify
 class LinkCheckSuite extends AnyFunSuite with NeedsSparkHome {
   private val jar = SparkHomes.zerohopJar
 

@@ -1,12 +1,13 @@
 package io.zerohop.spark.nodes
 
 import io.zerohop.spark.faults.Soak
-import io.zerohop.spark.support.{Cluster, Facts}
+import io.zerohop.spark.support.{Cluster, Facts, RunBy}
 
 /**
  * Many shuffles between nodes whose connections are closed again and again and of which one
  * executor is replaced now and then: answers are right, and those that stay do not grow.
  */
+@RunBy.Nodes
 class ChurnSuite extends NodesSuite {
   private val Batch = 5
   private val (warmUp, shuffles, replaceEvery) =

@@ -1,9 +1,10 @@
 package io.zerohop.spark.nodes
 
 import io.zerohop.spark.faults.Soak
-import io.zerohop.spark.support.Facts
+import io.zerohop.spark.support.{Facts, RunBy}
 
 /** The link between two nodes breaks or is bad: answers are right, or jobs fail and say so. */
+@RunBy.Nodes
 class LinkSuite extends NodesSuite {
   private val CutMillis = 3000L
 

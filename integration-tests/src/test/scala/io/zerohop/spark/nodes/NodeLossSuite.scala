@@ -2,9 +2,10 @@ package io.zerohop.spark.nodes
 
 import io.zerohop.cluster.Node
 import io.zerohop.spark.faults.Soak
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Cluster, RunBy}
 
 /** An executor dies by SIGKILL while the other node reads from it, and it from the other node. */
+@RunBy.Nodes
 class NodeLossSuite extends NodesSuite {
   private val SlowMebibytes = 4
 

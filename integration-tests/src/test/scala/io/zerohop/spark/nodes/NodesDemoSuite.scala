@@ -6,10 +6,12 @@ import java.util.{Map => JavaMap}
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.spark.faults.Soak
+import io.zerohop.spark.support.RunBy
 import io.zerohop.workload.{ClusterShape, Contender, ResultFile, Testbed, Workload}
 import org.apache.commons.io.FileUtils
 
 /** The demo's queries on two nodes: every row is that of sort shuffle on one. */
+@RunBy.Nodes
 class NodesDemoSuite extends NodesSuite {
   private val Scale = 0.02
   private val Partitions = 8

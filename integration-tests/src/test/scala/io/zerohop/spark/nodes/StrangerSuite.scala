@@ -1,11 +1,13 @@
 package io.zerohop.spark.nodes
 
 import io.zerohop.spark.faults.Soak
+import io.zerohop.spark.support.RunBy
 
 /**
  * Somebody connects to the port at which executors of other nodes ask, who does not belong to the
  * application: he gets nothing, and breaks nothing.
  */
+@RunBy.Nodes
 class StrangerSuite extends NodesSuite {
   private val Secret = "the secret of this test"
 

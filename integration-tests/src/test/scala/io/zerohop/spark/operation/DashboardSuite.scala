@@ -11,7 +11,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.ObjectMapper
 import io.zerohop.spark.metrics.Metric
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Http, Local}
+import io.zerohop.spark.support.{Bounded, Http, Local, RunBy}
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.apache.spark.zerohop.SparkInternals
@@ -19,6 +19,7 @@ import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The dashboard, and all that docs/metrics.md names for Prometheus, on a running application. */
+@RunBy.Ui
 class DashboardSuite extends AnyFunSuite with BeforeAndAfterAll {
   private val folder = Observed.files
   private val json = new ObjectMapper()

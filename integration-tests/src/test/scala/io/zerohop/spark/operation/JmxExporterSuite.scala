@@ -8,11 +8,12 @@ import scala.util.{Try, Using}
 
 import io.zerohop.spark.metrics.Metric
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Cluster, Http, Local}
+import io.zerohop.spark.support.{Bounded, Cluster, Http, Local, RunBy}
 import org.apache.spark.HashPartitioner
 import org.scalatest.funsuite.AnyFunSuite
 
 /** An executor with the JMX exporter's agent, by the files and the line of docs/metrics.md. */
+@RunBy.Ui
 class JmxExporterSuite extends AnyFunSuite {
   private val Line = raw"(zerohop_\w+)\{(.*)} (\S+)".r
 

@@ -3,11 +3,12 @@ package io.zerohop.spark.operation
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Http}
+import io.zerohop.spark.support.{Bounded, Http, RunBy}
 import org.apache.spark.{HashPartitioner, SparkConf, SparkContext}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** An application whose settings keep Zerohop away still says in its UI why that is. */
+@RunBy.Ui
 class SteppedAsideSuite extends AnyFunSuite {
 
   test("the tab of an application that Zerohop leaves to Spark says why, and what mends it") {

@@ -9,9 +9,11 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.introspect.{Annotated, JacksonAnnotationIntrospector}
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory
 import io.fabric8.kubernetes.api.model.{Container, Pod, Volume}
+import io.zerohop.spark.support.RunBy
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Files in examples/ that no cluster here can be given say what the pages and the API say. */
+@RunBy.Verify
 class PlatformFilesSuite extends AnyFunSuite {
   private val yaml = new ObjectMapper(new YAMLFactory)
 

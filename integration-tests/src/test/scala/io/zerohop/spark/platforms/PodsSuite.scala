@@ -11,7 +11,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory
 import io.zerohop.cluster.{ClusterException, Node, TwoNodes}
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 import io.zerohop.spark.versions.{AppJar, ShuffleApp, SparkHomes}
 import org.scalatest.{Canceled, Failed, Outcome}
 import org.scalatest.funsuite.AnyFunSuite
@@ -21,6 +21,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * namespaces of their own, the uid of Spark's images without any capability, and the application's
  * folder that the pod template's init container makes in the node's.
  */
+@RunBy.Platforms
 class PodsSuite extends AnyFunSuite {
   private val LimitSeconds = 150L
   private val MasterPort = 7077

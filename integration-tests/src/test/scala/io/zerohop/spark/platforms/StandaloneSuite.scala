@@ -8,11 +8,12 @@ import scala.concurrent.duration._
 import scala.util.{Try, Using}
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Local}
+import io.zerohop.spark.support.{Bounded, Local, RunBy}
 import io.zerohop.spark.versions.{AppJar, ShuffleApp, SparkHomes}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The two command files of docs/platforms/standalone.md, as they are. */
+@RunBy.Platforms
 class StandaloneSuite extends AnyFunSuite {
   private val LimitSeconds = 150L
   private val examples = Distribution.repository.resolve("examples/standalone")

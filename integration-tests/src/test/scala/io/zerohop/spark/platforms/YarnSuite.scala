@@ -12,13 +12,14 @@ import scala.util.Using
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.zerohop.cluster.{Installation, SparkApplication}
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Bounded
+import io.zerohop.spark.support.{Bounded, RunBy}
 import io.zerohop.spark.versions.SparkHomes
 import io.zerohop.workload.{ClusterShape, Contender, Question, ResultFile, Testbed, WorkloadApp}
 import org.scalatest.{BeforeAndAfterAll, Canceled, Outcome}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The demo's queries on YARN, by examples/yarn: every row is that of sort shuffle on standalone. */
+@RunBy.Yarn
 class YarnSuite extends AnyFunSuite with BeforeAndAfterAll {
   private val Scale = 0.02
   private val Partitions = 8

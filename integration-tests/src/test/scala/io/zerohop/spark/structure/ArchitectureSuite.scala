@@ -9,6 +9,7 @@ import com.tngtech.archunit.lang.ArchRule
 import com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses
 import com.tngtech.archunit.library.dependencies.{SliceAssignment, SliceIdentifier}
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices
+import io.zerohop.spark.support.RunBy
 import io.zerohop.spark.versions.SparkHomes
 import org.scalatest.funsuite.AnyFunSuite
 import org.slf4j.LoggerFactory
@@ -17,6 +18,7 @@ import org.slf4j.LoggerFactory
  * The arrows between the rooms point one way: plugin -> shuffle -> native, and so do those between
  * the packages of each.
  */
+@RunBy.Verify
 class ArchitectureSuite extends AnyFunSuite {
   private lazy val classes: JavaClasses =
     new ClassFileImporter().importJar(new JarFile(SparkHomes.zerohopJar.toFile))

@@ -1,10 +1,12 @@
 package io.zerohop.spark.suites
 
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.FailureSuite
 import org.apache.spark.sql.{DataFrameAggregateSuite, JoinSuite}
 import org.apache.spark.sql.execution.adaptive.AdaptiveQueryExecSuite
 
 /** Spark's FailureSuite, with every context on the manager under test. */
+@RunBy.Verify
 class ZerohopFailureSuite extends FailureSuite with ZerohopRouted {
   override def afterEach(): Unit = {
     try if (sc != null && !sc.isStopped) assertRouted()
@@ -13,16 +15,19 @@ class ZerohopFailureSuite extends FailureSuite with ZerohopRouted {
 }
 
 /** Spark's joins: sort-merge and shuffled-hash exchanges of every join kind. */
+@RunBy.SparkSuites
 class ZerohopJoinSuite extends JoinSuite with ZerohopRouted {
   test("runs on the manager under test")(assertRouted())
 }
 
 /** Spark's aggregations: partial, distinct and object-hash aggregates over exchanges. */
+@RunBy.SparkSuites
 class ZerohopAggregateSuite extends DataFrameAggregateSuite with ZerohopRouted {
   test("runs on the manager under test")(assertRouted())
 }
 
 /** Spark's adaptive execution: coalesced, skewed and local reads of map and partition ranges. */
+@RunBy.SparkSuites
 class ZerohopAdaptiveSuite extends AdaptiveQueryExecSuite with ZerohopRouted {
   override protected def excluded: Seq[String] =
     super.excluded ++ ZerohopAdaptiveSuite.SortShuffleSizes :+ ZerohopAdaptiveSuite.ThirdCore

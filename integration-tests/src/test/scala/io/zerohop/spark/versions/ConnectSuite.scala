@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.launcher.JavaModuleOptions
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -14,6 +15,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * Spark Connect: the server is a plugin of the application, which has the shuffle manager, and the
  * client is a process that knows nothing of it.
  */
+@RunBy.Versions
 class ConnectSuite extends AnyFunSuite {
   private val home = SparkHomes.of("4.1.3")
   private val folder = Paths.get(sys.props("zerohop.test.target"), "connect")

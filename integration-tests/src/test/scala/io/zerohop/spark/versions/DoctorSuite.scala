@@ -11,10 +11,11 @@ import scala.util.Using
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import io.zerohop.spark.Doctor
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Cluster, JarCopy, Local}
+import io.zerohop.spark.support.{Cluster, JarCopy, Local, RunBy}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The doctor as users start it: the packaged jar alone, and as an application. */
+@RunBy.Versions
 class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
   private val LimitSeconds = 120L
   private val ExecutorPath = "spark.executor.extraClassPath"

@@ -4,6 +4,7 @@ import java.nio.file.Files
 
 import io.zerohop.gpu.GpuChecksumApp
 import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.zerohop.ForgetfulShuffleManager
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -11,6 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * Spark 4.2 leaves it to the row checksums to notice that a map task that was run again gave other
  * rows than before. A shuffle manager that reports none loses and doubles rows.
  */
+@RunBy.Versions
 class RowChecksumSuite extends AnyFunSuite with NeedsSparkHome {
   private val home = SparkHomes.of("4.2.0")
   private val rows = "40000"

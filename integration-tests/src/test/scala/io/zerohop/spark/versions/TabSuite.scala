@@ -5,10 +5,11 @@ import java.nio.file.{Files, Path}
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Local
+import io.zerohop.spark.support.{Local, RunBy}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The tab GPU Shuffle, live and in the history server, on every supported Spark. */
+@RunBy.Versions
 class TabSuite extends AnyFunSuite with NeedsSparkHome {
   private val conf = Map(
     "spark.master" -> "local-cluster[2,1,1024]",

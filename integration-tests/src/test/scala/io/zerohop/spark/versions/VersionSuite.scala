@@ -1,9 +1,11 @@
 package io.zerohop.spark.versions
 
 import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.RunBy
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The one jar starts on every supported Spark, and its executors read each other's memory. */
+@RunBy.Versions
 class VersionSuite extends AnyFunSuite with NeedsSparkHome {
   private val conf = Map(
     "spark.master" -> "local-cluster[2,1,1024]",
