@@ -28,14 +28,18 @@ reproducible: ## builds twice in FOLDER and compares the bytes
 	$(CHECKS)/reproducible.sh $(FOLDER)
 
 ##@ Test
-verify: ## what a change has to pass
+verify: ## what a change has to pass: unit tests and the quick suites; 12 minutes
 	mvn -B verify
+full: ## all else that CI runs, without the unit tests; half an hour
+	mvn -B verify -Pfull
+profile: ## a PROFILE of that: faults, spark-suites, versions, platforms, ui, nodes, no-libucx
+	mvn -B verify -P$(PROFILE)
 module: ## the tests of MODULE and of what it needs: make module MODULE=shuffle
 	mvn -B -pl $(MODULE) -am verify
 unit: ## the unit tests that match TEST: make unit TEST='Ucx*Test'
 	$(UNIT) -Dtest='$(TEST)'
 suite: ## the ScalaTest suite SUITE, without unit tests: make suite SUITE=io.zerohop.spark.faults.DiskSuite
-	mvn -B verify -Dtest=NoSuchTest -Dsurefire.failIfNoSpecifiedTests=false -Dsuites=$(SUITE)
+	mvn -B verify -Dsuites=$(SUITE)
 soak: ## every fault 20 times; hours
 	mvn -B verify -Psoak
 kills: ## executors killed, 20 times in each of eight ways, added to the measurement; hours
@@ -50,7 +54,7 @@ rapids: ## binds every cell of the matrix against RAPIDS' released classes; down
 arm64: ## tests of native and a Spark job on an emulated arm64; ten minutes
 	mvn -B verify -Parm64
 yarn: ## the demo's queries on a YARN in one process; downloads 65 MB; three minutes
-	mvn -B verify -Pyarn -Dsuites=io.zerohop.spark.platforms.YarnSuite
+	mvn -B verify -Pyarn
 fuzz: ## each fuzz test for five minutes (-Dfuzz.seconds); an hour and a half
 	mvn -B -pl native,shuffle,plugin -am test -Pfuzz
 	$(SCRIPTS)/fuzz.py $(MEASUREMENTS)/fuzz.json $(COMMIT) */target/fuzz/fuzz.jsonl

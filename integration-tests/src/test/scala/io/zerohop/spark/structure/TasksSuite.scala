@@ -5,9 +5,11 @@ import java.nio.file.{Files, Path, Paths}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import io.zerohop.spark.support.RunBy
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Every task of the Makefile is described, and what its command names is there. */
+@RunBy.Verify
 class TasksSuite extends AnyFunSuite {
   private val repository = Paths.get(sys.props("zerohop.test.repository")).toAbsolutePath.normalize
   private val lines = Files.readAllLines(repository.resolve("Makefile")).asScala.toSeq
