@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
@@ -29,28 +30,37 @@ public final class ShuffleApp {
    * @param args none
    */
   public static void main(final String[] args) {
-    final Bytes bytes = new Bytes();
     final SparkSession spark = SparkSession.builder().appName("zerohop-versions").getOrCreate();
-    final long rdd;
-    final Row sql;
+    final Supplier<String> report;
     try {
-      spark.sparkContext().addSparkListener(bytes);
-      rdd = sumByKey(new JavaSparkContext(spark.sparkContext()));
-      sql =
-          spark
-              .sql(
-                  "SELECT count(*), sum(s) FROM (SELECT id % 1000 AS k, sum(id) AS s"
-                      + " FROM range(0, 100000, 1, 4) GROUP BY id % 1000)")
-              .collectAsList()
-              .get(0);
+      report = run(spark);
     } finally {
-      // Waits for the listener to have seen every stage.
       spark.stop();
     }
-    System.out.println(
+    System.out.println(report.get());
+  }
+
+  /**
+   * Runs both shuffles.
+   *
+   * @return the line; it is whole when the session has stopped, which waits until the listener has
+   *     seen every stage
+   */
+  static Supplier<String> run(final SparkSession spark) {
+    final Bytes bytes = new Bytes();
+    spark.sparkContext().addSparkListener(bytes);
+    final long rdd = sumByKey(new JavaSparkContext(spark.sparkContext()));
+    final Row sql =
+        spark
+            .sql(
+                "SELECT count(*), sum(s) FROM (SELECT id % 1000 AS k, sum(id) AS s"
+                    + " FROM range(0, 100000, 1, 4) GROUP BY id % 1000)")
+            .collectAsList()
+            .get(0);
+    return () ->
         "shuffle-app: version=%s rdd=%d groups=%d sum=%d"
                 .formatted(spark.version(), rdd, sql.getLong(0), sql.getLong(1))
-            + bytes);
+            + bytes;
   }
 
   private static long sumByKey(final JavaSparkContext context) {

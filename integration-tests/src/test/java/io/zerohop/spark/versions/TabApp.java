@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
@@ -19,8 +20,9 @@ import scala.collection.Iterator;
 
 /**
  * Shuffles with Spark's UI on, and prints what the tab GPU Shuffle says of it beside what tasks
- * reported: {@code tab-app: id=... peer=... tab=...}. Writes an event log where its argument says.
- * Written in Java, so that the same classes run on either Scala version.
+ * reported: {@code tab-app: id=... peer=... tab=...}. The shuffles of {@link ShuffleApp} come
+ * first, with their own line. Writes an event log where its argument says. Written in Java, so that
+ * the same classes run on either Scala version.
  */
 public final class TabApp {
   private static final Duration LIMIT = Duration.ofSeconds(30);
@@ -39,8 +41,10 @@ public final class TabApp {
             .set("spark.eventLog.enabled", "true")
             .set("spark.eventLog.dir", arguments[0]);
     final Bytes bytes = new Bytes();
+    final Supplier<String> shuffles;
     try (SparkSession spark = SparkSession.builder().config(conf).getOrCreate()) {
       spark.sparkContext().addSparkListener(bytes);
+      shuffles = ShuffleApp.run(spark);
       for (int i = 0; i < 3; i++) {
         spark
             .range(200_000)
@@ -56,6 +60,7 @@ public final class TabApp {
               + spark.sparkContext().applicationId()
               + await(url, bytes, List.of("local", "peer")));
     }
+    System.out.println(shuffles.get());
   }
 
   /** Reports and metrics come by two ways, so they are compared until they agree. */

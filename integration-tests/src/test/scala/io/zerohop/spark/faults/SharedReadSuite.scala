@@ -5,12 +5,15 @@ import java.util.concurrent.{BrokenBarrierException, CyclicBarrier, TimeUnit, Ti
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.{Cluster, RunBy}
 import org.apache.spark.{HashPartitioner, SparkContext, TaskContext}
+import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Two tasks of each executor read the same staged blocks at the same time. */
 @RunBy.Faults
-class SharedReadSuite extends AnyFunSuite {
+class SharedReadSuite extends AnyFunSuite with BeforeAndAfterAll {
   import SharedReadSuite._
+
+  private var running: Option[(Map[String, String], Cluster)] = None
 
   test("compressed") {
     check()()
@@ -18,6 +21,10 @@ class SharedReadSuite extends AnyFunSuite {
 
   test("as they are, in Netty's buffers") {
     check("spark.shuffle.compress" -> "false")()
+  }
+
+  test("one of the two fails in the middle of what both read") {
+    check("spark.shuffle.compress" -> "false")(failing = true)
   }
 
   test("encrypted, and over encrypted connections") {
@@ -32,29 +39,45 @@ class SharedReadSuite extends AnyFunSuite {
     check("spark.network.maxRemoteBlockSizeFetchToMem" -> "200k")()
   }
 
-  test("one of the two fails in the middle of what both read") {
-    check("spark.shuffle.compress" -> "false")(failing = true)
+  private def check(settings: (String, String)*)(failing: Boolean = false): Unit = {
+    val cluster = clusterOf(settings.toMap + ("spark.zerohop.paths" -> "staged"))
+    val before = sharedBlocks(cluster)
+    for (run <- 1 to Runs) {
+      val (answer, bytes) =
+        cluster.counted(s"shared reads, run $run")(readTogether(cluster.sc, failing))
+      assert(answer === Map.from((0 until Readers).map(_ -> expected)))
+      assert(failing === (bytes.failedTasks > 0))
+      if (ManagerUnderTest.isZerohop) assert(bytes.bytes("staged") > 0)
+    }
+    if (ManagerUnderTest.isZerohop) {
+      val shared = sharedBlocks(cluster) - before
+      info(s"$shared blocks were shared in $Runs runs")
+      assert(shared > 0)
+      cluster.assertNothingHeld()
+    }
   }
 
-  private def check(settings: (String, String)*)(failing: Boolean = false): Unit = {
-    val staged = settings.toMap + ("spark.zerohop.paths" -> "staged")
-    val cluster = new Cluster(2, staged, Some("local-cluster[2,2,1024]"))
-    try {
-      for (run <- 1 to Runs) {
-        val (answer, bytes) =
-          cluster.counted(s"shared reads, run $run")(readTogether(cluster.sc, failing))
-        assert(answer === Map.from((0 until Readers).map(_ -> expected)))
-        assert(failing === (bytes.failedTasks > 0))
-        if (ManagerUnderTest.isZerohop) assert(bytes.bytes("staged") > 0)
-      }
-      if (ManagerUnderTest.isZerohop) {
-        val shared = cluster.gauges("staged.shared.blocks")
-        info(s"$shared blocks were shared in $Runs runs")
-        assert(shared.values.sum > 0)
-        cluster.assertNothingHeld()
-      }
-    } finally cluster.close()
+  /** Of all executors together. */
+  private def sharedBlocks(cluster: Cluster): Long =
+    if (ManagerUnderTest.isZerohop) cluster.gauges("staged.shared.blocks").values.sum else 0
+
+  /** That of the test before, if it has the same settings. */
+  private def clusterOf(settings: Map[String, String]): Cluster = {
+    if (!running.exists(_._1 == settings)) {
+      close()
+      running = Some(settings -> new Cluster(2, settings, Some("local-cluster[2,2,1024]")))
+    }
+    running.get._2
   }
+
+  private def close(): Unit = {
+    running.foreach(_._2.close())
+    running = None
+  }
+
+  override protected def afterAll(): Unit =
+    try close()
+    finally super.afterAll()
 }
 
 private object SharedReadSuite {
