@@ -46,7 +46,7 @@ pack() {
   done
   cp "$root"/shuffle/target/jucx/*.jar "$into/jucx/"
   # With package, since a module's jar of tests is in no repository but in the build's own hands.
-  (cd "$root" && mvn -B -q -pl native,shuffle -DskipTests package dependency:copy-dependencies \
+  (cd "$root" && mvn -B -q -pl native,test-support/native,shuffle -DskipTests package dependency:copy-dependencies \
     -DincludeScope=test \
     -DexcludeGroupIds=io.zerohop,org.junit.jupiter,org.junit.platform,org.opentest4j,org.apiguardian \
     -DoutputDirectory="$into/lib")
