@@ -79,7 +79,9 @@ public interface Clock {
       return System.nanoTime();
     }
 
+    /** Callers wait in a loop, as the interface asks them to. */
     @Override
+    @SuppressWarnings("WaitNotInLoop")
     public void await(final Object monitor, final long nanos) throws InterruptedException {
       monitor.wait(Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos + 999_999)));
     }
