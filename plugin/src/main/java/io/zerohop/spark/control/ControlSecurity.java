@@ -80,18 +80,8 @@ public final class ControlSecurity implements SecretKeyHolder {
     return major > 4 || (major == 4 && Integer.parseInt(parts[1]) >= 1);
   }
 
-  /**
-   * The key by which the user demands that blocks are encrypted outside of executors, if there is
-   * one: on the network or on disks. Payload that a network adapter moves is not: it has to go
-   * another way then.
-   */
+  /** Returns the key by which the user demands encryption, if there is one. */
   public static Optional<String> encryptionDemandedBy(final SparkConf conf) {
-    return Stream.of(
-            "spark.network.crypto.enabled",
-            "spark.authenticate.enableSaslEncryption",
-            "spark.ssl.rpc.enabled",
-            "spark.io.encryption.enabled")
-        .filter(key -> conf.getBoolean(key, false))
-        .findFirst();
+    return NetworkTrust.encryptionDemandedBy(key -> conf.get(key, null));
   }
 }

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** Whether a port is served. */
 @Timeout(30)
+@SuppressWarnings("try") // A flight is there to be closed.
 class PortProbeTest {
   private static final String HOST = InetAddress.getLoopbackAddress().getHostAddress();
   private static final Duration LIMIT = Duration.ofMillis(500);
@@ -70,7 +71,6 @@ class PortProbeTest {
   }
 
   @Test
-  @SuppressWarnings("try") // Time flies until the end of the block.
   void noRouteIsTriedAgainUntilTheLimit() {
     final AtomicInteger attempts = new AtomicInteger();
     final PortProbe.Attempt never =
@@ -86,7 +86,6 @@ class PortProbeTest {
   }
 
   @Test
-  @SuppressWarnings("try") // Time flies until the end of the block.
   void aRouteMayComeBack() {
     final AtomicInteger attempts = new AtomicInteger();
     final PortProbe.Attempt second =

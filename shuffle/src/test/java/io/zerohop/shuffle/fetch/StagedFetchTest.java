@@ -36,6 +36,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Staged blocks: receive buffers, order, failures and what comes too late. */
+@SuppressWarnings("try") // A flight is there to be closed.
 class StagedFetchTest {
   private static final int PARTITIONS = 50;
   private static final int MOST = 1000;
@@ -295,7 +296,6 @@ class StagedFetchTest {
 
   /** One task reads two shuffles at once, and its first reader holds all receive buffers. */
   @Test
-  @SuppressWarnings("try") // Time flies until the end of the block.
   void fetchersThatWaitForOneAnothersMemoryGetOn() {
     final TestClock clock = TestClock.running();
     restart(config().receiveBufferBytes(1).clock(clock).build());

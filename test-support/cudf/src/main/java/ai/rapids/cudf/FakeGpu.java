@@ -186,8 +186,11 @@ public final class FakeGpu {
       final AssertionError leak =
           new AssertionError(
               String.format(
+                  java.util.Locale.ROOT,
                   "%d buffers, %d columns and %d bytes of others are left",
-                  from.size(), columns, others),
+                  from.size(),
+                  columns,
+                  others),
               fault);
       from.stream().limit(3).forEach(leak::addSuppressed);
       LIVE.clear();

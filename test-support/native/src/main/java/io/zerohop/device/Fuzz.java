@@ -110,7 +110,7 @@ public final class Fuzz {
     }
     final List<String> failed = new ArrayList<>();
     for (final Map.Entry<String, MethodSource> test : tests.entrySet()) {
-      System.out.printf("fuzz: %s, %d s%n", test.getKey(), seconds);
+      System.out.printf(Locale.ROOT, "fuzz: %s, %d s%n", test.getKey(), seconds);
       final boolean passed = run(test.getKey(), test.getValue());
       if (!passed) {
         failed.add(test.getKey());
@@ -119,7 +119,8 @@ public final class Fuzz {
       System.out.print(line);
       Files.writeString(results, line, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
     }
-    failed.forEach(name -> System.err.printf("ERROR: %s failed; see %s%n", name, log(name)));
+    failed.forEach(
+        name -> System.err.printf(Locale.ROOT, "ERROR: %s failed; see %s%n", name, log(name)));
     return failed.isEmpty();
   }
 

@@ -69,7 +69,8 @@ public final class GpuBlocks implements AutoCloseable {
   }
 
   static byte[] header(final long mapId, final int batch, final int partition) {
-    return String.format("%d/%d/%d;", mapId, batch, partition).getBytes();
+    return String.format(java.util.Locale.ROOT, "%d/%d/%d;", mapId, batch, partition)
+        .getBytes(java.nio.charset.StandardCharsets.UTF_8);
   }
 
   private static TestBlocks.Source headers(final long mapId, final int batch) {

@@ -27,7 +27,8 @@ import java.util.function.ToLongFunction;
 
 /** Nodes, fetches and checks that tests share. */
 public final class TestNodes {
-  public static final byte[] SECRET = "an application's secret, of any length".getBytes();
+  public static final byte[] SECRET =
+      "an application's secret, of any length".getBytes(java.nio.charset.StandardCharsets.UTF_8);
   private static final long EVENTUALLY_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   private TestNodes() {}

@@ -38,13 +38,14 @@ final class BenchFile {
 
   void write(final Path folder) throws IOException {
     final String text =
-        "{\"bench\": %s, \"commit\": %s, \"date\": \"%s\",%n \"host\": %s,%n \"rows\": [%n  %s%n]}%n"
-            .formatted(
-                quoted(bench),
-                quoted(commit),
-                LocalDate.now(ZoneOffset.UTC),
-                object(host),
-                String.join(",\n  ", rows));
+        String.format(
+            java.util.Locale.ROOT,
+            "{\"bench\": %s, \"commit\": %s, \"date\": \"%s\",%n \"host\": %s,%n \"rows\": [%n  %s%n]}%n",
+            quoted(bench),
+            quoted(commit),
+            LocalDate.now(ZoneOffset.UTC),
+            object(host),
+            String.join(",\n  ", rows));
     Files.createDirectories(folder);
     Files.writeString(folder.resolve(bench + ".json"), text);
   }

@@ -8,9 +8,9 @@ record Samples(double median, double least, double most) {
   static final int RUNS = 5;
 
   static Samples of(final DoubleSupplier measurement) {
-    measurement.getAsDouble();
-    final double[] values = new double[RUNS];
-    Arrays.setAll(values, i -> measurement.getAsDouble());
+    final double[] all = new double[1 + RUNS];
+    Arrays.setAll(all, i -> measurement.getAsDouble());
+    final double[] values = Arrays.copyOfRange(all, 1, all.length);
     Arrays.sort(values);
     return new Samples(values[RUNS / 2], values[0], values[RUNS - 1]);
   }

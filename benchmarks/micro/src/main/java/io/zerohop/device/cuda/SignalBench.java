@@ -26,7 +26,6 @@ final class SignalBench {
   private final Segment secondWord;
   private final Segment firstSeen;
   private final Segment secondSeen;
-  private int epoch;
 
   private SignalBench(final BenchFile file, final BenchGpu first, final BenchGpu second) {
     this.file = file;
@@ -89,7 +88,6 @@ final class SignalBench {
       gpu.context.enter();
       BenchGpu.check(JCudaDriver.cuMemsetD8(Addresses.device(gpu.source.address()), (byte) 0, 64));
     }
-    epoch = 0;
   }
 
   private static CUfunction pingpong(final BenchGpu gpu) throws IOException {

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Timeout;
  * the adapter would go on trying.
  */
 @Timeout(120)
+@SuppressWarnings("try") // A flight is there to be closed.
 class OwnerDeathTest {
   /** The default of spark.zerohop.request.timeout. */
   private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -52,7 +53,6 @@ class OwnerDeathTest {
     getsEndAfter(MemoryOwner::kill, false);
   }
 
-  @SuppressWarnings("try") // Time flies until the end of the block.
   private void getsEndAfter(final Fault fault, final boolean connected) throws Exception {
     final TestClock clock = TestClock.running();
     try (UcxEngine reader = TestUcx.start(clock);

@@ -37,6 +37,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Two engines in one process read each other's memory. */
 @Timeout(60)
+@SuppressWarnings("try") // A flight is there to be closed.
 class UcxEngineTest {
   private static final int BYTES = 3 << 20;
   private static final int FIRST_WITH_NEWER_PROTOCOLS = 1 << 16 | 16 << 8;
@@ -173,7 +174,6 @@ class UcxEngineTest {
   }
 
   @Test
-  @SuppressWarnings("try") // Time flies until the end of the block.
   void anEndpointIsClosedAlthoughItsPeerStandsStill() throws Exception {
     final UnsafeBuffer from = random(1);
     final CountDownLatch standing = new CountDownLatch(1);

@@ -31,6 +31,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** What UCX lets others do who know its address, beyond what Zerohop asks it for. */
 @Timeout(60)
+@SuppressWarnings("try") // A flight is there to be closed.
 class UcxExposureTest {
   private static final int BYTES = 64 << 10;
 
@@ -95,7 +96,6 @@ class UcxExposureTest {
   /** An engine that is not waited for at its end, although what it was asked for never ends. */
   private record Flown(UcxEngine engine, TestClock clock) implements AutoCloseable {
     @Override
-    @SuppressWarnings("try") // Time flies until the end of the block.
     public void close() {
       try (TestClock.Flight flight = clock.fly()) {
         engine.close();
