@@ -38,6 +38,8 @@ module: ## the tests of MODULE and of what it needs: make module MODULE=shuffle
 	mvn -B -pl $(MODULE) -am verify
 unit: ## the unit tests that match TEST: make unit TEST='Ucx*Test'
 	$(UNIT) -Dtest='$(TEST)'
+slow: ## the unit tests of plugin that take minutes, by their JUnit tag
+	mvn -B -pl plugin -am test -DexcludedGroups= -Dgroups=slow -Dsurefire.failIfNoSpecifiedTests=false
 suite: ## the ScalaTest suite SUITE, without unit tests: make suite SUITE=io.zerohop.spark.faults.DiskSuite
 	mvn -B verify -Dsuites=$(SUITE)
 soak: ## every fault 20 times; hours
