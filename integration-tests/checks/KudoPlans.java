@@ -54,17 +54,19 @@ public final class KudoPlans {
     final Dataset<Row> twice = counts.join(counts.withColumnRenamed("n", "m"), "s");
     expect("an exchange that is used twice", twice, "ZerohopHashPartitioning");
     tell(twice.queryExecution().executedPlan().toString().contains("ReusedExchange"), "it is there once");
-    expect("range", rows.orderBy("s"), "GpuRangePartitioning");
+    expect("range", rows.orderBy("s"), "ZerohopRangePartitioning");
+    expect("range above an exchange", rows.groupBy("s").agg(count("*")).orderBy("s"), "GpuRangePartitioning", "ZerohopHashPartitioning");
     expect("to one", rows.repartition(1), "GpuSinglePartitioning$");
     expect("a struct without members", rows.selectExpr("named_struct() AS e", "k").repartition(24, col("k")), "GpuHashPartitioning");
     spark.conf().set(KEY, "false");
     expect("switched off", rows.repartition(24, col("k")), "GpuHashPartitioning");
     spark.conf().unset(KEY);
     spark.conf().set(CHECKSUMS, "true");
-    expect("row checksums", rows.repartition(24, col("k")), "GpuHashPartitioning");
+    expect("row checksums", rows.repartition(24, col("k")), "ZerohopHashPartitioning");
     spark.conf().unset(CHECKSUMS);
     travels(partitionings(rows.repartition(24, col("k"))).get(0));
     travels(partitionings(rows.repartition(24)).get(0));
+    travels(partitioner(partitionings(rows.orderBy("s")).get(0), rows.queryExecution().executedPlan().output()));
     spark.stop();
     System.exit(failures == 0 ? 0 : 1);
   }
@@ -99,9 +101,29 @@ public final class KudoPlans {
     });
     thread.start();
     thread.join();
-    tell(found[0] != null && found[0].getClass() == partitioning.getClass() && found[0].equals(partitioning), "travels: " + found[0]);
+    tell(found[0] != null && found[0].getClass() == partitioning.getClass() && isSame(found[0], partitioning), "travels: " + found[0]);
     tell(found[1] != null && uses(found[1], "usesGPUShuffle") && !uses(found[1], "usesKudoGPUSlicing"), "as RAPIDS' own: " + found[1]);
     tell(uses(partitioning, "usesGPUShuffle") && !uses(partitioning, "usesKudoGPUSlicing"), "feeds GPU shuffles");
+  }
+
+  /** A range partitioner, as one is bound when its exchange runs, without bounds. */
+  private static Object partitioner(final Object partitioning, final Object attributes) throws ReflectiveOperationException {
+    final ClassLoader loader = partitioning.getClass().getClassLoader();
+    final Class<?> sorter = Class.forName("com.nvidia.spark.rapids.GpuSorter", true, loader);
+    final Class<?> ours = Class.forName("com.nvidia.spark.rapids.ZerohopRangePartitioner", true, loader);
+    final Class<?> seq = Class.forName("scala.collection.immutable.Seq");
+    final Object ordering = partitioning.getClass().getMethod("expressions").invoke(partitioning);
+    final Object noMetrics = Class.forName("scala.collection.immutable.Map$").getField("MODULE$").get(null);
+    final Object metrics = noMetrics.getClass().getMethod("empty").invoke(noMetrics);
+    return ours.getConstructors()[0].newInstance(
+        new org.apache.spark.sql.catalyst.InternalRow[0],
+        sorter.getConstructor(seq, seq, Class.forName("scala.collection.immutable.Map")).newInstance(ordering, attributes, metrics),
+        24);
+  }
+
+  /** A range partitioner's sorter equals itself only. */
+  private static boolean isSame(final Object one, final Object other) {
+    return one.equals(other) || one.getClass().getSimpleName().equals("ZerohopRangePartitioner");
   }
 
   private static boolean uses(final Object partitioning, final String what) throws ReflectiveOperationException {

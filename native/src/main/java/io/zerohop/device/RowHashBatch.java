@@ -50,6 +50,15 @@ public interface RowHashBatch {
   void beginTable(int rows, int columns, int slot);
 
   /**
+   * Adds a table that consists of other rows of the same columns as the table before.
+   *
+   * @param first its first row in these columns
+   * @param slot what {@link #slot} says of its results
+   * @throws IllegalStateException if columns of the table before are missing
+   */
+  void addRows(int first, int rows, int slot);
+
+  /**
    * Adds a column of values of 1, 2, 4, 8 or 16 bytes.
    *
    * @param data a multiple of the width; of 8 for 16

@@ -30,6 +30,8 @@ public final class RowHashLists implements RowHashBatch {
 
   private int[] firstColumns = new int[FIRST];
   private int[] tops = new int[FIRST];
+  private int[] endColumns = new int[FIRST];
+  private int[] firstRows = new int[FIRST];
   private int[] rows = new int[FIRST];
   private int[] firstResults = new int[FIRST];
   private int tables;
@@ -49,18 +51,43 @@ public final class RowHashLists implements RowHashBatch {
     if (count < 0 || top < 1) {
       throw new IllegalArgumentException("a table of " + count + " rows, " + top + " columns");
     }
+    addTable(columns, columns, top, 0, count, slot);
+    missing[0] = top;
+  }
+
+  @Override
+  public void addRows(final int first, final int count, final int slot) {
+    checkComplete();
+    if (tables == 0 || first < 0 || count < 0) {
+      throw new IllegalArgumentException(
+          count + " rows from row " + first + " on, of " + tables + " tables");
+    }
+    final int before = tables - 1;
+    addTable(firstColumns[before], endColumns[before], tops[before], first, count, slot);
+  }
+
+  private void addTable(
+      final int firstColumn,
+      final int endColumn,
+      final int top,
+      final int first,
+      final int count,
+      final int slot) {
     if (tables == rows.length) {
       firstColumns = Arrays.copyOf(firstColumns, 2 * tables);
+      endColumns = Arrays.copyOf(endColumns, 2 * tables);
       tops = Arrays.copyOf(tops, 2 * tables);
+      firstRows = Arrays.copyOf(firstRows, 2 * tables);
       rows = Arrays.copyOf(rows, 2 * tables);
       firstResults = Arrays.copyOf(firstResults, 2 * tables);
     }
-    firstColumns[tables] = columns;
+    firstColumns[tables] = firstColumn;
+    endColumns[tables] = endColumn;
     tops[tables] = top;
+    firstRows[tables] = first;
     rows[tables] = count;
     firstResults[tables] = results;
     tables++;
-    missing[0] = top;
     final int end =
         results + (int) ((count + (long) chunkRows(tables - 1) - 1) / chunkRows(tables - 1));
     if (end > slots.length) {
@@ -129,6 +156,7 @@ public final class RowHashLists implements RowHashBatch {
     kinds[columns] = kind;
     details[columns] = detail;
     open(columns++, children);
+    endColumns[tables - 1] = columns;
   }
 
   private void grow() {
@@ -202,7 +230,9 @@ public final class RowHashLists implements RowHashBatch {
     copy.ends = ends.clone();
     copy.columns = columns;
     copy.firstColumns = firstColumns.clone();
+    copy.endColumns = endColumns.clone();
     copy.tops = tops.clone();
+    copy.firstRows = firstRows.clone();
     copy.rows = rows.clone();
     copy.firstResults = firstResults.clone();
     copy.tables = tables;
@@ -214,6 +244,11 @@ public final class RowHashLists implements RowHashBatch {
   /** How many tables there are. */
   public int tables() {
     return tables;
+  }
+
+  /** The first row of a table in its columns. */
+  public int firstRow(final int table) {
+    return firstRows[table];
   }
 
   /** Rows of a table. */
@@ -248,7 +283,7 @@ public final class RowHashLists implements RowHashBatch {
 
   /** The column behind a table's last one. */
   public int endOfColumns(final int table) {
-    return table + 1 < tables ? firstColumns[table + 1] : columns;
+    return endColumns[table];
   }
 
   /** What a column is. */

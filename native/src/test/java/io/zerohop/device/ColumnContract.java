@@ -45,13 +45,19 @@ public abstract class ColumnContract extends CopyContract {
         subject.write(segment.address(), columns.bytes());
         final RowHashBatch batch = stream.newRowHash();
         assertThat(batch.isEmpty()).isTrue();
-        final long[] expected = new long[5];
-        for (int i = 0; i < expected.length; i++) {
+        final long[] expected = new long[8];
+        for (int i = 0; i < 5; i++) {
           // The first table is whole, the others any rows of it.
           final int from = i == 0 ? 0 : random.nextInt(columns.rows()) / 32 * 32;
           final int count = i == 0 ? columns.rows() : random.nextInt(columns.rows() - from + 1);
           columns.fill(batch, segment.address(), from, count, i);
           expected[i] = columns.expected(from, count);
+          for (int more = 5; i == 0 && more < expected.length; more++) {
+            final int first = random.nextInt(columns.rows());
+            final int rows = random.nextInt(columns.rows() - first + 1);
+            batch.addRows(first, rows, more);
+            expected[more] = columns.expected(first, rows);
+          }
         }
         stream.submit(batch, results.address());
         stream.synchronize(LIMIT);
@@ -99,7 +105,9 @@ public abstract class ColumnContract extends CopyContract {
     try (CopyStream stream = device.openStream("refused")) {
       final RowHashBatch batch = stream.newRowHash();
       assertThatThrownBy(() -> batch.addFixed(4, 0, 0)).isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(() -> batch.addRows(0, 1, 0)).isInstanceOf(IllegalArgumentException.class);
       batch.beginTable(1, 1, 0);
+      assertThatThrownBy(() -> batch.addRows(0, 1, 0)).isInstanceOf(IllegalStateException.class);
       assertThatThrownBy(() -> batch.addFixed(3, 0, 0))
           .isInstanceOf(IllegalArgumentException.class);
       assertThatThrownBy(() -> batch.addFixed(8, 4, 0))

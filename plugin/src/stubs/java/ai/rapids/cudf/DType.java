@@ -4,6 +4,7 @@ package ai.rapids.cudf;
 public final class DType {
   public static final DType INT32 = null;
   public static final DType STRING = null;
+  public static final DType LIST = null;
 
   private DType() {}
 

@@ -78,7 +78,7 @@ final class RowHashArguments {
         to.putInt(chunk + 8, lists.firstColumn(table) - firstColumn);
         to.putInt(chunk + 12, lists.endOfColumns(table) - lists.firstColumn(table));
         to.putInt(chunk + 16, lists.top(table));
-        to.putInt(chunk + 20, row);
+        to.putInt(chunk + 20, lists.firstRow(table) + row);
         to.putInt(chunk + 24, Math.min(lists.chunkRows(table), lists.rows(table) - row));
         chunk += CHUNK_BYTES;
       }

@@ -18,9 +18,10 @@ final class HostRowHash {
   static void run(final RowHashLists lists, final long resultAddress) {
     for (int table = 0; table < lists.tables(); table++) {
       final HostRowHash hash = new HostRowHash(lists, table);
-      int row = 0;
+      int row = lists.firstRow(table);
+      final int behind = row + lists.rows(table);
       for (int i = lists.firstResult(table); i < lists.endOfResults(table); i++) {
-        final int end = (int) Math.min(lists.rows(table), (long) row + lists.chunkRows(table));
+        final int end = (int) Math.min(behind, (long) row + lists.chunkRows(table));
         long sum = 0;
         for (; row < end; row++) {
           sum += hash.sequence(RowHashBatch.ROW, hash.first, lists.top(table), row);

@@ -6,7 +6,6 @@ import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.write.KudoBatch;
-import io.zerohop.spark.rapids.write.KudoSlice;
 import io.zerohop.spark.rapids.write.TableBatch;
 import io.zerohop.spark.rapids.write.TableSink;
 import io.zerohop.spark.rapids.write.TableSizes;
@@ -125,9 +124,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     }
     final long start = System.nanoTime();
     last = batch;
-    for (final KudoSlice slice : batch.slices(packBytes)) {
-      sink.append(slice);
-    }
+    sink.append(batch, packBytes);
     batch.addSizes(sizes);
     packNanos += System.nanoTime() - start;
   }

@@ -176,22 +176,45 @@ class ExchangeTest {
   }
 
   @Test
-  void rowChecksumsAreThoseOfTheRows() {
-    final long[] checksums = new long[3];
+  void rowChecksumsAreThoseOfTheRowsInEitherForm() {
+    final long[] checksums = new long[5];
     for (int i = 0; i < checksums.length; i++) {
       try (TestExchange exchange = exchange(Store.DEVICE, NESTED, 3).withRowChecksum()) {
-        // A pack for each table, and all of them in one.
-        exchange.packing(i == 1 ? 1 : 1 << 20);
-        checksums[i] = exchange.write(Form.PACKED, 0.3, 50, i == 2 ? 51 : 50).checksumValue();
+        // A pack for each table or slice, and all of them in one.
+        exchange.packing(i % 2 == 1 ? 1 : 1 << 20);
+        final Form form = i < 2 || i == 4 ? Form.KUDO : Form.PACKED;
+        checksums[i] = exchange.write(form, 0.3, 50, i == 4 ? 51 : 50).checksumValue();
         exchange.check();
       }
     }
-    assertThat(checksums[0]).isNotZero().isEqualTo(checksums[1]).isNotEqualTo(checksums[2]);
+    assertThat(checksums[0])
+        .isNotZero()
+        .isEqualTo(checksums[1])
+        .isEqualTo(checksums[2])
+        .isEqualTo(checksums[3])
+        .isNotEqualTo(checksums[4]);
   }
 
   @Test
-  void rowsThatCannotBeHashedHaveAChecksumOfTheAttempt() {
-    for (final Store store : Store.values()) {
+  void everyKindOfColumnIsHashedAlikeInEitherForm() {
+    for (final List<Kind> kinds : List.of(PLAIN, STRINGS, NESTED)) {
+      for (final double nulls : new double[] {0, 0.3, 1}) {
+        final long[] checksums = new long[2];
+        for (final Form form : List.of(Form.KUDO, Form.PACKED)) {
+          try (TestExchange exchange = exchange(Store.DEVICE, kinds, 7).withRowChecksum()) {
+            checksums[form == Form.KUDO ? 0 : 1] =
+                exchange.write(form, nulls, 400, 1).checksumValue();
+            exchange.check();
+          }
+        }
+        assertThat(checksums[0]).as("%s, nulls %s", kinds, nulls).isEqualTo(checksums[1]);
+      }
+    }
+  }
+
+  @Test
+  void anExecutorWithoutKernelsReportsAChecksumOfTheAttempt() {
+    for (final Store store : List.of(Store.HOST, Store.FILES)) {
       try (TestExchange exchange = exchange(store, PLAIN, 3).withRowChecksum()) {
         final long one = exchange.write(Form.KUDO, 0.3, 50).checksumValue();
         assertThat(exchange.write(Form.KUDO, 0.3, 50).checksumValue())

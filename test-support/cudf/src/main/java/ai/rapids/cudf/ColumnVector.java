@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /** As cudf's: a column in memory of the GPU, of which it holds a reference. */
-public final class ColumnVector extends ColumnView implements AutoCloseable {
+public final class ColumnVector extends ColumnView {
   /** Null if the column takes none. */
   private final DeviceMemoryBuffer memory;
 
@@ -126,7 +126,7 @@ public final class ColumnVector extends ColumnView implements AutoCloseable {
       throw new IllegalStateException("Close called too many times " + this);
     }
     if (references == 0) {
-      FakeGpu.columnClosed();
+      closeHandle();
       if (memory != null) {
         memory.close();
       }

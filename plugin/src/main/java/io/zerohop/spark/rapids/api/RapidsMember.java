@@ -127,6 +127,18 @@ public enum RapidsMember {
       "()Lcom/nvidia/spark/rapids/HashMode;"),
   HASH_TO_GPU(RapidsFeature.KUDO, Kind.METHOD, Owner.HASH, "usesGPUShuffle", "()Z"),
   HASH_SLICE(RapidsFeature.KUDO, Kind.METHOD, Owner.HASH, Owner.SLICE, Owner.SLICE_DESCRIPTOR),
+  RANGE_TO_GPU(
+      RapidsFeature.KUDO,
+      Kind.METHOD,
+      Owner.RAPIDS + "shims.GpuRangePartitioning",
+      "usesGPUShuffle",
+      "()Z"),
+  COLUMN_DATA(
+      RapidsFeature.KUDO,
+      Kind.PRIVATE_STATIC,
+      "ai.rapids.cudf.ColumnView",
+      "getNativeDataAddress",
+      "(J)J"),
   NEW_ROUND_ROBIN(RapidsFeature.KUDO, Kind.CONSTRUCTOR, Owner.ROUND_ROBIN, "<init>", "(I)V"),
   ROUND_ROBIN_PARTITIONS(
       RapidsFeature.KUDO, Kind.METHOD, Owner.ROUND_ROBIN, "numPartitions", "()I"),
@@ -169,6 +181,9 @@ public enum RapidsMember {
     CLASS,
     METHOD,
     STATIC,
+
+    /** A static method that only its own class may call. */
+    PRIVATE_STATIC,
     CONSTRUCTOR,
 
     /** A method of a Scala object, whose instance is in the field MODULE$. */
@@ -254,7 +269,10 @@ public enum RapidsMember {
 
   private MethodHandle handle(final ClassLoader loader, final Class<?> of)
       throws ReflectiveOperationException {
-    final MethodHandles.Lookup lookup = MethodHandles.publicLookup();
+    final MethodHandles.Lookup lookup =
+        kind == Kind.PRIVATE_STATIC
+            ? MethodHandles.privateLookupIn(of, MethodHandles.lookup())
+            : MethodHandles.publicLookup();
     final MethodType type;
     try {
       type = MethodType.fromMethodDescriptorString(descriptor, loader);
@@ -262,7 +280,7 @@ public enum RapidsMember {
       throw new NoSuchMethodException(of.getName() + "." + member + descriptor + ": " + e);
     }
     return switch (kind) {
-      case STATIC -> lookup.findStatic(of, member, type);
+      case STATIC, PRIVATE_STATIC -> lookup.findStatic(of, member, type);
       case CONSTRUCTOR -> lookup.findConstructor(of, type);
       default -> lookup.findVirtual(of, member, type);
     };

@@ -56,11 +56,6 @@ public final class RetryChecksums {
     }
   }
 
-  /** Whether the session whose query is being planned asks for them, and can have them. */
-  public static boolean areWanted() {
-    return Fields.FULL_RETRY != null && (isOn(FULL_RETRY) || isOn(ENABLED));
-  }
-
   /**
    * Decides for a dependency that is being made, on the thread that plans the query, and tells
    * Spark's scheduler.

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.checksum;
 
+import ai.rapids.cudf.ColumnVector;
 import io.zerohop.device.HashMix;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.RowHashBatch;
@@ -85,27 +86,39 @@ public final class RowHash implements AutoCloseable {
     if (columns == null || !HashedTable.add(columns, address, partition, batch)) {
       known = false;
       batch.clear();
-      sayUnknown(metadata.length);
+      sayUnknown("a packed table with " + metadata.length + " bytes of metadata");
     }
   }
 
-  /** Says that there are rows which cannot be hashed. */
-  public void giveUp() {
-    known = false;
-    if (batch != null) {
+  /**
+   * Adds the partitions of a table to the next launch.
+   *
+   * @param columns of the table, its rows ordered by partition; they stay until the launch that
+   *     follows has ended
+   * @param firstRows first row of each partition, and the number of all rows
+   */
+  public void add(final ColumnVector[] columns, final int[] firstRows) {
+    if (!known) {
+      return;
+    }
+    if (batch == null) {
+      batch = stream.get().newRowHash();
+    }
+    if (!HashedColumns.add(columns, firstRows, batch)) {
+      known = false;
       batch.clear();
+      sayUnknown("a batch of " + columns.length + " columns");
     }
   }
 
-  private static void sayUnknown(final int bytes) {
+  private static void sayUnknown(final String table) {
     if (!SAID_UNKNOWN.getAndSet(true)) {
       SparkCode.ROWS_NOT_HASHED.warn(
           LOG,
-          "cudf describes a packed table in a way that Zerohop does not know (metadata of {}"
-              + " bytes), so its rows have no checksum: if a map output of this kind is lost and"
-              + " made again, Spark takes it for a different one and runs its consumers again; see"
-              + " docs/rapids.md",
-          bytes);
+          "Zerohop does not know the layout of {}, so its rows have no checksum. If Spark computes"
+              + " such a map output again, it treats it as a different one and runs its consumers"
+              + " again; see docs/rapids.md",
+          table);
     }
   }
 

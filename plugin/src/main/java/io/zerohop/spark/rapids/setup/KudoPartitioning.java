@@ -12,7 +12,9 @@ import java.io.Serializable;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.nio.charset.StandardCharsets;
 import java.util.function.Supplier;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,9 +28,18 @@ import scala.runtime.AbstractFunction0;
 public final class KudoPartitioning {
   private static final Logger LOG = LoggerFactory.getLogger(KudoPartitioning.class);
   private static final String PACKAGE = "com.nvidia.spark.rapids.";
+  private static final String ATTRIBUTES =
+      "org/apache/spark/sql/catalyst/expressions/package$AttributeSeq";
+  private static final String STAND_IN =
+      "com/nvidia/spark/rapids/StandInForAttributeSeqInAPackageObject";
 
   private final Kind hash;
   private final Kind roundRobin;
+  private final Class<?> rangeOriginal;
+  private final Class<?> range;
+  private final MethodHandle rangeToShuffle;
+  private final MethodHandle convertRange;
+  private final MethodHandle convertPartitioner;
 
   /**
    * One of RAPIDS' partitionings that has another form.
@@ -69,6 +80,18 @@ public final class KudoPartitioning {
             RapidsMember.NEW_ROUND_ROBIN,
             RapidsMember.ROUND_ROBIN_TO_GPU,
             RapidsMember.ROUND_ROBIN_PARTITIONS);
+    rangeOriginal = RapidsMember.RANGE_TO_GPU.owner(loader);
+    rangeToShuffle = RapidsMember.RANGE_TO_GPU.bind(loader);
+    final Class<?> partitioner = define(lookup, "ZerohopRangePartitioner");
+    range = define(lookup, "ZerohopRangePartitioning");
+    convertRange =
+        lookup.findStatic(
+            range, "of", MethodType.methodType(range, rangeOriginal, SparkPlan.class));
+    convertPartitioner =
+        lookup.findStatic(
+            partitioner,
+            "of",
+            MethodType.methodType(partitioner, partitioner.getSuperclass(), int.class));
   }
 
   /**
@@ -110,8 +133,14 @@ public final class KudoPartitioning {
       if (in == null) {
         throw new IOException("our jar lacks " + file);
       }
-      return beside.defineClass(in.readAllBytes());
+      return beside.defineClass(withSparksName(in.readAllBytes()));
     }
+  }
+
+  /** Names a class of Spark's that Java source cannot name; both names are as long. */
+  private static byte[] withSparksName(final byte[] classFile) {
+    final String text = new String(classFile, StandardCharsets.ISO_8859_1);
+    return text.replace(STAND_IN, ATTRIBUTES).getBytes(StandardCharsets.ISO_8859_1);
   }
 
   private static final class Holder {
@@ -139,12 +168,18 @@ public final class KudoPartitioning {
 
   /** Whether it is one in the other form. */
   boolean isConverted(final Object partitioning) {
-    return partitioning.getClass() == hash.ours || partitioning.getClass() == roundRobin.ours;
+    final Class<?> type = partitioning.getClass();
+    return type == hash.ours || type == roundRobin.ours || type == range;
+  }
+
+  /** Whether it is RAPIDS' own range partitioning, which samples the child of its exchange. */
+  boolean isRange(final Object partitioning) {
+    return partitioning.getClass() == rangeOriginal;
   }
 
   /** Whether it is a partitioning of RAPIDS of a kind that has another form, and not yet in it. */
   boolean applies(final Object partitioning) {
-    return kindOf(partitioning) != null;
+    return kindOf(partitioning) != null || isRange(partitioning);
   }
 
   private Kind kindOf(final Object partitioning) {
@@ -158,16 +193,24 @@ public final class KudoPartitioning {
   /** Whether the batches of one that this {@link #applies} to go to a shuffle on the GPU. */
   boolean feedsGpuShuffle(final Object partitioning) {
     try {
-      return (boolean) kindOf(partitioning).toShuffle.invoke(partitioning);
+      return isRange(partitioning)
+          ? (boolean) rangeToShuffle.invoke(partitioning)
+          : (boolean) kindOf(partitioning).toShuffle.invoke(partitioning);
     } catch (final Throwable e) {
       throw RapidsClasses.rethrow(e);
     }
   }
 
-  /** The same partitioning in the other form; this has to {@linkplain #applies apply} to it. */
-  Object convert(final Object partitioning) {
+  /**
+   * The same partitioning in the other form; this has to {@linkplain #applies apply} to it.
+   *
+   * @param child of the exchange
+   */
+  Object convert(final Object partitioning, final SparkPlan child) {
     try {
-      return kindOf(partitioning).convert.invoke(partitioning);
+      return isRange(partitioning)
+          ? convertRange.invoke(partitioning, child)
+          : kindOf(partitioning).convert.invoke(partitioning);
     } catch (final Throwable e) {
       throw RapidsClasses.rethrow(e);
     }
@@ -182,21 +225,48 @@ public final class KudoPartitioning {
    * @param original makes RAPIDS' own
    */
   public static Serializable portable(final SQLConf planned, final Supplier<?> original) {
+    return portable(planned, original, 0);
+  }
+
+  /**
+   * The same for a range partitioner.
+   *
+   * @param shufflePartitions how many partitions the shuffle has
+   */
+  public static Serializable portable(
+      final SQLConf planned, final Supplier<?> original, final int shufflePartitions) {
     return SQLConf.withExistingConf(
         planned,
         new AbstractFunction0<Portable>() {
           @Override
           public Portable apply() {
-            return new Portable(original.get());
+            return new Portable(original.get(), shufflePartitions);
           }
         });
   }
 
-  /** RAPIDS' own partitioning on its way to an executor, which converts it if it can. */
-  private record Portable(Object partitioning) implements Serializable {
+  /**
+   * RAPIDS' own partitioning on its way to an executor, which converts it if it can.
+   *
+   * @param shufflePartitions of a range partitioner's shuffle; 0 for a partitioning of another kind
+   */
+  private record Portable(Object partitioning, int shufflePartitions) implements Serializable {
     private Object readResolve() {
       final KudoPartitioning bound = get();
-      return bound == null ? partitioning : bound.convert(partitioning);
+      if (bound == null) {
+        return partitioning;
+      }
+      return shufflePartitions == 0
+          ? bound.convert(partitioning, null)
+          : bound.convertPartitioner(partitioning, shufflePartitions);
+    }
+  }
+
+  private Object convertPartitioner(final Object partitioner, final int shufflePartitions) {
+    try {
+      return convertPartitioner.invoke(partitioner, shufflePartitions);
+    } catch (final Throwable e) {
+      throw RapidsClasses.rethrow(e);
     }
   }
 }

@@ -3,13 +3,13 @@ package io.zerohop.spark.rapids.setup;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsFeature;
-import io.zerohop.spark.rapids.checksum.RetryChecksums;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.exchange.Exchange;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.AtomicType;
 import org.apache.spark.sql.types.DataType;
@@ -18,13 +18,13 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
  * Gives RAPIDS' exchanges a partitioning that hands whole batches to the shuffle ({@link
- * KudoPartitioning}), where ours takes them. Hash and round robin partitionings are those that a
- * plan has; range partitionings are made when an exchange runs, and keep RAPIDS' way. For the
- * driver. Thread safe.
+ * KudoPartitioning}), where ours takes them: hash, round robin and range. For the driver. Thread
+ * safe.
  */
 final class KudoRule extends Rule<SparkPlan> {
   private static final Logger LOG = LoggerFactory.getLogger(KudoRule.class);
@@ -74,7 +74,7 @@ final class KudoRule extends Rule<SparkPlan> {
     }
     for (int i = 0; on && i < arguments.length; i++) {
       if (kudo.applies(arguments[i]) && canCarry(kudo, arguments[i], exchange)) {
-        arguments[i] = kudo.convert(arguments[i]);
+        arguments[i] = kudo.convert(arguments[i], exchange.children().head());
         return exchange.makeCopy(arguments);
       }
     }
@@ -87,10 +87,7 @@ final class KudoRule extends Rule<SparkPlan> {
     if (!kudo.feedsGpuShuffle(partitioning) || exchange.outputPartitioning().numPartitions() < 2) {
       return false;
     }
-    if (RetryChecksums.areWanted()) {
-      say(
-          SparkCode.SPLIT_FOR_CHECKSUMS.marked(
-              "row checksums are asked for, which need RAPIDS' split"));
+    if (kudo.isRange(partitioning) && hasExchange(exchange.children().head())) {
       return false;
     }
     final StructField[] columns = exchange.schema().fields();
@@ -103,6 +100,21 @@ final class KudoRule extends Rule<SparkPlan> {
       }
     }
     return columns.length > 0;
+  }
+
+  /**
+   * Whether a plan has an exchange that is not a finished stage. Later rules may copy it, and
+   * sampling the copy that a range partitioning knows would then shuffle its rows a second time.
+   * Adaptive execution plans a stage when all that it reads is finished.
+   */
+  private static boolean hasExchange(final SparkPlan plan) {
+    return plan.exists(
+        new AbstractFunction1<SparkPlan, Object>() {
+          @Override
+          public Boolean apply(final SparkPlan node) {
+            return node instanceof Exchange;
+          }
+        });
   }
 
   /** Whether RAPIDS' serializer is known to be right about a type; structs need members. */

@@ -50,10 +50,13 @@ public final class DeviceSink extends TableSink {
   public void append(final OutputBatch batch) throws IOException {
     if (batch instanceof TableBatch tables) {
       look(tables);
-    } else if (hash != null) {
-      hash.giveUp(); // Its rows are in a form that only RAPIDS' kernels read.
     }
     append(batch, batch.payload(), () -> toHost(batch));
+  }
+
+  @Override
+  void hash(final KudoBatch batch) {
+    batch.hash(hash);
   }
 
   /** Reads of the tables what their headers say, and their rows' hashes. */

@@ -83,7 +83,8 @@ public final class KudoSplit {
       }
       final KudoLayout layout =
           new KudoLayout(firstRows, starts(rapids, offsets, partitions, split[0].getLength()));
-      final KudoBatch batch = new KudoBatch(split[0], layout, KudoSizes.of(plain).packed(layout));
+      final KudoBatch batch =
+          new KudoBatch(split[0], layout, KudoSizes.of(plain).packed(layout), plain);
       kept = true;
       return batch;
     } finally {

@@ -23,6 +23,23 @@ public abstract sealed class TableSink implements AutoCloseable permits DeviceSi
   public abstract void append(OutputBatch batch) throws IOException;
 
   /**
+   * Takes a batch that is split already, in slices.
+   *
+   * @param sliceBytes the most bytes of a slice of several blocks
+   */
+  public final void append(final KudoBatch batch, final long sliceBytes) throws IOException {
+    hash(batch);
+    for (final KudoSlice slice : batch.slices(sliceBytes)) {
+      append(slice);
+    }
+  }
+
+  /** Hashes the batch's rows if the output has a checksum of rows, and lets go of them. */
+  void hash(final KudoBatch batch) {
+    batch.hash(null);
+  }
+
+  /**
    * Packs a batch into memory, or writes it to a file where that has no room.
    *
    * @param payload its blocks' bytes

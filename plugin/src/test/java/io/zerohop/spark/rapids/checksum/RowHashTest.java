@@ -57,14 +57,6 @@ class RowHashTest {
     device.close();
   }
 
-  @Test
-  void rowsInAFormThatIsNotHashedGiveTheAttemptsNumber() {
-    try (RowHash hash = newHash(7)) {
-      hash.giveUp();
-      assertThat(hash.value()).isEqualTo(RowHash.unknown(7)).isNotEqualTo(RowHash.unknown(8));
-    }
-  }
-
   private RowHash newHash(final long attempt) {
     return new RowHash(PARTITIONS, stream, device::hostBuffer, Duration.ofSeconds(20), attempt);
   }

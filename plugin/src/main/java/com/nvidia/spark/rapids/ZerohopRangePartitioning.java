@@ -1,0 +1,118 @@
+package com.nvidia.spark.rapids;
+
+import com.nvidia.spark.rapids.shims.GpuHashPartitioning;
+import com.nvidia.spark.rapids.shims.GpuRangePartitioning;
+import io.zerohop.spark.rapids.setup.KudoPartitioning;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+
+/**
+ * Stands for RAPIDS' range partitioning in a plan, so that its partitioner hands whole batches to
+ * the shuffle. RAPIDS samples the rows of an exchange itself only for its own class. For any other
+ * partitioning it asks for the bound form ({@link GpuBind}), when the exchange runs and on the
+ * thread on which it would sample. This class samples there in the same way.
+ *
+ * <p>It extends hash partitioning because RAPIDS binds partitionings of that kind; no row is
+ * hashed. {@link KudoPartitioning} defines it where RAPIDS' own classes are. Tasks never carry it.
+ */
+public final class ZerohopRangePartitioning extends GpuHashPartitioning implements GpuBind {
+  private static final long serialVersionUID = 1;
+
+  /** The exchange's child, whose rows are sampled. */
+  private transient SparkPlan child;
+
+  /** Spark copies expressions by a constructor with the parameters of the original's. */
+  public ZerohopRangePartitioning(
+      final Seq<Expression> ordering, final int partitions, final HashMode mode) {
+    super(ordering, partitions, mode);
+  }
+
+  /**
+   * Makes one of RAPIDS' own.
+   *
+   * @param child the child of the exchange
+   */
+  @SuppressWarnings("unchecked")
+  public static ZerohopRangePartitioning of(
+      final GpuRangePartitioning original, final SparkPlan child) {
+    final ZerohopRangePartitioning ours =
+        new ZerohopRangePartitioning(
+            (Seq<Expression>) (Seq<?>) original.gpuOrdering(),
+            original.numPartitions(),
+            Murmur3Mode$.MODULE$);
+    ours.child = child;
+    return ours;
+  }
+
+  /** Samples the child's rows, and makes a partitioner of the bounds that this gives. */
+  @Override
+  public GpuExpression bind(final StandInForAttributeSeqInAPackageObject input) {
+    final Seq<Attribute> attributes = input.attrs();
+    final GpuSorter sorter = new GpuSorter(ordering(), attributes, Map$.MODULE$.empty());
+    final InternalRow[] bounds =
+        GpuRangePartitioner.createRangeBounds(
+            numPartitions(),
+            sorter,
+            child.executeColumnar(),
+            SQLConf.get().rangeExchangeSampleSizePerPartition());
+    return new ZerohopRangePartitioner(bounds, sorter, numPartitions());
+  }
+
+  @SuppressWarnings("unchecked")
+  private Seq<SortOrder> ordering() {
+    return (Seq<SortOrder>) (Seq<?>) expressions();
+  }
+
+  /** A copy samples the same child. */
+  @Override
+  public Expression makeCopy(final Object[] arguments) {
+    final TreeNode<?> copy = super.makeCopy(arguments);
+    ((ZerohopRangePartitioning) copy).child = child;
+    return (Expression) copy;
+  }
+
+  @Override
+  public boolean usesGPUShuffle() {
+    return true;
+  }
+
+  @Override
+  public boolean usesKudoGPUSlicing() {
+    return false;
+  }
+
+  /** Not RAPIDS' own: Spark drops what a rule returns if it equals what the rule was given. */
+  @Override
+  @SuppressWarnings("SuperCallToObjectMethod") // Not in RAPIDS' class, which is a case class.
+  public boolean equals(final Object other) {
+    return other instanceof ZerohopRangePartitioning && super.equals(other);
+  }
+
+  @Override
+  public boolean canEqual(final Object other) {
+    return other instanceof ZerohopRangePartitioning;
+  }
+
+  @Override
+  public int hashCode() {
+    return super.hashCode();
+  }
+
+  /** Plans show it as what it stands for. */
+  @Override
+  public String nodeName() {
+    return "GpuRangePartitioning";
+  }
+
+  @SuppressWarnings("UnusedMethod") // Java's serialization calls it.
+  private Object writeReplace() {
+    return new GpuRangePartitioning(ordering(), numPartitions());
+  }
+}

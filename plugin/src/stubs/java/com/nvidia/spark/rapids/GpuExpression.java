@@ -1,0 +1,4 @@
+package com.nvidia.spark.rapids;
+
+/** As {@link ShimLoader}. */
+public interface GpuExpression {}
