@@ -3,7 +3,7 @@
 # and whether cudf keeps the rules that our fake of it does.
 
 kudo() {
-  local status=0 run=(java -Xmx8g -cp "$rapids:$SPARK_HOME/jars/*") seconds="${LIMIT:-60}"
+  local status=0 run=(java -Xmx8g -cp "$zerohop:$rapids:$SPARK_HOME/jars/*") seconds="${LIMIT:-60}"
   export CUDA_VISIBLE_DEVICES="${CUDA_VISIBLE_DEVICES:-0}"
   contract || status=1
   timeout -k 10 $((seconds + 60)) "${run[@]}" "$dir/rapids/SplitForms.java" "${TASKS:-16}" "$seconds" \
