@@ -10,8 +10,9 @@ final class GpuExchanges {
   /**
    * One of the queries.
    *
-   * @param name {@code repartition}, {@code unmoved}, which is the same without the exchange,
-   *     {@code group_by} or {@code join}
+   * @param name {@code repartition}, {@code range}, which is the same by ranges of its key, {@code
+   *     unmoved}, which is the same without the exchange, {@code text}, {@code group_by} or {@code
+   *     join}
    * @param rows that are generated, for a join on each side
    * @param maps how many tasks generate them
    * @param partitions of a repartition; the others have what {@code spark.sql.shuffle.partitions}
@@ -21,7 +22,15 @@ final class GpuExchanges {
     final String all = "range(0, " + rows + ", 1, " + maps + ")";
     return switch (name) {
       case "repartition" -> hashOf("/*+ REPARTITION(" + partitions + ", k) */", all);
+      case "range" -> hashOf("/*+ REPARTITION_BY_RANGE(" + partitions + ", k) */", all);
       case "unmoved" -> hashOf("", all);
+      case "text" ->
+          "SELECT count(*), sum(xxhash64(k, s, t)) FROM (SELECT /*+ REPARTITION("
+              + partitions
+              + ", k) */ * FROM (SELECT xxhash64(id) AS k, CAST(id AS STRING) AS s,"
+              + " CAST(id * 7919 AS STRING) AS t FROM "
+              + all
+              + "))";
       case "group_by" ->
           "SELECT count(*), sum(n), max(s), max(m) FROM (SELECT g, count(*) AS n, sum(v) AS s,"
               + " max(w) AS m FROM (SELECT pmod(xxhash64(id), "
