@@ -5,13 +5,14 @@ import java.nio.file.{Files, Path, Paths}
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.spark.Doctor
-import io.zerohop.spark.support.{Cluster, Local}
+import io.zerohop.spark.support.{Cluster, Local, RunBy}
 import org.scalatest.funsuite.AnyFunSuite
 
 /**
  * What executors listen at from their start to their end, at the defaults: seen by a library that is
  * loaded before the C library, however short it is.
  */
+@RunBy.Verify
 class ListenersSuite extends AnyFunSuite {
   test("executors listen where Spark's listen, and so they do with a doctor in them") {
     Local.require("cc")
