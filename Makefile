@@ -18,6 +18,7 @@ jar: ## the jar, plugin/target/zerohop-spark-VERSION.jar
 	mvn -B package -DskipTests
 fmt: ## formats the code
 	mvn -B spotless:apply
+	integration-tests/checks/lint.sh format
 docs: ## writes the generated pages: keys, metrics, releases of RAPIDS, checks of the doctor
 	mvn -B -pl plugin -am test -Dzerohop.docs.write=true
 pictures: ## draws docs/images; needs chromium, chromium-driver and prometheus
