@@ -15,7 +15,10 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() {
+  sed -n '2,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 2
+}
 
 # Name, GPUs that it needs at least, seconds that it may take, and the command. Those come first that
 # say whether anything is wrong. The seconds are of one or two H200.
@@ -93,7 +96,10 @@ summary() {
       grep -F "\"step\": \"$step\", \"commit\": \"$commit\"," "$out/steps.jsonl" | grep -qF '"exit_status": 0,' || missing+=("$step")
   done < <(steps)
   [ ! -f "$out/steps.jsonl" ] || grep -F "\"commit\": \"$commit\"" "$out/steps.jsonl" || true
-  [ "${#missing[@]}" -eq 0 ] || { echo "missing or failed at $commit: ${missing[*]}"; return 1; }
+  [ "${#missing[@]}" -eq 0 ] || {
+    echo "missing or failed at $commit: ${missing[*]}"
+    return 1
+  }
 }
 
 command="${1:-}"
@@ -105,18 +111,25 @@ case "$command" in
     "$here/rapids.sh" pack "$dir/spark"
     "$here/run.sh" pack "$dir/native"
     rm -rf "$dir/native/jre" # KIT has one.
-    cp "${BASH_SOURCE[0]}" "$dir/" ;;
+    cp "${BASH_SOURCE[0]}" "$dir/"
+    ;;
   run)
     [ $# -eq 4 ] || usage
-    dir="$(cd "$2" && pwd)"; kit="$(cd "$3" && pwd)"; mkdir -p "$4"; out="$(cd "$4" && pwd)"
+    dir="$(cd "$2" && pwd)"
+    kit="$(cd "$3" && pwd)"
+    mkdir -p "$4"
+    out="$(cd "$4" && pwd)"
     commit="$(cat "$dir/spark/commit")"
     [ -e "$dir/native/jre" ] || ln -s "$kit/jre17" "$dir/native/jre"
     run
-    summary ;;
+    summary
+    ;;
   summary)
     [ $# -eq 3 ] || usage
-    dir="$(cd "$2" && pwd)"; out="$(cd "$3" && pwd)"
+    dir="$(cd "$2" && pwd)"
+    out="$(cd "$3" && pwd)"
     commit="$(cat "$dir/spark/commit")"
-    summary ;;
+    summary
+    ;;
   *) usage ;;
 esac

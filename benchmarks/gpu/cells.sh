@@ -19,9 +19,15 @@
 # shellcheck disable=SC2030,SC2031 # Each subshell has a SCALE of its own.
 set -euo pipefail
 
-[ $# -ge 4 ] || { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -ge 4 ] || {
+  sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 2
+}
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-pack="$(cd "$1" && pwd)"; layers="$(cd "$2" && pwd)"; mkdir -p "$3"; out="$(cd "$3" && pwd)"
+pack="$(cd "$1" && pwd)"
+layers="$(cd "$2" && pwd)"
+mkdir -p "$3"
+out="$(cd "$3" && pwd)"
 shift 3
 steps=" ${STEPS:-faults check paths checksums tpcds} "
 gpus="$(nvidia-smi -L | wc -l)"

@@ -10,12 +10,15 @@ set -euo pipefail
 version=26.08.1
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
-[ $# -eq 1 ] || { sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -eq 1 ] || {
+  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 2
+}
 mkdir -p "$1"
 dir="$(cd "$1" && pwd)"
 
 cuda_of_driver() {
-  nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -n 1 || true
+  nvidia-smi 2> /dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -n 1 || true
 }
 
 # The released pom names a parent that was never released, and Maven resolves nothing without it: an
@@ -24,7 +27,7 @@ fetch() { # classifier
   local repository="$dir/repository" artifact=com.nvidia:rapids-4-spark_2.13
   local parent="$repository/com/nvidia/rapids-4-spark-parent_2.13/$version"
   mkdir -p "$parent"
-  cat > "$parent/rapids-4-spark-parent_2.13-$version.pom" <<POM
+  cat > "$parent/rapids-4-spark-parent_2.13-$version.pom" << POM
 <project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>com.nvidia</groupId>
@@ -41,11 +44,17 @@ POM
 ln -sfn "${JAVA_HOME:?set it to a JDK 17}" "$dir/jre17"
 ln -sfn "$root/benchmarks/spark/target/spark-home" "$dir/spark"
 if [ -n "${RAPIDS_JAR:-}" ]; then
-  [ -f "$RAPIDS_JAR" ] || { echo "RAPIDS_JAR=$RAPIDS_JAR is no file" >&2; exit 1; }
+  [ -f "$RAPIDS_JAR" ] || {
+    echo "RAPIDS_JAR=$RAPIDS_JAR is no file" >&2
+    exit 1
+  }
   ln -sfn "$(readlink -f "$RAPIDS_JAR")" "$dir/rapids.jar"
 elif [ ! -e "$dir/rapids.jar" ]; then
   cuda="${CUDA:-$(cuda_of_driver)}"
-  [ -n "$cuda" ] || { echo "no CUDA driver was found (nvidia-smi); set CUDA to 12 or 13" >&2; exit 1; }
+  [ -n "$cuda" ] || {
+    echo "no CUDA driver was found (nvidia-smi); set CUDA to 12 or 13" >&2
+    exit 1
+  }
   echo "fetching the RAPIDS Accelerator $version for CUDA $cuda (about 600 MB) ..."
   fetch "cuda$cuda"
 fi

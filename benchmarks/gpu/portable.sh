@@ -14,7 +14,10 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-[ $# -ge 2 ] || { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -ge 2 ] || {
+  sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 2
+}
 
 parts() { # layer, folder with its files
   rm -rf "${dir:?}/$1.part" && mkdir -p "$dir/$1.part"
@@ -100,7 +103,10 @@ setup() { # dir, kit, cell
   read -r spark scala rapids cuda < <(words "$3")
   mkdir -p "$2"
   for layer in jre "rapids-$rapids-${cuda}_$scala" "spark-${spark}_$scala"; do
-    [ -d "$1/$layer/0" ] || { echo "$1 has no layer $layer" >&2; exit 1; }
+    [ -d "$1/$layer/0" ] || {
+      echo "$1 has no layer $layer" >&2
+      exit 1
+    }
     cat "$1/$layer"/?/part | xz -dc -T0 | tar -xf - -C "$2"
   done
 }
@@ -116,7 +122,10 @@ work="$dir/work"
 default_spark="$(sed -n 's:.*<spark.version>\(.*\)</spark.version>.*:\1:p' "$here/../../pom.xml")_2.13"
 for cell in "$@"; do
   read -r spark scala rapids cuda < <(words "$cell")
-  [ -n "$cuda" ] || { echo "'$cell' is no cell" >&2; exit 2; }
+  [ -n "$cuda" ] || {
+    echo "'$cell' is no cell" >&2
+    exit 2
+  }
   jre
   # One layer of RAPIDS has the shims of all cells that were named.
   shims=()

@@ -91,7 +91,10 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() {
+  sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 2
+}
 for file in "$here"/rapids/*.sh; do
   # shellcheck source=/dev/null
   . "$file"
@@ -101,10 +104,12 @@ command="${1:-}"
 case "$command" in
   pack)
     [ $# -eq 2 ] || usage
-    pack "$2" ;;
+    pack "$2"
+    ;;
   check | paths | bench | blocks | tax | kudo | demo | proof | doctor | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
-    "$command" ;;
+    "$command"
+    ;;
   *) usage ;;
 esac

@@ -13,14 +13,20 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+usage() {
+  sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 2
+}
 
 pack() {
   local out="$1" root native
   root="$(cd "$here/../.." && pwd)"
   native="$root/native/target"
   [ -f "$native/classes/io/zerohop/device/lib/zerohop.fatbin" ] ||
-    { echo "no kernels in $native/classes: build with nvcc first (mvn -B -DskipTests package)" >&2; exit 1; }
+    {
+      echo "no kernels in $native/classes: build with nvcc first (mvn -B -DskipTests package)" >&2
+      exit 1
+    }
   rm -rf "$out"
   mkdir -p "$out/lib"
   cp -r "$native/classes" "$out/classes"
@@ -39,7 +45,11 @@ pack() {
   git -C "$root" rev-parse HEAD > "$out/commit"
   [ -z "$(git -C "$root" status --porcelain --untracked-files=no)" ] || sed -i 's/$/-dirty/' "$out/commit"
   cp "${BASH_SOURCE[0]}" "$here/yardsticks.py" "$here/../scripts/measurements.py" "$out/"
-  du -sm "$out" | cut -f1 | { read -r size; echo "$out: $size MiB"; [ "$size" -le 60 ]; }
+  du -sm "$out" | cut -f1 | {
+    read -r size
+    echo "$out: $size MiB"
+    [ "$size" -le 60 ]
+  }
 }
 
 class_path() { echo "$1/classes:$1/test-classes:$1/bench-classes:$(find "$1/lib" -name '*.jar' | tr '\n' ':')"; }
@@ -61,14 +71,19 @@ summary() { # name, out, commit
 }
 
 suite() { # name, pack, out, console options ...
-  local name="$1" pack="$2" out="$3"; shift 3
+  local name="$1" pack="$2" out="$3"
+  shift 3
   timeout -k 10 "${SUITE_LIMIT:-240}" "$pack/jre/bin/java" -Xmx2g -cp "$(class_path "$pack")" \
     org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=summary \
     --reports-dir "$out/$name" "$@" 2>&1 | tail -60
 }
 
 case "${1:-}" in
-  pack) [ $# -eq 2 ] || usage; mkdir -p "$2"; pack "$(cd "$2" && pwd)" ;;
+  pack)
+    [ $# -eq 2 ] || usage
+    mkdir -p "$2"
+    pack "$(cd "$2" && pwd)"
+    ;;
   test)
     [ $# -eq 3 ] || usage
     status=0
@@ -81,19 +96,21 @@ case "${1:-}" in
       CUDA_VISIBLE_DEVICES=0 ZEROHOP_PEER_DEVICES=1 suite two-gpus "$2" "$3" "${all[@]}" || status=$?
     fi
     summary gpu_tests "$3" "$(cat "$2/commit")"
-    exit "$status" ;;
+    exit "$status"
+    ;;
   bench)
     [ $# -ge 3 ] || usage
     mkdir -p "$3"
-    link="$(nvidia-smi topo -m 2>/dev/null | awk '$1 == "GPU0" && $3 ~ /^[A-Z]/ { print $3 }')"
+    link="$(nvidia-smi topo -m 2> /dev/null | awk '$1 == "GPU0" && $3 ~ /^[A-Z]/ { print $3 }')"
     driver="$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -1)"
     timeout -k 10 "${BENCH_LIMIT:-300}" "$2/jre/bin/java" -Xmx4g -cp "$(class_path "$2")" \
       io.zerohop.device.cuda.CudaBench "$(cat "$2/commit")" "$3" "$driver" "${link:-none}" "${4:-all}"
-    if python3 -c 'import torch' 2>/dev/null; then
+    if python3 -c 'import torch' 2> /dev/null; then
       timeout -k 10 "${BENCH_LIMIT:-300}" python3 -u "$(dirname "${BASH_SOURCE[0]}")/yardsticks.py" "$3"
     else
       echo "no PyTorch here: no rows of NCCL"
-    fi ;;
+    fi
+    ;;
   sanitize)
     [ $# -eq 3 ] || usage
     mkdir -p "$3"
@@ -107,10 +124,14 @@ case "${1:-}" in
         org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=summary \
         --reports-dir "$3/$tool" --select-class io.zerohop.device.cuda.CudaDeviceTest \
         --exclude-methodname "$waits" > "$3/$tool.txt" 2>&1 ||
-        { status=$?; echo "$tool: exit $status"; }
+        {
+          status=$?
+          echo "$tool: exit $status"
+        }
       grep -E "ERROR SUMMARY|RACECHECK SUMMARY|tests (successful|failed)" "$3/$tool.txt" | sort | uniq -c
     done
     summary gpu_sanitize "$3" "$(cat "$2/commit")"
-    exit "$status" ;;
+    exit "$status"
+    ;;
   *) usage ;;
 esac

@@ -45,9 +45,14 @@ def nccl_rank(rank, count, results):
         if rank == 0:
             counted = sorted(rates[1:])
             results.append(
-                {"case": "nccl", "gpus": count, "bytes_per_rank": size,
-                 "gbps": round(median(counted), 1), "gbps_least": round(counted[0], 1),
-                 "gbps_most": round(counted[-1], 1)}
+                {
+                    "case": "nccl",
+                    "gpus": count,
+                    "bytes_per_rank": size,
+                    "gbps": round(median(counted), 1),
+                    "gbps_least": round(counted[0], 1),
+                    "gbps_most": round(counted[-1], 1),
+                }
             )
         del send, receive
         torch.cuda.empty_cache()
@@ -105,9 +110,14 @@ def memcpy_batch():
             rates.append(size * blocks / begin.elapsed_time(end) / 1e6)
         counted = sorted(rates[1:])
         rows.append(
-            {"case": "memcpy_batch", "block_bytes": size, "blocks": blocks,
-             "gbps": round(median(counted), 2), "gbps_least": round(counted[0], 2),
-             "gbps_most": round(counted[-1], 2)}
+            {
+                "case": "memcpy_batch",
+                "block_bytes": size,
+                "blocks": blocks,
+                "gbps": round(median(counted), 2),
+                "gbps_least": round(counted[0], 2),
+                "gbps_most": round(counted[-1], 2),
+            }
         )
     return rows
 

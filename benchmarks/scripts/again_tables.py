@@ -10,14 +10,21 @@ def host_again(run, folder):
     """What a query takes over sort shuffle, by commit and turn; and the mean over all of a benchmark."""
     groups = {}
     for row in run["rows"]:
-        groups.setdefault((row["of"], row["commit"][:7], row.get("turn", "-")), {}).setdefault(row["query"], {})[row["case"]] = row["seconds"]
+        groups.setdefault((row["of"], row["commit"][:7], row.get("turn", "-")), {}).setdefault(
+            row["query"], {}
+        )[row["case"]] = row["seconds"]
     body = []
     for (of, commit, turn), queries in groups.items():
         ratios = {query: found["zerohop"] / found["sort"] for query, found in queries.items()}
         mean = prod(ratios.values()) ** (1 / len(ratios))
-        single = ", ".join(f"{query} {ratios[query]:.2f}" for query in ("q1", "q5", "q21") if query in ratios)
+        single = ", ".join(
+            f"{query} {ratios[query]:.2f}" for query in ("q1", "q5", "q21") if query in ratios
+        )
         body.append([of, commit, str(turn), str(len(ratios)), f"{mean:.2f}", single or "-"])
-    return markdown(["of", "commit", "turn", "queries", "geometric mean over sort shuffle", "single queries"], body)
+    return markdown(
+        ["of", "commit", "turn", "queries", "geometric mean over sort shuffle", "single queries"],
+        body,
+    )
 
 
 def gpu_blocks_again(run, folder):
@@ -27,6 +34,13 @@ def gpu_blocks_again(run, folder):
     body = []
     for query in in_order(row["query"] for row in rows):
         found = {(row["turn"], row["commit"][:7]): row for row in rows if row["query"] == query}
-        body.append([query] + [
-            f"{found[tree]['exchange_ms']:.0f} ({found[tree]['exchange_ms_min']} to {found[tree]['exchange_ms_max']})" for tree in trees])
-    return markdown(["both stages, ms"] + [f"{commit}, turn {turn}" for turn, commit in trees], body)
+        body.append(
+            [query]
+            + [
+                f"{found[tree]['exchange_ms']:.0f} ({found[tree]['exchange_ms_min']} to {found[tree]['exchange_ms_max']})"
+                for tree in trees
+            ]
+        )
+    return markdown(
+        ["both stages, ms"] + [f"{commit}, turn {turn}" for turn, commit in trees], body
+    )

@@ -88,10 +88,10 @@ def bars(found, cases, title, label):
                 f'height="{TOP + plot - place(value):.1f}" fill="{COLOURS[case]}"/>'
             )
             low, high = place(value * (1 - s / 2)), place(value * (1 + s / 2))
-            parts.append(
-                f'<path d="M{bar + width / 2:.1f} {low:.1f}V{high:.1f}" stroke="#222"/>'
-            )
-        parts.append(text(x + slot * 0.4, HEIGHT - BOTTOM + 16, str(key).replace("_", " "), size=10))
+            parts.append(f'<path d="M{bar + width / 2:.1f} {low:.1f}V{high:.1f}" stroke="#222"/>')
+        parts.append(
+            text(x + slot * 0.4, HEIGHT - BOTTOM + 16, str(key).replace("_", " "), size=10)
+        )
     return svg(parts + legend(cases), title)
 
 
@@ -116,7 +116,9 @@ def lines(found, cases, title, label, x_label):
         points = [(across(k), place(found[k][case][0])) for k in keys if case in found[k]]
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
         parts.append(f'<path d="M{path}" fill="none" stroke="{COLOURS[case]}" stroke-width="2"/>')
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[case]}"/>' for x, y in points]
+        parts += [
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[case]}"/>' for x, y in points
+        ]
     parts += [text(across(key), HEIGHT - BOTTOM + 18, f"{key:,}") for key in keys]
     parts.append(text(WIDTH / 2, HEIGHT - 12, x_label))
     return svg(parts + legend(cases), title)

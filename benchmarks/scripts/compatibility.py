@@ -23,22 +23,47 @@ def by_source(release, table):
     at = table[0].index(release)
     needed = [line for line in table[1:] if line[0].split(" ")[0] in NEEDED]
     found = sum(line[at] == "+" for line in needed)
-    return {"case": "source", "rapids": release, "wanted": len(needed), "found": found, "bound": found == len(needed)}
+    return {
+        "case": "source",
+        "rapids": release,
+        "wanted": len(needed),
+        "found": found,
+        "bound": found == len(needed),
+    }
 
 
 def main(rows, commit, out):
     matrix = json.loads(MATRIX.read_text())
     table = [line.split("\t") for line in SIGNATURES.read_text().splitlines()]
     bound = [json.loads(line) for line in pathlib.Path(rows).read_text().splitlines()]
-    source = [by_source(release["release"], table) for release in matrix["releases"] if release["basis"] == "source"]
-    goals = [
-        {"goal": "cells of the matrix whose real classes bind", "at_least": len(matrix["cells"]),
-         "value": sum(row["bound"] for row in bound)},
-        {"goal": "releases between whose source has all that is bound", "at_least": len(source),
-         "value": sum(row["bound"] for row in source)},
+    source = [
+        by_source(release["release"], table)
+        for release in matrix["releases"]
+        if release["basis"] == "source"
     ]
-    write(out, {"bench": "compatibility", "commit": commit, "date": datetime.date.today().isoformat(), "host": {},
-                "goals": goals, "rows": bound + source})
+    goals = [
+        {
+            "goal": "cells of the matrix whose real classes bind",
+            "at_least": len(matrix["cells"]),
+            "value": sum(row["bound"] for row in bound),
+        },
+        {
+            "goal": "releases between whose source has all that is bound",
+            "at_least": len(source),
+            "value": sum(row["bound"] for row in source),
+        },
+    ]
+    write(
+        out,
+        {
+            "bench": "compatibility",
+            "commit": commit,
+            "date": datetime.date.today().isoformat(),
+            "host": {},
+            "goals": goals,
+            "rows": bound + source,
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ from tables import markdown
 
 
 def exchange_cell(rows):
-    write, read, whole = (median(row[field] for row in rows) for field in ("write_ms", "read_ms", "seconds"))
+    write, read, whole = (
+        median(row[field] for row in rows) for field in ("write_ms", "read_ms", "seconds")
+    )
     return f"{write:.0f} + {read:.0f} ± {50 * spread([r['exchange_ms'] for r in rows]):.0f} %, {whole:.2f} s"
 
 
@@ -32,7 +34,9 @@ def exchanges(run, folder):
     yardsticks = {name: who for name, who in yardsticks.items() if set(who) & set(cases)}
     body = []
     for key in in_order(map(key_of, rows)):
-        found = {case: [r for r in rows if key_of(r) == key and r["case"] == case] for case in cases}
+        found = {
+            case: [r for r in rows if key_of(r) == key and r["case"] == case] for case in cases
+        }
         line = [key[0], f"{key[1]} M", key[2], str(key[3]), key[4]]
         line += [exchange_cell(found[case]) if found[case] else "-" for case in cases]
         for others in yardsticks.values():
@@ -52,26 +56,72 @@ def gpu_memory(run, folder):
     body = []
     for case in cases:
         peak = max(row["pool_device_peak_bytes"] for row in of[case])
-        overflow, moved = (median(row[f"{what}_bytes"] for row in of[case]) for what in ("overflow", "spill_host"))
-        body.append([case, exchange_cell(of[case]), *(f"{value / 1e9:.2f}" for value in (peak, overflow, moved)),
-                     f"{files / stages[case]:.1f}"])
-    heading = ["case", "write + read, whole", "peak on the GPU, GB", "written to host memory, GB",
-               "moved there later, GB", "files / this"]
+        overflow, moved = (
+            median(row[f"{what}_bytes"] for row in of[case]) for what in ("overflow", "spill_host")
+        )
+        body.append(
+            [
+                case,
+                exchange_cell(of[case]),
+                *(f"{value / 1e9:.2f}" for value in (peak, overflow, moved)),
+                f"{files / stages[case]:.1f}",
+            ]
+        )
+    heading = [
+        "case",
+        "write + read, whole",
+        "peak on the GPU, GB",
+        "written to host memory, GB",
+        "moved there later, GB",
+        "files / this",
+    ]
     return markdown(heading, body)
 
 
 def tax(run, folder):
     """What an exchange costs, and what its tasks spend their time with."""
     body = []
-    for line in sorted(run["summary"], key=lambda each: (each["maps"], each["partitions"], each["case"] != "zerohop")):
+    for line in sorted(
+        run["summary"],
+        key=lambda each: (each["maps"], each["partitions"], each["case"] != "zerohop"),
+    ):
         spent = line["task_ms"]
 
         def ms(*names):
             return sum(spent.get(name, 0) for name in names)
 
         read, wait = ms("RAPIDS shuffle shuffle read time"), ms("fetch wait")
-        parts = [ms("RAPIDS shuffle partition time"), ms("shuffle write"), wait, read - wait, ms("aggregation time")]
-        body.append([f"{line['maps']} x {line['partitions']:,}", line["case"], *(f"{line[name]:.3f} s" for name in ("seconds", "unmoved_seconds", "tax_seconds")),
-                     *(f"{part:,.0f}" for part in parts), f"{ms('run') - sum(parts):,.0f}", f"{ms('task') - ms('run'):,.0f}"])
-    return markdown(["shape", "shuffle", "whole", "unmoved", "exchange", "partition, split", "pack, publish", "plan, look-up, wait",
-                     "gather, assemble", "RAPIDS' aggregation", "rest of the tasks", "Spark"], body)
+        parts = [
+            ms("RAPIDS shuffle partition time"),
+            ms("shuffle write"),
+            wait,
+            read - wait,
+            ms("aggregation time"),
+        ]
+        body.append(
+            [
+                f"{line['maps']} x {line['partitions']:,}",
+                line["case"],
+                *(f"{line[name]:.3f} s" for name in ("seconds", "unmoved_seconds", "tax_seconds")),
+                *(f"{part:,.0f}" for part in parts),
+                f"{ms('run') - sum(parts):,.0f}",
+                f"{ms('task') - ms('run'):,.0f}",
+            ]
+        )
+    return markdown(
+        [
+            "shape",
+            "shuffle",
+            "whole",
+            "unmoved",
+            "exchange",
+            "partition, split",
+            "pack, publish",
+            "plan, look-up, wait",
+            "gather, assemble",
+            "RAPIDS' aggregation",
+            "rest of the tasks",
+            "Spark",
+        ],
+        body,
+    )

@@ -17,11 +17,29 @@ LEAST_SECONDS = 300
 def main(out, commit, *files):
     rows = [json.loads(line) for file in files for line in open(file)]
     goals = [
-        {"goal": "inputs that a test failed with", "at_most": 0, "value": sum(row["findings"] for row in rows)},
-        {"goal": "seconds of each test", "at_least": LEAST_SECONDS, "value": min(row["seconds"] for row in rows)},
+        {
+            "goal": "inputs that a test failed with",
+            "at_most": 0,
+            "value": sum(row["findings"] for row in rows),
+        },
+        {
+            "goal": "seconds of each test",
+            "at_least": LEAST_SECONDS,
+            "value": min(row["seconds"] for row in rows),
+        },
     ]
     today = datetime.date.today().isoformat()
-    write(out, {"bench": "fuzz", "commit": commit, "date": today, "host": host(), "goals": goals, "rows": rows})
+    write(
+        out,
+        {
+            "bench": "fuzz",
+            "commit": commit,
+            "date": today,
+            "host": host(),
+            "goals": goals,
+            "rows": rows,
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -33,8 +33,12 @@ def host_job(run, folder):
     body = []
     for query, by_case in seconds.items():
         body.append(
-            [query, *(cell(by_case, case) for case in cases), shown(ratio(by_case)),
-             shown(ratio(stages[query]))]
+            [
+                query,
+                *(cell(by_case, case) for case in cases),
+                shown(ratio(by_case)),
+                shown(ratio(stages[query])),
+            ]
         )
     both = [[r for r in map(ratio, found.values()) if r] for found in (seconds, stages)]
     if all(both):
@@ -50,9 +54,15 @@ def host_memory(run, folder):
     pools = int(size[:-1]) * UNITS[size[-1]] * run["setting"]["executors"]
     staged = {row["query"]: row["staged_bytes"] for row in run["rows"] if "staged_bytes" in row}
     body = [
-        [row["query"], f"{pools / 1e6:.0f}", f"{row['pss_shared_peak_bytes'] / 1e6:.0f}",
-         f"{row['pss_shared_peak_bytes'] / pools:.3f}", f"{staged[row['query']] / 1e6:.0f}"]
-        for row in run["rows"] if "pss_peak_bytes" in row
+        [
+            row["query"],
+            f"{pools / 1e6:.0f}",
+            f"{row['pss_shared_peak_bytes'] / 1e6:.0f}",
+            f"{row['pss_shared_peak_bytes'] / pools:.3f}",
+            f"{staged[row['query']] / 1e6:.0f}",
+        ]
+        for row in run["rows"]
+        if "pss_peak_bytes" in row
     ]
     heading = ["query", "pools, MB", "peak of shared PSS, MB", "ratio", "staged from files, MB"]
     return markdown(heading, body)
@@ -65,9 +75,19 @@ def host_fifth(run, folder):
     body = []
     for query, by_case in seconds.items():
         ours = [row for row in rows if row["query"] == query and row["case"] == "zerohop"]
-        moved = {path: median(row[f"{path}_bytes"] for row in ours) for path in ("local", "peer", "staged")}
-        body.append([query, *(cell(by_case, case) for case in ("sort", "zerohop")), shown(ratio(by_case)),
-                     f"{sum(moved.values()) / 1e6:.0f}", f"{moved['staged'] / 1e6:.0f}"])
+        moved = {
+            path: median(row[f"{path}_bytes"] for row in ours)
+            for path in ("local", "peer", "staged")
+        }
+        body.append(
+            [
+                query,
+                *(cell(by_case, case) for case in ("sort", "zerohop")),
+                shown(ratio(by_case)),
+                f"{sum(moved.values()) / 1e6:.0f}",
+                f"{moved['staged'] / 1e6:.0f}",
+            ]
+        )
     heading = ["query", "sort, s", "zerohop, s", "ratio", "read, MB", "of it staged, MB"]
     return markdown(heading, body)
 
@@ -79,20 +99,37 @@ def nodes(run, folder):
     stages = medians(run["rows"], "query", "stage_ms")
     body = []
     for query, by_case in seconds.items():
-        between = median(row["ucx_bytes"] for row in timed(run["rows"], query=query, case="zerohop"))
-        body.append([query, *(cell(by_case, case) for case in cases), shown(ratio(by_case)),
-                     shown(ratio(stages[query])), f"{between / 1e6:.0f}"])
-    means = [f"**{geometric_mean([ratio(by_case) for by_case in found.values()]):.2f}**"
-             for found in (seconds, stages)]
+        between = median(
+            row["ucx_bytes"] for row in timed(run["rows"], query=query, case="zerohop")
+        )
+        body.append(
+            [
+                query,
+                *(cell(by_case, case) for case in cases),
+                shown(ratio(by_case)),
+                shown(ratio(stages[query])),
+                f"{between / 1e6:.0f}",
+            ]
+        )
+    means = [
+        f"**{geometric_mean([ratio(by_case) for by_case in found.values()]):.2f}**"
+        for found in (seconds, stages)
+    ]
     body.append(["**geometric mean**", *([""] * len(cases)), *means, ""])
-    heading = ["query", *(f"{case}, s" for case in cases), "ratio", "ratio of shuffle stages",
-               "by UCX, MB"]
+    heading = [
+        "query",
+        *(f"{case}, s" for case in cases),
+        "ratio",
+        "ratio of shuffle stages",
+        "by UCX, MB",
+    ]
     idle = [row for row in run["rows"] if "idle_seconds" in row]
     most = max(row["share_of_core"] for row in idle)
     seconds_idle = median(row["idle_seconds"] for row in idle)
     return markdown(heading, body) + (
         f"\n\nWhile executors idled for {seconds_idle:.0f} s behind it, a thread of UCX took "
-        f"{100 * most:.2f} % of a core, counted in hundredths of a second.")
+        f"{100 * most:.2f} % of a core, counted in hundredths of a second."
+    )
 
 
 def spill(run, folder):
@@ -101,15 +138,34 @@ def spill(run, folder):
     body = []
     for wanted in in_order(tuple(row[key] for key in shape) for row in run["rows"]):
         rows = timed(run["rows"], **dict(zip(shape, wanted)))
-        ours, plain = ({row["iteration"]: row for row in rows if row["case"] == case}
-                       for case in ("zerohop", "plain_write"))
-        ratios, cpu_ratios = ([plain[i][field] / ours[i][field] for i in ours] for field in ("seconds", "cpu_seconds"))
+        ours, plain = (
+            {row["iteration"]: row for row in rows if row["case"] == case}
+            for case in ("zerohop", "plain_write")
+        )
+        ratios, cpu_ratios = (
+            [plain[i][field] / ours[i][field] for i in ours] for field in ("seconds", "cpu_seconds")
+        )
         low, _, high = quantiles(ratios, n=4, method="inclusive")
         rates = (median(row["gbps"] for row in case.values()) for case in (ours, plain))
-        body.append([f"{wanted[0] >> 20}", f"{wanted[1] >> 10}", f"{wanted[2]}", *(f"{rate:.2f}" for rate in rates),
-                     f"{median(ratios):.2f} ({low:.2f} to {high:.2f})", f"{median(cpu_ratios):.2f}"])
-    heading = ["map output, MiB", "block in a batch, KiB", "batches", "zerohop, GB/s", "plain write, GB/s",
-               "ratio (middle half)", "ratio of processor time"]
+        body.append(
+            [
+                f"{wanted[0] >> 20}",
+                f"{wanted[1] >> 10}",
+                f"{wanted[2]}",
+                *(f"{rate:.2f}" for rate in rates),
+                f"{median(ratios):.2f} ({low:.2f} to {high:.2f})",
+                f"{median(cpu_ratios):.2f}",
+            ]
+        )
+    heading = [
+        "map output, MiB",
+        "block in a batch, KiB",
+        "batches",
+        "zerohop, GB/s",
+        "plain write, GB/s",
+        "ratio (middle half)",
+        "ratio of processor time",
+    ]
     return markdown(heading, body)
 
 
@@ -118,12 +174,23 @@ def growth(run, folder):
     cases = in_order(row["case"] for row in rows)
     seconds = medians(rows, "tasks", "seconds")
     (folder / "growth.svg").write_text(
-        lines(seconds, cases, "The same bytes in ever more blocks (median)", "s",
-              "map tasks = partitions; blocks are its square")
+        lines(
+            seconds,
+            cases,
+            "The same bytes in ever more blocks (median)",
+            "s",
+            "map tasks = partitions; blocks are its square",
+        )
     )
     body = [
-        [f"{tasks:,} x {tasks:,}", f"{tasks * tasks:,}",
-         *(cell(by_case, case) for case in cases), shown(ratio(by_case))]
+        [
+            f"{tasks:,} x {tasks:,}",
+            f"{tasks * tasks:,}",
+            *(cell(by_case, case) for case in cases),
+            shown(ratio(by_case)),
+        ]
         for tasks, by_case in seconds.items()
     ]
-    return markdown(["map tasks x partitions", "blocks", *(f"{c}, s" for c in cases), "ratio"], body)
+    return markdown(
+        ["map tasks x partitions", "blocks", *(f"{c}, s" for c in cases), "ratio"], body
+    )

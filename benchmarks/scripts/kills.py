@@ -38,12 +38,19 @@ class Kills:
     def merge(self, other):
         """Another measurement's rows, unless a session of theirs is known."""
         if set(other["sessions"]) & set(self.sessions):
-            print("not merged: sessions of it are here already; give the folders that it was made of")
+            print(
+                "not merged: sessions of it are here already; give the folders that it was made of"
+            )
             return
         self.sessions += other["sessions"]
         for row in other["rows"]:
             if "fault" in row:
-                self.add_fault(row["where"], row, collections.Counter({int(s): n for s, n in row["seconds_seen"].items()}), row["commits"])
+                self.add_fault(
+                    row["where"],
+                    row,
+                    collections.Counter({int(s): n for s, n in row["seconds_seen"].items()}),
+                    row["commits"],
+                )
             else:
                 entry = self.tpcds_of(row["where"], row["case"], row["scale"], row["kill_every"])
                 entry["kills"] += row["kills"]
@@ -56,17 +63,27 @@ class Kills:
             if row["session"] in fresh:
                 # What was cut off in its middle went on for longer than it may.
                 row = row | {"hangs": row["hangs"] + row["unfinished"]}
-                self.add_fault(where, row, collections.Counter(round(each) for each in row["seconds"]), [commit])
+                self.add_fault(
+                    where,
+                    row,
+                    collections.Counter(round(each) for each in row["seconds"]),
+                    [commit],
+                )
         self.sessions += sorted(fresh)
 
     def add_fault(self, where, row, seconds, commits):
-        entry = self.faults.setdefault((where, row["fault"]), {"sums": collections.Counter(), "seconds": collections.Counter(), "commits": []})
+        entry = self.faults.setdefault(
+            (where, row["fault"]),
+            {"sums": collections.Counter(), "seconds": collections.Counter(), "commits": []},
+        )
         entry["sums"].update({name: row[name] for name in SUMS})
         entry["seconds"].update(seconds)
         note(entry["commits"], commits)
 
     def tpcds_of(self, where, case, scale, every):
-        return self.tpcds.setdefault((where, case, scale, every), {"kills": 0, "queries": {}, "commits": []})
+        return self.tpcds.setdefault(
+            (where, case, scale, every), {"kills": 0, "queries": {}, "commits": []}
+        )
 
     def add_queries(self, where, case, scale, every, kills, queries, commit):
         """kills: {session: how many}; queries: {name: [seconds undisturbed or None, seconds under kills, equal]}"""
@@ -78,16 +95,29 @@ class Kills:
         note(entry["commits"], [commit])
 
     def rows(self):
-        return [fault_row(*key, entry) for key, entry in sorted(self.faults.items(), reverse=True)] + [
-            tpcds_row(*key, entry) for key, entry in sorted(self.tpcds.items(), reverse=True)]
+        return [
+            fault_row(*key, entry) for key, entry in sorted(self.faults.items(), reverse=True)
+        ] + [tpcds_row(*key, entry) for key, entry in sorted(self.tpcds.items(), reverse=True)]
 
     def write(self, commit):
         rows = self.rows()
-        head = {"bench": "kills", "commit": commit, "date": datetime.date.today().isoformat(), "host": host(),
-                "goals": goals(rows), "sessions": self.sessions}
+        head = {
+            "bench": "kills",
+            "commit": commit,
+            "date": datetime.date.today().isoformat(),
+            "host": host(),
+            "goals": goals(rows),
+            "sessions": self.sessions,
+        }
         write(self.out, head | {"rows": rows})
         for row in rows:
-            print(", ".join(f"{name} {value}" for name, value in row.items() if name not in ("seconds_seen", "queries", "commits")))
+            print(
+                ", ".join(
+                    f"{name} {value}"
+                    for name, value in row.items()
+                    if name not in ("seconds_seen", "queries", "commits")
+                )
+            )
         for goal in head["goals"]:
             print(goal)
 
@@ -98,31 +128,79 @@ def note(known, more):
 
 def fault_row(where, fault, entry):
     seen = sorted(entry["seconds"].elements())
-    return {"case": "zerohop", "where": where, "fault": fault, **{name: entry["sums"][name] for name in SUMS},
-            "seconds_median": statistics.median(seen) if seen else None, "seconds_max": max(seen, default=None),
-            "commits": entry["commits"], "seconds_seen": {str(second): entry["seconds"][second] for second in sorted(entry["seconds"])}}
+    return {
+        "case": "zerohop",
+        "where": where,
+        "fault": fault,
+        **{name: entry["sums"][name] for name in SUMS},
+        "seconds_median": statistics.median(seen) if seen else None,
+        "seconds_max": max(seen, default=None),
+        "commits": entry["commits"],
+        "seconds_seen": {
+            str(second): entry["seconds"][second] for second in sorted(entry["seconds"])
+        },
+    }
 
 
 def tpcds_row(where, case, scale, every, entry):
     both = [(calm, killed) for calm, killed, _ in entry["queries"].values() if calm and killed]
     calm, killed = (round(sum(times), 2) for times in zip(*both)) if both else (None, None)
-    return {"case": case, "where": where, "workload": "tpcds", "scale": scale, "kill_every": every, "kills": entry["kills"],
-            "asked": len(entry["queries"]), "equal": sum(equal is True for *_, equal in entry["queries"].values()),
-            "seconds": calm, "seconds_killed": killed, "times_as_long": round(killed / calm, 3) if calm else None,
-            "commits": entry["commits"], "queries": entry["queries"]}
+    return {
+        "case": case,
+        "where": where,
+        "workload": "tpcds",
+        "scale": scale,
+        "kill_every": every,
+        "kills": entry["kills"],
+        "asked": len(entry["queries"]),
+        "equal": sum(equal is True for *_, equal in entry["queries"].values()),
+        "seconds": calm,
+        "seconds_killed": killed,
+        "times_as_long": round(killed / calm, 3) if calm else None,
+        "commits": entry["commits"],
+        "queries": entry["queries"],
+    }
 
 
 def goals(rows):
     faults = [row for row in rows if "fault" in row]
-    kills = {where: sum(row["kills"] for row in faults if row["where"] == where) for where in ("host", "gpu")}
-    found = [{"goal": "executors killed on host memory", "at_least": 1000, "value": kills["host"]},
-             {"goal": "executors killed on GPUs", "at_least": 200, "value": kills["gpu"]}]
-    named = {"wrong": "runs with wrong rows", "hangs": "hangs", "leftovers": "runs that left something behind", "errors": "runs that failed in another way"}
-    found += [{"goal": named[kind], "at_most": 0, "value": sum(row[kind] for row in faults) if faults else None} for kind in TROUBLE]
+    kills = {
+        where: sum(row["kills"] for row in faults if row["where"] == where)
+        for where in ("host", "gpu")
+    }
+    found = [
+        {"goal": "executors killed on host memory", "at_least": 1000, "value": kills["host"]},
+        {"goal": "executors killed on GPUs", "at_least": 200, "value": kills["gpu"]},
+    ]
+    named = {
+        "wrong": "runs with wrong rows",
+        "hangs": "hangs",
+        "leftovers": "runs that left something behind",
+        "errors": "runs that failed in another way",
+    }
+    found += [
+        {
+            "goal": named[kind],
+            "at_most": 0,
+            "value": sum(row[kind] for row in faults) if faults else None,
+        }
+        for kind in TROUBLE
+    ]
     for where, scale, about in (("host", HOST_SCALE, "host memory"), ("gpu", GPU_SCALE, "GPUs")):
-        equal = [row["equal"] for row in rows if "fault" not in row and (row["where"], row["case"], row["scale"], row["kill_every"]) == (where, "zerohop", scale, KILL_EVERY)]
-        found.append({"goal": f"TPC-DS scale {scale} on {about} with an executor killed every 30 s, queries equal to the undisturbed answer",
-                      "at_least": QUERIES, "value": max(equal, default=None)})
+        equal = [
+            row["equal"]
+            for row in rows
+            if "fault" not in row
+            and (row["where"], row["case"], row["scale"], row["kill_every"])
+            == (where, "zerohop", scale, KILL_EVERY)
+        ]
+        found.append(
+            {
+                "goal": f"TPC-DS scale {scale} on {about} with an executor killed every 30 s, queries equal to the undisturbed answer",
+                "at_least": QUERIES,
+                "value": max(equal, default=None),
+            }
+        )
     return found
 
 
@@ -139,7 +217,9 @@ def lines(file):
 def gpu_tpcds(folder):
     """What rapids.sh tpcds has left of contenders named ...+killed, and of the same undisturbed."""
     runs, deaths = lines(folder / "tpcds.jsonl"), lines(folder / "killed.jsonl")
-    equal = {(row["case"], row["query"]): row.get("equal") for row in lines(folder / "tpcds_equal.jsonl")}
+    equal = {
+        (row["case"], row["query"]): row.get("equal") for row in lines(folder / "tpcds_equal.jsonl")
+    }
     # Where no round was timed, the one that warms up says it, for both alike.
     first = min(1, max((row["iteration"] for row in runs), default=0))
     times = collections.defaultdict(list)
@@ -152,10 +232,20 @@ def gpu_tpcds(folder):
         queries = {}
         for query in dict.fromkeys(row["query"] for row in runs if row["case"] == case):
             right = equal.get((case, query)) if (case, query) not in failed else False
-            queries[query] = [middle.get((case.removesuffix("+killed"), query)), middle.get((case, query)), right]
+            queries[query] = [
+                middle.get((case.removesuffix("+killed"), query)),
+                middle.get((case, query)),
+                right,
+            ]
         mine = [row for row in deaths if row["case"] == case]
-        yield {"where": "gpu", "case": case.removesuffix("+killed"), "scale": runs[0]["scale"], "every": mine[0]["every"] if mine else None,
-               "kills": collections.Counter(f"{case}-{row['session']}" for row in mine), "queries": queries}
+        yield {
+            "where": "gpu",
+            "case": case.removesuffix("+killed"),
+            "scale": runs[0]["scale"],
+            "every": mine[0]["every"] if mine else None,
+            "kills": collections.Counter(f"{case}-{row['session']}" for row in mine),
+            "queries": queries,
+        }
 
 
 def rounded(seconds):
@@ -165,9 +255,24 @@ def rounded(seconds):
 def host_tpcds(value):
     for case in dict.fromkeys(row["case"] for row in value["rows"]):
         rows = [row for row in value["rows"] if row["case"] == case]
-        queries = {row["query"].split(":")[-1]: [rounded(row.get("seconds")), rounded(row.get("killed_seconds")), row.get("killed_equal", False)] for row in rows}
-        yield {"where": "host", "case": case, "scale": value["setting"]["scale"], "every": value["setting"]["kill_every"],
-               "kills": {f"{case}-{value['setting']['session']}": sum(row.get("kills", 0) for row in rows)}, "queries": queries}
+        queries = {
+            row["query"].split(":")[-1]: [
+                rounded(row.get("seconds")),
+                rounded(row.get("killed_seconds")),
+                row.get("killed_equal", False),
+            ]
+            for row in rows
+        }
+        yield {
+            "where": "host",
+            "case": case,
+            "scale": value["setting"]["scale"],
+            "every": value["setting"]["kill_every"],
+            "kills": {
+                f"{case}-{value['setting']['session']}": sum(row.get("kills", 0) for row in rows)
+            },
+            "queries": queries,
+        }
 
 
 def add(kills, found, commit):

@@ -65,7 +65,11 @@ def main():
             continue
         run = json.loads(source.read_text())
         table = draw(run, folder)
-        plot = f"![{bench}](measurements/{bench}.svg)\n\n" if (folder / f"{bench}.svg").exists() else ""
+        plot = (
+            f"![{bench}](measurements/{bench}.svg)\n\n"
+            if (folder / f"{bench}.svg").exists()
+            else ""
+        )
         origin = gpu_provenance(run) if "gpu" in run["host"] else provenance(run)
         content = f"{plot}{table}\n\n{origin}{age_of(bench, run)}"
         page = replace_section(page, bench, content)

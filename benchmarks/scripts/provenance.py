@@ -13,12 +13,25 @@ def code_of(run):
 
 def age_of(bench, run):
     """What paths.txt says of a run that is older than a change of its code, or nothing."""
-    lines = [line.split() for line in PATHS.read_text().splitlines() if line and not line.startswith("#")]
-    of = next((words[0] for words in lines if bench in words[1:] and words[0] not in ("set", "older")), None)
+    lines = [
+        line.split() for line in PATHS.read_text().splitlines() if line and not line.startswith("#")
+    ]
+    of = next(
+        (words[0] for words in lines if bench in words[1:] and words[0] not in ("set", "older")),
+        None,
+    )
     ages = []
     for _, name, change, *words in (words for words in lines if words[0] == "older"):
         if name == of:
-            known = ["git", "-C", PATHS.parent, "merge-base", "--is-ancestor", change, run["commit"]]
+            known = [
+                "git",
+                "-C",
+                PATHS.parent,
+                "merge-base",
+                "--is-ancestor",
+                change,
+                run["commit"],
+            ]
             status = subprocess.run(known).returncode
             if status > 1:
                 raise SystemExit(f"git does not know {change} or {run['commit']}")
@@ -28,9 +41,7 @@ def age_of(bench, run):
 
 def provenance(run):
     host = run["host"]
-    setting = ", ".join(
-        f"{key} {value}" for key, value in run["setting"].items() if key != "conf"
-    )
+    setting = ", ".join(f"{key} {value}" for key, value in run["setting"].items() if key != "conf")
     conf = run["setting"].get("conf") or {}
     extra = "".join(f", {key}={value}" for key, value in conf.items())
     return (
@@ -43,13 +54,18 @@ def rounds_of(run):
     """The timed rows of each case."""
     about = ("case", "query", "million_rows", "maps", "partitions", "pool", "executors")
     rows = [row for row in run["rows"] if row.get("iteration", 0) > 0]
-    return itertools.groupby(sorted(rows, key=lambda row: str([row.get(k) for k in about])),
-                             key=lambda row: str([row.get(k) for k in about]))
+    return itertools.groupby(
+        sorted(rows, key=lambda row: str([row.get(k) for k in about])),
+        key=lambda row: str([row.get(k) for k in about]),
+    )
 
 
 def gpu_provenance(run):
     host = run["host"]
-    found = sorted({row["runs"] for row in run["rows"] if "runs" in row} or {len(list(group)) for _, group in rounds_of(run)}) or [5]
+    found = sorted(
+        {row["runs"] for row in run["rows"] if "runs" in row}
+        or {len(list(group)) for _, group in rounds_of(run)}
+    ) or [5]
     rounds = "median of " + (f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}")
     if "runs_of_a_query" in run.get("setting", {}):
         rounds = f"up to {run['setting']['runs_of_a_query']} runs of a query"

@@ -26,7 +26,12 @@ def share(ratio, queries):
     values = [ratio[query] for query in queries]
     if not values:
         return None
-    return [str(len(values)), f"{geometric_mean(values):.3f}", f"{min(values):.2f}", f"{max(values):.2f}"]
+    return [
+        str(len(values)),
+        f"{geometric_mean(values):.3f}",
+        f"{min(values):.2f}",
+        f"{max(values):.2f}",
+    ]
 
 
 def host_tpcds(run, _):
@@ -35,20 +40,50 @@ def host_tpcds(run, _):
     equal = f"{summary['equal']} of {summary['asked']} queries return sort shuffle's rows"
     if summary["geometric_mean"] is None:
         return f"{equal}. Nothing was timed in this run."
-    timed = {query: cases for query, cases in by_query(run["rows"]).items()
-             if all("seconds" in cases.get(case, {}) for case in ("zerohop", "sort"))}
-    ratio = {query: cases["zerohop"]["seconds"] / cases["sort"]["seconds"] for query, cases in timed.items()}
+    timed = {
+        query: cases
+        for query, cases in by_query(run["rows"]).items()
+        if all("seconds" in cases.get(case, {}) for case in ("zerohop", "sort"))
+    }
+    ratio = {
+        query: cases["zerohop"]["seconds"] / cases["sort"]["seconds"]
+        for query, cases in timed.items()
+    }
     order = sorted(ratio, key=ratio.get, reverse=True)
-    body = [[query, seconds(timed[query]["zerohop"]), seconds(timed[query]["sort"]), f"{ratio[query]:.2f}"] for query in ends(order)]
-    by_bytes = [[f"{low / 1e6:g} to {high / 1e6:g} MB" if high < 1e12 else f"over {low / 1e6:g} MB", *shares]
-                for low, high in itertools.pairwise((0, 1e5, 1e6, 1e7, 1e12))
-                if (shares := share(ratio, [query for query in ratio if low <= timed[query]["zerohop"]["shuffle_bytes"] < high]))]
-    text = (f"{equal}. Geometric mean of the ratios of "
-            f"{summary['queries']} queries: **{summary['geometric_mean']:.3f}**; {summary['faster']} are faster, "
-            f"{summary['faster_by_5_percent']} by more than 5 %, and {summary['slower_by_5_percent']} slower by more than 5 %. "
-            "By how much a query shuffles:\n\n"
-            + markdown(["shuffled", "queries", "geometric mean", "least", "largest"], by_bytes)
-            + "\n\nThe ten with the largest ratios and the ten with the smallest:\n\n")
+    body = [
+        [
+            query,
+            seconds(timed[query]["zerohop"]),
+            seconds(timed[query]["sort"]),
+            f"{ratio[query]:.2f}",
+        ]
+        for query in ends(order)
+    ]
+    by_bytes = [
+        [
+            f"{low / 1e6:g} to {high / 1e6:g} MB" if high < 1e12 else f"over {low / 1e6:g} MB",
+            *shares,
+        ]
+        for low, high in itertools.pairwise((0, 1e5, 1e6, 1e7, 1e12))
+        if (
+            shares := share(
+                ratio,
+                [
+                    query
+                    for query in ratio
+                    if low <= timed[query]["zerohop"]["shuffle_bytes"] < high
+                ],
+            )
+        )
+    ]
+    text = (
+        f"{equal}. Geometric mean of the ratios of "
+        f"{summary['queries']} queries: **{summary['geometric_mean']:.3f}**; {summary['faster']} are faster, "
+        f"{summary['faster_by_5_percent']} by more than 5 %, and {summary['slower_by_5_percent']} slower by more than 5 %. "
+        "By how much a query shuffles:\n\n"
+        + markdown(["shuffled", "queries", "geometric mean", "least", "largest"], by_bytes)
+        + "\n\nThe ten with the largest ratios and the ten with the smallest:\n\n"
+    )
     return text + markdown(["query", "zerohop", "sort", "zerohop / sort"], body)
 
 
@@ -59,24 +94,60 @@ def ends(order, count=10):
 
 def gpu_tpcds(run, _):
     """What Zerohop is beside each contender, and single queries beside the best by files."""
-    return "\n\n".join(gpu_partitions(run, partitions, about) for partitions, about in run["summary"].items())
+    return "\n\n".join(
+        gpu_partitions(run, partitions, about) for partitions, about in run["summary"].items()
+    )
 
 
 def gpu_partitions(run, partitions, about):
     best = about["best_by_files"]
     found = by_query(row for row in run["rows"] if str(row["partitions"]) == str(partitions))
     contenders = [
-        [case, str(value["queries"]), f"{value['geometric_mean']:.2f}", f"{value['least']:.2f} ({value['least_query']})",
-         ", ".join(value["below_0.9_beyond_spread"]) or "none"]
-        for case, value in about["times_as_fast"].items()]
-    timed = {query: cases for query, cases in found.items() if all("seconds" in cases.get(case, {}) for case in ("zerohop", best))}
-    ratio = {query: cases[best]["seconds"] / cases["zerohop"]["seconds"] for query, cases in timed.items()}
+        [
+            case,
+            str(value["queries"]),
+            f"{value['geometric_mean']:.2f}",
+            f"{value['least']:.2f} ({value['least_query']})",
+            ", ".join(value["below_0.9_beyond_spread"]) or "none",
+        ]
+        for case, value in about["times_as_fast"].items()
+    ]
+    timed = {
+        query: cases
+        for query, cases in found.items()
+        if all("seconds" in cases.get(case, {}) for case in ("zerohop", best))
+    }
+    ratio = {
+        query: cases[best]["seconds"] / cases["zerohop"]["seconds"]
+        for query, cases in timed.items()
+    }
     order = ends(sorted(ratio, key=ratio.get))
-    body = [[query, seconds(timed[query]["zerohop"]), seconds(timed[query][best]), f"{ratio[query]:.2f}"] for query in order]
-    heading = ["contender", "queries", "Zerohop times as fast, geometric mean", "least", "below 0.9 beyond their spread"]
-    return (f"{partitions} shuffle partitions; best by files: `{best}`.\n\n" + markdown(heading, contenders)
-            + ("\n\nThe ten queries with the smallest ratios and the ten with the largest:\n\n" if len(ratio) > 20 else "\n\n")
-            + markdown(["query", "zerohop", best, f"{best} / zerohop"], body))
+    body = [
+        [
+            query,
+            seconds(timed[query]["zerohop"]),
+            seconds(timed[query][best]),
+            f"{ratio[query]:.2f}",
+        ]
+        for query in order
+    ]
+    heading = [
+        "contender",
+        "queries",
+        "Zerohop times as fast, geometric mean",
+        "least",
+        "below 0.9 beyond their spread",
+    ]
+    return (
+        f"{partitions} shuffle partitions; best by files: `{best}`.\n\n"
+        + markdown(heading, contenders)
+        + (
+            "\n\nThe ten queries with the smallest ratios and the ten with the largest:\n\n"
+            if len(ratio) > 20
+            else "\n\n"
+        )
+        + markdown(["query", "zerohop", best, f"{best} / zerohop"], body)
+    )
 
 
 def gpu_tpcds_check(run, _):
@@ -88,13 +159,35 @@ def gpu_tpcds_check(run, _):
     for case, rows in sorted(cases.items(), key=lambda item: not item[0].startswith("zerohop")):
         beside = run["summary"].get(case)
         size = beside["data_size_ratio"] if beside else None
-        body.append([
-            case, str(len(rows)), str(sum(row["equal"] is True for row in rows)), str(sum(row["equal"] is None for row in rows)),
-            f"{sum(row.get('data_bytes', 0) for row in rows) / 1e9:.1f}", f"{sum(row.get('staged_bytes', 0) for row in rows) / 1e9:.1f}",
-            f"{len(beside['plans_that_differ'])} of {beside['plans_compared']}" if beside else "",
-            f"{size['median']:.3f} ({size['farthest']:.3f} in {size['farthest_query']})" if beside else ""])
-    return markdown(["contender", "queries run", "equal to the CPU's", "CPU not asked", "data size, GB", "staged, GB",
-                     "other plans than Zerohop's", "Zerohop's data size / its (farthest)"], body)
+        body.append(
+            [
+                case,
+                str(len(rows)),
+                str(sum(row["equal"] is True for row in rows)),
+                str(sum(row["equal"] is None for row in rows)),
+                f"{sum(row.get('data_bytes', 0) for row in rows) / 1e9:.1f}",
+                f"{sum(row.get('staged_bytes', 0) for row in rows) / 1e9:.1f}",
+                f"{len(beside['plans_that_differ'])} of {beside['plans_compared']}"
+                if beside
+                else "",
+                f"{size['median']:.3f} ({size['farthest']:.3f} in {size['farthest_query']})"
+                if beside
+                else "",
+            ]
+        )
+    return markdown(
+        [
+            "contender",
+            "queries run",
+            "equal to the CPU's",
+            "CPU not asked",
+            "data size, GB",
+            "staged, GB",
+            "other plans than Zerohop's",
+            "Zerohop's data size / its (farthest)",
+        ],
+        body,
+    )
 
 
 def tpch(run, _):
@@ -106,10 +199,15 @@ def tpch(run, _):
         return f"{cell['seconds']:.2f} s ± {100 * cell['spread']:.0f} %" if cell else "-"
 
     def best_over_ours(cells):
-        return min(cell["seconds"] for case, cell in cells.items() if case != "zerohop") / cells["zerohop"]["seconds"]
+        return (
+            min(cell["seconds"] for case, cell in cells.items() if case != "zerohop")
+            / cells["zerohop"]["seconds"]
+        )
 
-    body = [[query, *(seconds_of(cells.get(case)) for case in cases), f"{best_over_ours(cells):.2f}"]
-            for query, cells in found.items()]
+    body = [
+        [query, *(seconds_of(cells.get(case)) for case in cases), f"{best_over_ours(cells):.2f}"]
+        for query, cells in found.items()
+    ]
     faster = geometric_mean([best_over_ours(cells) for cells in found.values()])
     body.append(["geometric mean", *[""] * len(cases), f"{faster:.2f}"])
     return markdown(["query", *cases, "best / zerohop"], body)

@@ -44,10 +44,20 @@ def tests(folder, case, job):
             name = test.get("classname").removeprefix(PACKAGE)
             row = rows.setdefault(
                 (report.parent.name, name),
-                {"case": case, "job": job, "run": report.parent.name, "tests_of": name, "passed": 0, "failed": 0, "skipped": 0},
+                {
+                    "case": case,
+                    "job": job,
+                    "run": report.parent.name,
+                    "tests_of": name,
+                    "passed": 0,
+                    "failed": 0,
+                    "skipped": 0,
+                },
             )
             broken = test.find("failure") is not None or test.find("error") is not None
-            outcome = "failed" if broken else "skipped" if test.find("skipped") is not None else "passed"
+            outcome = (
+                "failed" if broken else "skipped" if test.find("skipped") is not None else "passed"
+            )
             row[outcome] += 1
     return list(rows.values())
 
@@ -71,20 +81,32 @@ def main(out, commit, folder):
         host = folder / f"{release}-{job}"
         rows.append({"case": case, "job": job, "exit_status": int(status), "seconds": int(seconds)})
         rows += tests(host, case, job) + scenarios(host, case, job)
-    write(out, {
-        "bench": "rdma",
-        "commit": commit,
-        "date": datetime.date.today().isoformat(),
-        "host": {"adapter": "rdma_rxe (software)", "machines": "QEMU, emulated processors", "cpu_cores": 2},
-        "goals": goals(rows),
-        "rows": rows,
-    })
+    write(
+        out,
+        {
+            "bench": "rdma",
+            "commit": commit,
+            "date": datetime.date.today().isoformat(),
+            "host": {
+                "adapter": "rdma_rxe (software)",
+                "machines": "QEMU, emulated processors",
+                "cpu_cores": 2,
+            },
+            "goals": goals(rows),
+            "rows": rows,
+        },
+    )
     PAGE.write_text(replace_section(PAGE.read_text(), "rdma", page(rows) + missing(goals(rows))))
 
 
 def missing(found):
     """What the page must not pass over: goals that nothing has shown yet."""
-    left = [goal["goal"] for goal in found if goal["value"] is None or not goal.get("at_least", 0) <= goal["value"] <= goal.get("at_most", goal["value"])]
+    left = [
+        goal["goal"]
+        for goal in found
+        if goal["value"] is None
+        or not goal.get("at_least", 0) <= goal["value"] <= goal.get("at_most", goal["value"])
+    ]
     return "".join(["\n\n**Not shown yet:** ", "; ".join(left), "."]) if left else ""
 
 
@@ -97,11 +119,32 @@ def page(rows):
                 found[i] += row[outcome]
     tested = markdown(
         ["tests, in one machine", "with", "passed", "failed", "skipped"],
-        [[RUNS[run], case, *map(str, counts)] for (case, run), counts in runs.items()])
+        [[RUNS[run], case, *map(str, counts)] for (case, run), counts in runs.items()],
+    )
     applied = markdown(
-        ["two executors of Spark, each on a machine of its own", "with", "mode", "rows", "MB by UCX", "MB staged", "failed tasks"],
-        [[SCENARIOS[row["scenario"]], row["case"], row["mode"], "right" if row["right"] else "**wrong**", megabytes(row, "ucx"), megabytes(row, "staged"), str(row.get("failed_tasks", "-"))]
-         for row in rows if "scenario" in row])
+        [
+            "two executors of Spark, each on a machine of its own",
+            "with",
+            "mode",
+            "rows",
+            "MB by UCX",
+            "MB staged",
+            "failed tasks",
+        ],
+        [
+            [
+                SCENARIOS[row["scenario"]],
+                row["case"],
+                row["mode"],
+                "right" if row["right"] else "**wrong**",
+                megabytes(row, "ucx"),
+                megabytes(row, "staged"),
+                str(row.get("failed_tasks", "-")),
+            ]
+            for row in rows
+            if "scenario" in row
+        ],
+    )
     return f"{tested}\n\n{applied}"
 
 
@@ -111,22 +154,68 @@ def megabytes(row, path):
 
 def goals(rows):
     def passed(case, run, *names):
-        return sum(row["passed"] for row in rows if row.get("run") == run and row["case"] == case and row["tests_of"] in names)
+        return sum(
+            row["passed"]
+            for row in rows
+            if row.get("run") == run and row["case"] == case and row["tests_of"] in names
+        )
 
     found = []
     for version in LIBUCX.values():
         case = f"libucx {version}"
-        found.append({"goal": f"{case}: sizes of gets that end while the owner is stopped", "at_least": 4, "value": passed(case, "stop", "OneSidedGetTest")})
-        found.append({"goal": f"{case}: ways for an owner to die after which gets end within the request timeout", "at_least": 3, "value": passed(case, "stop", "OwnerDeathTest")})
-        found.append({"goal": f"{case}: the same where the adapter tries for ever", "at_least": 3, "value": passed(case, "retries", "OwnerDeathTest")})
-    found.append({"goal": "unit tests of path ucx over verbs that fail", "at_most": 0, "value": sum(row.get("failed", 0) for row in rows)})
+        found.append(
+            {
+                "goal": f"{case}: sizes of gets that end while the owner is stopped",
+                "at_least": 4,
+                "value": passed(case, "stop", "OneSidedGetTest"),
+            }
+        )
+        found.append(
+            {
+                "goal": f"{case}: ways for an owner to die after which gets end within the request timeout",
+                "at_least": 3,
+                "value": passed(case, "stop", "OwnerDeathTest"),
+            }
+        )
+        found.append(
+            {
+                "goal": f"{case}: the same where the adapter tries for ever",
+                "at_least": 3,
+                "value": passed(case, "retries", "OwnerDeathTest"),
+            }
+        )
+    found.append(
+        {
+            "goal": "unit tests of path ucx over verbs that fail",
+            "at_most": 0,
+            "value": sum(row.get("failed", 0) for row in rows),
+        }
+    )
     applications = [row for row in rows if "scenario" in row]
-    found.append({"goal": "scenarios between two machines whose rows are all right", "at_least": 10, "value": sum(row["right"] for row in applications)})
-    found.append({"goal": "bytes that were staged where nothing was done to the machines", "at_most": 0, "value": sum(row["staged_bytes"] for row in applications if row["scenario"] == "rows")})
+    found.append(
+        {
+            "goal": "scenarios between two machines whose rows are all right",
+            "at_least": 10,
+            "value": sum(row["right"] for row in applications),
+        }
+    )
+    found.append(
+        {
+            "goal": "bytes that were staged where nothing was done to the machines",
+            "at_most": 0,
+            "value": sum(row["staged_bytes"] for row in applications if row["scenario"] == "rows"),
+        }
+    )
     jobs = [row for row in rows if "job" in row and "exit_status" in row]
     # Of a part of the jobs it says nothing.
     whole = [row["seconds"] for row in rows if row["case"] == WHOLE and len(jobs) == JOBS]
-    found.append({"goal": "seconds of the whole profile's jobs, images made", "at_most": LIMIT_SECONDS, "value": whole[0] if whole else None})
+    found.append(
+        {
+            "goal": "seconds of the whole profile's jobs, images made",
+            "at_most": LIMIT_SECONDS,
+            "value": whole[0] if whole else None,
+        }
+    )
     return found
 
 

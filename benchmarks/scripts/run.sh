@@ -14,9 +14,9 @@ child=
 cleanup() {
   local status=$?
   trap - EXIT INT TERM HUP
-  if [ -n "$child" ] && kill -0 "$child" 2>/dev/null; then
-    kill -TERM "$child" 2>/dev/null || true
-    wait "$child" 2>/dev/null || true
+  if [ -n "$child" ] && kill -0 "$child" 2> /dev/null; then
+    kill -TERM "$child" 2> /dev/null || true
+    wait "$child" 2> /dev/null || true
   fi
   rm -rf "$run_dir" "/dev/shm/$(basename "$run_dir")"
   exit "$status"

@@ -7,7 +7,10 @@ set -euo pipefail
 : "${SPARK_HOME:?is the folder of a Spark distribution}"
 : "${HADOOP_CONF_DIR:?is the folder of yarn-site.xml}"
 : "${ZEROHOP_JAR:?is the path of zerohop-spark-VERSION.jar, the same on every node}"
-[ -f "$ZEROHOP_JAR" ] || { echo "submit.sh: $ZEROHOP_JAR (ZEROHOP_JAR) is not there" >&2; exit 2; }
+[ -f "$ZEROHOP_JAR" ] || {
+  echo "submit.sh: $ZEROHOP_JAR (ZEROHOP_JAR) is not there" >&2
+  exit 2
+}
 # As arguments: they win over spark-defaults.conf, which counts for all else, and yours win over them.
 settings=()
 while IFS=$' \t=:\r' read -r key value; do

@@ -17,13 +17,16 @@ unit_seconds=1500 job_seconds=900
 # Thousands of damaged inputs to parsers that are Java alone: nothing of it is the processor's.
 left_out='.*FuzzTest'
 
-fail() { printf 'arm64: %s\n' "$1" >&2; exit 1; }
+fail() {
+  printf 'arm64: %s\n' "$1" >&2
+  exit 1
+}
 
 install() {
   local missing=() tool package
   while read -r tool package; do
-    command -v "$tool" >/dev/null || missing+=("$package")
-  done <<'END'
+    command -v "$tool" > /dev/null || missing+=("$package")
+  done << 'END'
 qemu-aarch64-static qemu-user-static
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 END
@@ -45,8 +48,8 @@ make_root() {
   apt=(apt-get -q -o "Dir::State=$state" -o Dir::State::status=/dev/null -o "Dir::Cache=$state/cache"
     -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Acquire::Languages=none
     -o "APT::Sandbox::User=$(id -un)")
-  { "${apt[@]}" update && (cd "$state" && "${apt[@]}" download "${packages[@]}"); } >"$root.log" 2>&1 \
-    || fail "the packages of an arm64 Java cannot be had, see $root.log"
+  { "${apt[@]}" update && (cd "$state" && "${apt[@]}" download "${packages[@]}"); } > "$root.log" 2>&1 ||
+    fail "the packages of an arm64 Java cannot be had, see $root.log"
   for file in "$state"/*.deb; do
     dpkg-deb -x "$file" "$state/all"
   done
@@ -92,7 +95,7 @@ units() {
   (cd "$project/native" && emulated "$unit_seconds" "$java" -Xmx1g "${quick[@]}" \
     "-Djava.io.tmpdir=$into/tmp" -cp "target/test-classes:target/classes:$into/lib/*" \
     org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=tree \
-    --fail-if-no-tests --reports-dir "$into" --exclude-classname "$left_out" "${selection[@]}") >"$into/log" 2>&1
+    --fail-if-no-tests --reports-dir "$into" --exclude-classname "$left_out" "${selection[@]}") > "$into/log" 2>&1
 }
 
 job() {
@@ -117,13 +120,16 @@ job() {
     "-Dspark.master=local-cluster[2,1,1024]" -Dspark.executor.memory=600m -Dspark.network.timeout=300s \
     -Dspark.zerohop.pool.size=64m -Dspark.ui.enabled=false \
     -Dspark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager \
-    io.zerohop.spark.versions.ShuffleApp) >"$into/log" 2>&1
+    io.zerohop.spark.versions.ShuffleApp) > "$into/log" 2>&1
   report="$(grep '^shuffle-app: ' "$into/log")" && echo "$report"
   [[ "$report" == *" groups=1000 sum=4999950000 "* ]] && [[ "$report" == *" zerohop.peer.bytes="[1-9]* ]] &&
     { [[ "$report" != *" zerohop.staged.bytes="* ]] || [[ "$report" == *" zerohop.staged.bytes=0"* ]]; }
 }
 
-[ $# -ge 1 ] || { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[ $# -ge 1 ] || {
+  sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
 mkdir -p "$1/bin"
 folder="$(cd "$1" && pwd)"
 what="${2:-units job}"

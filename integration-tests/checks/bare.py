@@ -33,7 +33,11 @@ def demo(log):
     """The demo's last line, and the local bytes, which only its table has."""
     line = re.search(r"^demo: (.*)$", log, re.M)
     words = dict(word.split("=") for word in line.group(1).split() if "=" in word) if line else {}
-    row = {key: int(words[key]) for key in ("queries", "mismatches", "peer_bytes", "staged_bytes") if key in words}
+    row = {
+        key: int(words[key])
+        for key in ("queries", "mismatches", "peer_bytes", "staged_bytes")
+        if key in words
+    }
     lines = [line.split() for line in log.splitlines() if re.match(r"\[\d+/\d+\] ", line)]
     return row | {"local_mb": round(sum(float(line[6]) for line in lines), 2)} if row else row
 
@@ -44,7 +48,9 @@ def tests(folder):
     for file in glob.glob(f"{folder}/*.xml"):
         for case in xml.parse(file).iter("testcase"):
             bad = case.find("failure") is not None or case.find("error") is not None
-            outcome = "failed" if bad else "skipped" if case.find("skipped") is not None else "succeeded"
+            outcome = (
+                "failed" if bad else "skipped" if case.find("skipped") is not None else "succeeded"
+            )
             counts["tests"] += 1
             counts[outcome] += 1
     return counts
@@ -53,7 +59,10 @@ def tests(folder):
 def verify(log, tree):
     found = {name: tests(os.path.join(tree, folder)) for name, folder in REPORTS.items()}
     modules = {name: counts for name, counts in found.items() if counts["tests"]}
-    sums = {key: sum(module[key] for module in modules.values()) for key in ("tests", "succeeded", "failed", "skipped")}
+    sums = {
+        key: sum(module[key] for module in modules.values())
+        for key in ("tests", "succeeded", "failed", "skipped")
+    }
     missing = {}
     for reasons in re.findall(r"^skips: \d+ of \d+ tests were skipped: (.*)$", log, re.M):
         for count, reason in re.findall(r"(\d+) for want of ([^;]+)", reasons):
@@ -63,8 +72,14 @@ def verify(log, tree):
 
 def goal(rows, case, command):
     """What has not run has no value."""
-    found = [row["exit_status"] for row in rows if row["case"] == case and row["command"] == command]
-    return {"goal": f"exit status of {command}, case {case}", "at_most": 0, "value": found[0] if found else None}
+    found = [
+        row["exit_status"] for row in rows if row["case"] == case and row["command"] == command
+    ]
+    return {
+        "goal": f"exit status of {command}, case {case}",
+        "at_most": 0,
+        "value": found[0] if found else None,
+    }
 
 
 def main(results, tree, case, system, *packages):
@@ -75,7 +90,12 @@ def main(results, tree, case, system, *packages):
         command, status, seconds = Path(ran).read_text().splitlines()
         log = Path(ran[: -len("ran")] + "log").read_text(errors="replace")
         found = demo(log) if ran.endswith("demo.ran") else verify(log, tree)
-        head = {"case": case, "command": command, "exit_status": int(status), "seconds": int(seconds)}
+        head = {
+            "case": case,
+            "command": command,
+            "exit_status": int(status),
+            "seconds": int(seconds),
+        }
         rows.append(head | {"commit": commit, "date": date} | found)
     before = json.loads(OUT.read_text()) if OUT.exists() else {"setting": {}, "rows": []}
     rows += [row for row in before["rows"] if row["case"] != case]
@@ -84,8 +104,13 @@ def main(results, tree, case, system, *packages):
         "commit": commit,
         "date": date,
         "host": {"cpu_cores": os.cpu_count(), "kernel": platform.release()},
-        "setting": before["setting"] | {case: {"system": system, "packages": packages, "user": "unprivileged"}},
-        "goals": [goal(rows, case, command) for case in ("root", "user") for command in ("./demo", "mvn -B verify")],
+        "setting": before["setting"]
+        | {case: {"system": system, "packages": packages, "user": "unprivileged"}},
+        "goals": [
+            goal(rows, case, command)
+            for case in ("root", "user")
+            for command in ("./demo", "mvn -B verify")
+        ],
         "rows": rows,
     }
     write(OUT, content)

@@ -16,7 +16,10 @@ release=bookworm
 user=zerohop
 demo_seconds=2400 verify_seconds=7200
 
-fail() { printf 'bare: %s\n' "$1" >&2; exit 1; }
+fail() {
+  printf 'bare: %s\n' "$1" >&2
+  exit 1
+}
 
 # A minimal Debian with the packages, the names and the certificates that this machine knows.
 make_root() {
@@ -24,7 +27,10 @@ make_root() {
   if [ ! -e "$root/made" ]; then
     rm -rf --one-file-system "$root"
     # It mounts /proc there.
-    unshare --mount debootstrap --variant=minbase --include="$(IFS=,; echo "${packages[*]}")" \
+    unshare --mount debootstrap --variant=minbase --include="$(
+      IFS=,
+      echo "${packages[*]}"
+    )" \
       "$release" "$root"
     chroot "$root" useradd --create-home "$user"
     if [ -n "${BARE_REPOSITORY:-}" ]; then
@@ -50,7 +56,7 @@ inside() {
   ln -s /proc/self/fd "$root/dev/fd"
   mkdir "$root/dev/shm"
   mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$root/dev/shm"
-  chroot "$root" update-ca-certificates >/dev/null
+  chroot "$root" update-ca-certificates > /dev/null
   tree="/home/$user/tree"
   run_all "$folder" chroot --userspec="$user" "$root" \
     env -i HOME="/home/$user" USER="$user" LOGNAME="$user" PATH=/usr/local/bin:/usr/bin:/bin
@@ -69,8 +75,8 @@ run_all() {
     echo "bare: $line"
     start=$SECONDS status=0
     timeout -k 30 "$limit" "$@" sh -c "cd '$tree' && exec $line" \
-      >"$folder/results/$command.log" 2>&1 </dev/null || status=$?
-    printf '%s\n%d\n%d\n' "$line" "$status" $((SECONDS - start)) >"$folder/results/$command.ran"
+      > "$folder/results/$command.log" 2>&1 < /dev/null || status=$?
+    printf '%s\n%d\n%d\n' "$line" "$status" $((SECONDS - start)) > "$folder/results/$command.ran"
     echo "bare: $line: exit status $status after $((SECONDS - start)) s"
   done
 }
@@ -79,18 +85,21 @@ run_all() {
 lay_out() {
   rm -rf "$1"
   mkdir -p "$1"
-  git -C "$project" rev-parse HEAD >"$folder/results/commit"
+  git -C "$project" rev-parse HEAD > "$folder/results/commit"
   git -C "$project" archive "$(cat "$folder/results/commit")" | tar -x -C "$1"
 }
 
 case "${1:-}" in
   root | user) [ $# = 2 ] || fail "a folder is needed: bare.sh $1 FOLDER" ;;
-  inside) inside "$2"; exit ;;
+  inside)
+    inside "$2"
+    exit
+    ;;
   *) fail "root or user, and a folder: bare.sh root FOLDER" ;;
 esac
 mkdir -p "$2/results"
 folder="$(cd "$2" && pwd)"
-exec 9>"$folder/lock"
+exec 9> "$folder/lock"
 flock -n 9 || fail "$folder is in use"
 rm -f "$folder/results"/*
 if [ "$1" = root ]; then

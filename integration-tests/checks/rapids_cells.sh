@@ -10,7 +10,8 @@
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
-out="$(mkdir -p "$1" && cd "$1" && pwd)"; shift
+out="$(mkdir -p "$1" && cd "$1" && pwd)"
+shift
 matrix="$root/plugin/src/main/resources/io/zerohop/spark/rapids/compatibility.json"
 cache="${RAPIDS_CACHE:-$HOME/.cache/zerohop-rapids}"
 mkdir -p "$cache"
@@ -20,7 +21,7 @@ copy=org.apache.maven.plugins:maven-dependency-plugin:3.8.1
 parents() { # SCALA VERSION
   for parent in rapids-4-spark-parent rapids-4-spark-jdk-profiles; do
     mkdir -p "$cache/parents/$parent-$1-$2"
-    cat > "$cache/parents/$parent-$1-$2/pom.xml" <<POM
+    cat > "$cache/parents/$parent-$1-$2/pom.xml" << POM
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>com.nvidia</groupId><artifactId>${parent}_$1</artifactId><version>$2</version><packaging>pom</packaging></project>
 POM
@@ -30,7 +31,8 @@ POM
 
 cut_jar() { # SCALA VERSION CUDA JAR
   local artifact="rapids-4-spark_$1" classifier="cuda$3"
-  local repository; repository="$(mvn -q -B org.apache.maven.plugins:maven-help-plugin:3.5.1:evaluate \
+  local repository
+  repository="$(mvn -q -B org.apache.maven.plugins:maven-help-plugin:3.5.1:evaluate \
     -Dexpression=settings.localRepository -DforceStdout | sed 's/\x1b\[[0-9;]*m//g')"
   local whole="$repository/com/nvidia/$artifact/$2/$artifact-$2-$classifier.jar" had=1
   if [ ! -f "$whole" ]; then
@@ -38,7 +40,7 @@ cut_jar() { # SCALA VERSION CUDA JAR
     parents "$1" "$2"
     mvn -q -B $copy:get -Dartifact="com.nvidia:$artifact:$2:jar:$classifier" -Dtransitive=false
   fi
-  python3 - "$matrix" "$whole" "$4" "$2" <<'PY'
+  python3 - "$matrix" "$whole" "$4" "$2" << 'PY'
 import json, os, re, sys, zipfile
 matrix, whole, to, version = sys.argv[1:]
 shims = {cell["shim"] for cell in json.load(open(matrix))["cells"] if cell["rapids"] == version}
@@ -54,7 +56,7 @@ PY
 
 spark_jars() { # SCALA VERSION FOLDER
   mkdir -p "$3.part"
-  cat > "$3.part/pom.xml" <<POM
+  cat > "$3.part/pom.xml" << POM
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>cells</groupId><artifactId>cells</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies><dependency><groupId>org.apache.spark</groupId><artifactId>spark-sql_$1</artifactId><version>$2</version></dependency></dependencies>

@@ -6,7 +6,10 @@
 set -euo pipefail
 project="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 
-fail() { printf 'reproducible: %s\n' "$1" >&2; exit 1; }
+fail() {
+  printf 'reproducible: %s\n' "$1" >&2
+  exit 1
+}
 
 [ $# -ge 1 ] || fail "a folder is needed: reproducible.sh FOLDER"
 mkdir -p "$1"
@@ -18,9 +21,9 @@ for tree in "${trees[@]}"; do
   rm -rf "$tree"
   mkdir -p "$tree"
   git -C "$project" archive "$commit" | tar -x -C "$tree"
-  (cd "$tree" && mvn -B -q -Prelease -DskipTests "-Dzerohop.commit=$commit" -pl release -am "$@" package) \
-    || fail "the build in $tree failed"
+  (cd "$tree" && mvn -B -q -Prelease -DskipTests "-Dzerohop.commit=$commit" -pl release -am "$@" package) ||
+    fail "the build in $tree failed"
 done
-diff -r "${trees[0]}/target/release" "${trees[1]}/target/release" \
-  || fail "two builds of $commit differ; diffoscope says where"
+diff -r "${trees[0]}/target/release" "${trees[1]}/target/release" ||
+  fail "two builds of $commit differ; diffoscope says where"
 echo "reproducible: $(find "${trees[0]}/target/release" -type f | wc -l) files of $commit are the same twice"

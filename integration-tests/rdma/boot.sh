@@ -12,7 +12,10 @@
 # written. It says nothing about speed.
 set -euo pipefail
 folder="$(cd "$1" && pwd)" release="$2" host="$(cd "$3" && pwd)" machine="${MACHINE:-1}"
-[ -x "$(command -v qemu-system-x86_64)" ] || { echo "boot: qemu-system-x86 is missing" >&2; exit 125; }
+[ -x "$(command -v qemu-system-x86_64)" ] || {
+  echo "boot: qemu-system-x86 is missing" >&2
+  exit 125
+}
 wire=user,restrict=on
 if [ -n "${WIRE:-}" ]; then
   server=off
@@ -29,9 +32,15 @@ timeout -k 10 "${LIMIT:-600}" qemu-system-x86_64 -accel "${ACCELERATION:-tcg,thr
   -netdev "$wire,id=n0" -device "virtio-net-pci,netdev=n0,mac=52:54:00:00:00:0$machine,host_mtu=4200" \
   -virtfs "local,path=$host,mount_tag=host,security_model=none" \
   < /dev/null > "$host/console.log" 2>&1 || status=$?
-[ "$status" -eq 0 ] || { echo "boot: the machine ended with $status: $host/console.log" >&2; exit "$status"; }
+[ "$status" -eq 0 ] || {
+  echo "boot: the machine ended with $status: $host/console.log" >&2
+  exit "$status"
+}
 line="$(tr -d '\r' < "$host/console.log" | grep '^ZEROHOP-JOB ' | tail -n 1 || true)"
-[ -n "$line" ] || { echo "boot: the job did not come to its end: $host/console.log" >&2; exit 125; }
+[ -n "$line" ] || {
+  echo "boot: the job did not come to its end: $host/console.log" >&2
+  exit 125
+}
 read -r _ status reason <<< "$line"
 [ -z "$reason" ] || echo "boot: $reason" >&2
 exit "$status"

@@ -7,7 +7,10 @@
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
-fail() { printf 'image: %s\n' "$1" >&2; exit 1; }
+fail() {
+  printf 'image: %s\n' "$1" >&2
+  exit 1
+}
 
 [ $# -eq 2 ] || fail "a folder and a release are needed: image.sh FOLDER bookworm"
 case "$2" in
@@ -17,7 +20,7 @@ case "$2" in
 esac
 [ "$(id -u)" = 0 ] || fail "a Debian root is made by root"
 for tool in debootstrap cpio depmod mke2fs busybox dpkg; do
-  command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install debootstrap cpio kmod e2fsprogs busybox-static"
+  command -v "$tool" > /dev/null || fail "$tool is missing: apt-get install debootstrap cpio kmod e2fsprogs busybox-static"
 done
 mkdir -p "$1"
 folder="$(cd "$1" && pwd)" release="$2"

@@ -10,7 +10,10 @@
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
-[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[ $# -ge 2 ] || {
+  sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
 mkdir -p "$1"
 folder="$(cd "$1" && pwd)"
 shift
@@ -19,7 +22,7 @@ install() {
   local missing=() tool package
   while read -r tool package; do
     command -v "$tool" > /dev/null || missing+=("$package")
-  done <<'END'
+  done << 'END'
 qemu-system-x86_64 qemu-system-x86
 debootstrap debootstrap
 busybox busybox-static
@@ -29,7 +32,10 @@ mke2fs e2fsprogs
 pkill procps
 END
   [ "${#missing[@]}" -gt 0 ] || return 0
-  [ "$(id -u)" = 0 ] || { echo "rdma: missing: ${missing[*]}" >&2; exit 125; }
+  [ "$(id -u)" = 0 ] || {
+    echo "rdma: missing: ${missing[*]}" >&2
+    exit 125
+  }
   echo "rdma: installing ${missing[*]}"
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
@@ -81,7 +87,10 @@ job() {
   fi
   export WIRE="$folder/wire"
   rm -f "$WIRE"
-  { until [ -S "$WIRE" ]; do sleep 0.1; done; machine 2 "${1#*+}" "$host-other" "$other"; } &
+  {
+    until [ -S "$WIRE" ]; do sleep 0.1; done
+    machine 2 "${1#*+}" "$host-other" "$other"
+  } &
   second=$!
   machine 1 "${1%+*}" "$host" "$here/jobs/$2.sh" || status=$?
   pkill -TERM -f "addr.path=$WIRE" || true

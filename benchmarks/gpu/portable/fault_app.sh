@@ -6,7 +6,10 @@
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-[ $# -eq 3 ] || { sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -eq 3 ] || {
+  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit 2
+}
 root="$(cd "$here/../../.." && pwd)"
 mkdir -p "$1"
 out="$(cd "$1" && pwd)" home="$(cd "$2" && pwd)" name="$3" scala="${3#*_}"

@@ -17,7 +17,8 @@ import zipfile
 UNUSED_JARS = re.compile(
     r"rocksdbjni|netty-codec-native-quic|netty-tcnative-boringssl|osx|windows|aarch|riscv|zookeeper|tink|curator"
     r"|netty-(codec-(haproxy|memcache|mqtt|redis|smtp|stomp|http3|classes-quic|dns|xml|marshalling|socks)|resolver-dns"
-    r"|transport-(rxtx|sctp|udt))|avro-ipc|avro-mapred|metrics-graphite|xmlschema|checker-qual|error_prone|j2objc|arrow-compression")
+    r"|transport-(rxtx|sctp|udt))|avro-ipc|avro-mapred|metrics-graphite|xmlschema|checker-qual|error_prone|j2objc|arrow-compression"
+)
 NATIVE = re.compile(r"\.(so|dll|dylib|jnilib|a)$")
 LARGE = ("amd64/Linux/libcudf.so", "amd64/Linux/libnvcomp.so")
 
@@ -26,14 +27,23 @@ def is_for_this_platform(name):
     if not NATIVE.search(name.lower()):
         return True
     low = name.lower()
-    return "linux" in low and ("x86_64" in low or "amd64" in low or "linux64" in low) and "musl" not in low
+    return (
+        "linux" in low
+        and ("x86_64" in low or "amd64" in low or "linux64" in low)
+        and "musl" not in low
+    )
 
 
 def rewrite(source, target, wanted):
     seen = set()
     with zipfile.ZipFile(source) as jar, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as out:
         for name in jar.namelist():
-            if name in seen or name == "META-INF/INDEX.LIST" or name.startswith("META-INF/maven/") or not wanted(name):
+            if (
+                name in seen
+                or name == "META-INF/INDEX.LIST"
+                or name.startswith("META-INF/maven/")
+                or not wanted(name)
+            ):
                 continue
             seen.add(name)
             out.writestr(zipfile.ZipInfo(name), jar.read(name))
@@ -48,7 +58,11 @@ def spark(jars, out):
 def rapids(jar, out, *shims):
     def wanted(name):
         top = name.split("/")[0]
-        return (not re.match(r"spark\d", top) or top in shims) and name not in LARGE and not name.startswith("rapids/")
+        return (
+            (not re.match(r"spark\d", top) or top in shims)
+            and name not in LARGE
+            and not name.startswith("rapids/")
+        )
 
     rewrite(jar, out, wanted)
 

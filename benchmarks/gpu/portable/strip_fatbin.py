@@ -57,7 +57,9 @@ def main(source, target, arch):
         for begin, size in sections(source):
             counts = strip(memory, begin, size, int(arch))
             kept, zeroed = kept + counts[0], zeroed + counts[1]
-    print(f"{source}: {kept / 1e6:.0f} MB of device code for sm_{arch} kept, {zeroed / 1e6:.0f} MB zeroed")
+    print(
+        f"{source}: {kept / 1e6:.0f} MB of device code for sm_{arch} kept, {zeroed / 1e6:.0f} MB zeroed"
+    )
     if not kept:
         raise SystemExit(f"{source} has no code for sm_{arch}")
 

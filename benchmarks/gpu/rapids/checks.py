@@ -27,7 +27,10 @@ def check(files):
                 if side + "_exchanges" in row:
                     total[side + " exchanges"] += row[side + "_exchanges"]
         equal = sum(row["equal"] for row in results)
-        print(f"{file.stem}: {equal} of {len(results)} equal, " + ", ".join(f"{p} {b}" for p, b in total.items()))
+        print(
+            f"{file.stem}: {equal} of {len(results)} equal, "
+            + ", ".join(f"{p} {b}" for p, b in total.items())
+        )
     return rows
 
 
@@ -43,10 +46,27 @@ def faults(files):
     for file in files:
         for test in xml.etree.ElementTree.parse(file).getroot().iter("testcase"):
             tags = {child.tag for child in test}
-            status = "failed" if tags & {"failure", "error"} else "skipped" if "skipped" in tags else "passed"
-            rows.append({"suite": test.get("classname").split(".")[-1], "test": test.get("name"),
-                         "status": status, "seconds": float(test.get("time"))})
-    print(", ".join(f"{count} {status}" for status, count in collections.Counter(row["status"] for row in rows).items()))
+            status = (
+                "failed"
+                if tags & {"failure", "error"}
+                else "skipped"
+                if "skipped" in tags
+                else "passed"
+            )
+            rows.append(
+                {
+                    "suite": test.get("classname").split(".")[-1],
+                    "test": test.get("name"),
+                    "status": status,
+                    "seconds": float(test.get("time")),
+                }
+            )
+    print(
+        ", ".join(
+            f"{count} {status}"
+            for status, count in collections.Counter(row["status"] for row in rows).items()
+        )
+    )
     return rows
 
 
@@ -62,10 +82,15 @@ def proof(files):
         results[row["query"]].add(row.pop("result"))
         nvlink = row["nvlink_share_of_peer"]
         kinds = ", ".join(f"{kind} {mb(count)}" for kind, count in row["copy_bytes"].items())
-        print("%-13s %-11s" % (row["case"], row["query"]),
-              *(f"{name} {mb(row[name + '_bytes'])}," for name in ("shuffle", "local", "peer", "staged")),
-              f"copies: {kinds or 'none'} MB; over the host {row['host_copy_share']:.4f},",
-              "NVLink not compared" if nvlink is None else f"NVLink {nvlink:.4f} of peer")
+        print(
+            "%-13s %-11s" % (row["case"], row["query"]),
+            *(
+                f"{name} {mb(row[name + '_bytes'])},"
+                for name in ("shuffle", "local", "peer", "staged")
+            ),
+            f"copies: {kinds or 'none'} MB; over the host {row['host_copy_share']:.4f},",
+            "NVLink not compared" if nvlink is None else f"NVLink {nvlink:.4f} of peer",
+        )
         for problem in row["problems"]:
             print("  BAD:", problem)
     for query, different in results.items():
@@ -77,10 +102,13 @@ def proof(files):
 def pressure(file):
     rows = [json.loads(line) for line in pathlib.Path(file).read_text().splitlines()]
     for row in rows:
-        print("%-7s" % row["case"], f"pool {mb(row.get('pool_bytes', 0))} MB, given ahead {mb(row.get('ballast_shrunk_bytes', 0))} MB;",
-              f"one allocation: {row.get('allocation')}, given {mb(row.get('allocation_shrunk_bytes', 0))} MB;",
-              f"query: {row.get('query')}, given {mb(row.get('query_shrunk_bytes', 0))} MB,",
-              f"spilled {mb(row.get('query_spilled_bytes', 0))} MB, failed tasks {row.get('failed_tasks')}")
+        print(
+            "%-7s" % row["case"],
+            f"pool {mb(row.get('pool_bytes', 0))} MB, given ahead {mb(row.get('ballast_shrunk_bytes', 0))} MB;",
+            f"one allocation: {row.get('allocation')}, given {mb(row.get('allocation_shrunk_bytes', 0))} MB;",
+            f"query: {row.get('query')}, given {mb(row.get('query_shrunk_bytes', 0))} MB,",
+            f"spilled {mb(row.get('query_spilled_bytes', 0))} MB, failed tasks {row.get('failed_tasks')}",
+        )
         for problem in row["problems"]:
             print("  BAD:", problem)
     return rows

@@ -4,7 +4,10 @@
 # Kills an executor under a query whose map tasks give other rows each time, without Spark's row
 # checksums and with them.
 checksums_retry() {
-  [ $((gpus * per_gpu)) -gt 1 ] || { echo "the check needs two executors: one is killed, the other goes on" >&2; return 1; }
+  [ $((gpus * per_gpu)) -gt 1 ] || {
+    echo "the check needs two executors: one is killed, the other goes on" >&2
+    return 1
+  }
   local folder cores=1 status=0
   folder="$(mktemp -d)"
   rm -f "$out/checksums_retry.json"

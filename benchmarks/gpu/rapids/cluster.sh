@@ -3,7 +3,10 @@
 
 # What all commands but pack need.
 prepare() { # dir, kit, out
-  dir="$(cd "$1" && pwd)"; kit="$(cd "$2" && pwd)"; mkdir -p "$3"; out="$(cd "$3" && pwd)"
+  dir="$(cd "$1" && pwd)"
+  kit="$(cd "$2" && pwd)"
+  mkdir -p "$3"
+  out="$(cd "$3" && pwd)"
   export JAVA_HOME="$kit/jre17" SPARK_HOME="$kit/spark" SPARK_LOCAL_IP=127.0.0.1 SPARK_NO_DAEMONIZE=1
   local core
   core="$(basename "$SPARK_HOME"/jars/spark-core_*.jar .jar)" # spark-core_2.13-4.1.3
@@ -53,8 +56,8 @@ start_cluster() {
 
 stop_cluster() {
   trap - EXIT
-  kill "$worker" "$master" 2>/dev/null || true
-  wait "$worker" "$master" 2>/dev/null || true
+  kill "$worker" "$master" 2> /dev/null || true
+  wait "$worker" "$master" 2> /dev/null || true
   rm -rf "$SPARK_LOCAL_DIRS"
 }
 
@@ -74,13 +77,16 @@ settings() { # contender, which may be followed by "+" and a variation, or sever
   case "${1%%+*}" in
     zerohop)
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin
-        --conf spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager" ;;
+        --conf spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager"
+      ;;
     sort)
-      echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.shuffle.compress=false" ;;
+      echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.shuffle.compress=false"
+      ;;
     multithreaded)
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.shuffle.compress=false
         --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark${spark_version//./}.RapidsShuffleManager
-        --conf spark.rapids.shuffle.mode=MULTITHREADED" ;;
+        --conf spark.rapids.shuffle.mode=MULTITHREADED"
+      ;;
     ucx)
       echo "--conf spark.plugins=com.nvidia.spark.SQLPlugin --conf spark.rapids.shuffle.mode=UCX
         --conf spark.shuffle.manager=com.nvidia.spark.rapids.spark${spark_version//./}.RapidsShuffleManager
@@ -88,12 +94,14 @@ settings() { # contender, which may be followed by "+" and a variation, or sever
         --conf spark.executorEnv.UCX_MODULE_DIR=$UCX/lib/ucx --conf spark.executorEnv.UCX_ERROR_SIGNALS=
         --conf spark.executorEnv.UCX_MEMTYPE_CACHE=n --conf spark.executorEnv.UCX_RNDV_SCHEME=put_zcopy
         --conf spark.executorEnv.UCX_MAX_RNDV_RAILS=1
-        --conf spark.executorEnv.UCX_TLS=cuda_copy,cuda_ipc,tcp" ;;
+        --conf spark.executorEnv.UCX_TLS=cuda_copy,cuda_ipc,tcp"
+      ;;
     rows) # Without RAPIDS, so that scripts can be tried where there is no GPU.
       echo "--conf spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager" ;;
     *)
       echo "no contender '$1'; there are zerohop, sort, multithreaded, ucx and rows" >&2
-      return 1 ;;
+      return 1
+      ;;
   esac
   [[ "$1" != *+* ]] || for variation in $(tr + ' ' <<< "${1#*+}"); do vary "$variation" || return 1; done
 }
@@ -107,19 +115,23 @@ vary() { # a variation of a contender
     # RAPIDS wants a limit on host memory with it.
     skipmerge)
       echo "--conf spark.rapids.shuffle.multithreaded.skipMerge=true
-        --conf spark.rapids.memory.host.offHeapLimit.enabled=true" ;;
+        --conf spark.rapids.memory.host.offHeapLimit.enabled=true"
+      ;;
     kudo)
       echo "--conf spark.rapids.shuffle.kudo.serializer.write.mode=GPU
-        --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU" ;;
+        --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU"
+      ;;
     async) echo "--conf spark.zerohop.device.asyncCommit=true" ;;
     packed) echo "--conf spark.zerohop.rapids.kudo.enabled=false" ;;
     # A tenth of the default of our pool, which is a fifth of the GPU, and little for RAPIDS.
     tight)
       echo "--conf spark.zerohop.device.pool.size=${TIGHT_POOL:-2800m} --conf spark.rapids.memory.gpu.minAllocFraction=0
-        --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}" ;;
+        --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
+      ;;
     *)
       echo "no variation '$1'; there are nodes, killed, arena, compress, skipmerge, kudo, packed, async and tight" >&2
-      return 1 ;;
+      return 1
+      ;;
   esac
 }
 
@@ -138,7 +150,10 @@ submit() { # name, contender, more settings, class, arguments ...
   local name="$1" contender="$2" more="$3" class="$4" status=0 settings
   shift 4
   settings="$(settings "$contender")" || return 1
-  start_cluster || { stop_cluster; return 1; }
+  start_cluster || {
+    stop_cluster
+    return 1
+  }
   [[ "$contender" != *+killed* ]] || start_killing "$contender"
   # shellcheck disable=SC2086 # These are several words.
   timeout -k 5 "${LIMIT:-150}" java -Xmx4g @"$dir/java.options" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
@@ -146,7 +161,7 @@ submit() { # name, contender, more settings, class, arguments ...
     --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
   stop_killing
   stop_cluster
-  cat "$cluster"/executors/*/*/stderr > "$out/$name.executors.err" 2>/dev/null || true
+  cat "$cluster"/executors/*/*/stderr > "$out/$name.executors.err" 2> /dev/null || true
   # Right rows even so, but by the slower way.
   if grep -h 'in a way that Zerohop does not know' "$out/$name.executors.err" >&2; then status=1; fi
   if [ "$status" -ne 0 ]; then

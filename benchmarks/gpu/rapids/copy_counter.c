@@ -26,8 +26,9 @@ enum { BUFFER_BYTES = 4 << 20, BUFFER_ALIGNMENT = 8 };
 /* In the order of CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind. */
 static const char *const KIND_NAMES[KINDS] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                               "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-static const char *const PLACE_NAMES[PLACES] = {
-    "unknown", "pageable", "pinned", "device", "array", "managed", "device_static", "managed_static"};
+static const char *const PLACE_NAMES[PLACES] = {"unknown",       "pageable",      "pinned",
+                                                "device",        "array",         "managed",
+                                                "device_static", "managed_static"};
 
 struct total {
   uint64_t copies;
@@ -44,8 +45,8 @@ static struct {
 } counter = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void add(unsigned kind, unsigned from, unsigned to, uint64_t copies, uint64_t bytes) {
-  struct total *total = &counter.totals[kind < KINDS ? kind : 0][from < PLACES ? from : 0]
-                                       [to < PLACES ? to : 0];
+  struct total *total =
+      &counter.totals[kind < KINDS ? kind : 0][from < PLACES ? from : 0][to < PLACES ? to : 0];
   unsigned size = 0;
   uint64_t limit = FIRST_SIZE;
   while (size < SIZES - 1 && bytes / copies > limit) {
@@ -120,8 +121,9 @@ static const char *state(void) {
 }
 
 static void write_total(FILE *out, int kind, int from, int to, const struct total *total) {
-  fprintf(out, "{\"kind\":\"%s\",\"from\":\"%s\",\"to\":\"%s\",\"copies\":%" PRIu64
-          ",\"bytes\":%" PRIu64 ",\"sizes\":[",
+  fprintf(out,
+          "{\"kind\":\"%s\",\"from\":\"%s\",\"to\":\"%s\",\"copies\":%" PRIu64 ",\"bytes\":%" PRIu64
+          ",\"sizes\":[",
           KIND_NAMES[kind], PLACE_NAMES[from], PLACE_NAMES[to], total->copies, total->bytes);
   for (int i = 0; i < SIZES; i++) {
     fprintf(out, "%s%" PRIu64, i > 0 ? "," : "", total->sizes[i]);

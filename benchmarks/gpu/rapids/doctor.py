@@ -14,13 +14,25 @@ ON_A_GPU = {"driver": "ok", "kernels": "ok", "nvlink": "ok", "p2p": "ok"}
 # The verdicts of a run that are known beforehand.
 EXPECTED = {
     "alone": ON_A_GPU,
-    "keys": {**ON_A_GPU, "spark": "ok", "rapids": "ok", "manager": "ok", "steps-aside": "ok", "gpu-shuffles": "ok", "sizes": "ok"},
+    "keys": {
+        **ON_A_GPU,
+        "spark": "ok",
+        "rapids": "ok",
+        "manager": "ok",
+        "steps-aside": "ok",
+        "gpu-shuffles": "ok",
+        "sizes": "ok",
+    },
     "one_gpu": {"driver": "ok", "kernels": "ok", "p2p": "skip"},
     "no_gpu_seen": {"driver": "warn", "kernels": "skip"},
     "no_kernels": {"driver": "ok", "kernels": "fail"},
     "job": {"gpu-shuffles": "ok", "driver": "ok", "kernels": "ok", "reach": "ok"},
 }
-PATHS_MEASURED = {"alone": {"local", "host", "nvlink"}, "one_gpu": {"local", "host"}, "job": {"local", "host"}}
+PATHS_MEASURED = {
+    "alone": {"local", "host", "nvlink"},
+    "one_gpu": {"local", "host"},
+    "job": {"local", "host"},
+}
 
 REPORT = "io.zerohop.spark.ui.ShuffleReportEvent"
 
@@ -31,7 +43,7 @@ BYTES = r'<td>%s</td><td sorttable_customkey="(\d+)">[^<]*</td><td sorttable_cus
 def report_of(file):
     """The report, behind what else has written to standard output."""
     text = file.read_text()
-    return json.loads(text[text.index("{"):])
+    return json.loads(text[text.index("{") :])
 
 
 def as_row(finding):
@@ -59,8 +71,11 @@ def problems_of(case, rows):
         found = {row["verdict"] for row in rows if row["check"] == check and "verdict" in row}
         if found != {verdict}:
             yield f"{case}: {check} says {sorted(found) or 'nothing'}, not {verdict}"
-    slow = [f"{row['path']} {row['from']} {row['to']}" for row in rows
-            if is_of_gpu(row) and row["gigabytesPerSecond"] < row["expected"] / 2]
+    slow = [
+        f"{row['path']} {row['from']} {row['to']}"
+        for row in rows
+        if is_of_gpu(row) and row["gigabytesPerSecond"] < row["expected"] / 2
+    ]
     if slow:
         yield f"{case}: slower than half of what is expected: {slow}"
     missing = PATHS_MEASURED.get(case, set()) - {row["path"] for row in rows if is_of_gpu(row)}
@@ -84,14 +99,21 @@ def bytes_of_tasks(events):
 def tab(folder, events):
     """What tasks said, and the tab, live and replayed."""
     total = bytes_of_tasks(events)
-    row = {"case": "tab", "local_bytes": total["local"], "peer_bytes": total["peer"], "staged_bytes": total["staged"]}
+    row = {
+        "case": "tab",
+        "local_bytes": total["local"],
+        "peer_bytes": total["peer"],
+        "staged_bytes": total["staged"],
+    }
     for page in ("live", "history"):
         text = (folder / f"tab-{page}.html").read_text()
         for path in ("local", "peer"):
             found = re.search(BYTES % path, text)
             row[f"{page}_{path}_bytes"] = int(found[2]) if found else 0
         row[f"{page}_advice"] = "nothing makes Zerohop leave shuffles to Spark" in text
-    row["gpu_memory_bytes"] = max(memory_of(event["report"]) for event in events if event["Event"] == REPORT)
+    row["gpu_memory_bytes"] = max(
+        memory_of(event["report"]) for event in events if event["Event"] == REPORT
+    )
     return row
 
 
@@ -121,7 +143,11 @@ def problems_of_tab(row):
             yield f"tab: {row[f'history_{path}_bytes']} bytes by {path}, tasks {row[f'{path}_bytes']}"
         if not row[f"live_{path}_bytes"]:
             yield f"tab: nothing by {path} while the application ran"
-    yield from (f"tab: no {name}" for name in ("live_advice", "history_advice", "gpu_memory_bytes") if not row[name])
+    yield from (
+        f"tab: no {name}"
+        for name in ("live_advice", "history_advice", "gpu_memory_bytes")
+        if not row[name]
+    )
 
 
 def doctor(out, commit_file, folder):
@@ -136,7 +162,7 @@ def doctor(out, commit_file, folder):
     row = tab(folder, events)
     problems += problems_of_tab(row)
     rows.append(row)
-    (folder / "two-gpus.jsonl").write_text(log_of_tab(events)) # For src/test/resources/tab.
+    (folder / "two-gpus.jsonl").write_text(log_of_tab(events))  # For src/test/resources/tab.
     write(out, measurement("gpu_doctor", commit_file, rows))
     show(rows)
     if problems:
@@ -146,9 +172,13 @@ def doctor(out, commit_file, folder):
 def show(rows):
     for row in rows:
         if "gigabytesPerSecond" in row:
-            print(f"{row['case']} {row['process']}: {row['path']} {row['from']} {row['to']}"
-                  f" {row['gigabytesPerSecond']} of {row['expected']} GB/s")
+            print(
+                f"{row['case']} {row['process']}: {row['path']} {row['from']} {row['to']}"
+                f" {row['gigabytesPerSecond']} of {row['expected']} GB/s"
+            )
         elif row.get("verdict") in ("warn", "fail"):
-            print(f"{row['case']} {row['process']}: {row['verdict']} {row['check']}: {row['what'][:120]}")
+            print(
+                f"{row['case']} {row['process']}: {row['verdict']} {row['check']}: {row['what'][:120]}"
+            )
         elif "verdict" not in row:
             print(row)

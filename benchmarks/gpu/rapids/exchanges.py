@@ -18,7 +18,14 @@ def timed(file):
     groups = collections.defaultdict(list)
     results = collections.defaultdict(set)
     for row in rows:
-        key = (row["query"], row["million_rows"], row["maps"], row["partitions"], row["coalescing"], row["executors"])
+        key = (
+            row["query"],
+            row["million_rows"],
+            row["maps"],
+            row["partitions"],
+            row["coalescing"],
+            row["executors"],
+        )
         results[key].add(row.pop("result"))
         if row["iteration"] > 0:
             groups[key + (row["pool"], row["case"])].append(row)
@@ -37,10 +44,18 @@ def bench(file):
     for key, group in sorted(groups.items()):
         least, most = (f(row["exchange_ms"] for row in group) for f in (min, max))
         query, millions, maps, partitions, coalescing, executors, pool, case = key
-        print(f"{query:<12} {millions:>3} M rows {maps:>4} x {partitions:<5} {'coalesced' if coalescing else 'all      '} {executors} executors {pool} {case:<14}",
-              "write %5.0f read %5.0f exchange %5.0f (%.0f to %.0f) ms, whole %.3f s" % (
-                  middle(group, "write_ms"), middle(group, "read_ms"), middle(group, "exchange_ms"),
-                  least, most, middle(group, "seconds")))
+        print(
+            f"{query:<12} {millions:>3} M rows {maps:>4} x {partitions:<5} {'coalesced' if coalescing else 'all      '} {executors} executors {pool} {case:<14}",
+            "write %5.0f read %5.0f exchange %5.0f (%.0f to %.0f) ms, whole %.3f s"
+            % (
+                middle(group, "write_ms"),
+                middle(group, "read_ms"),
+                middle(group, "exchange_ms"),
+                least,
+                most,
+                middle(group, "seconds"),
+            ),
+        )
     return rows
 
 
@@ -51,14 +66,21 @@ class Blocks:
         self.groups = groups
 
     def median(self, case, query, maps, partitions, field="seconds"):
-        found = [group for key, group in self.groups.items()
-                 if (key[0], key[2], key[3], key[-1]) == (query, maps, partitions, case)]
+        found = [
+            group
+            for key, group in self.groups.items()
+            if (key[0], key[2], key[3], key[-1]) == (query, maps, partitions, case)
+        ]
         return middle(found[0], field) if found else None
 
     def files(self, query, maps, partitions):
         """The best of those that go by files."""
         cases = {key[-1] for key in self.groups}
-        found = [self.median(case, query, maps, partitions) for case in cases if not case.startswith(("ucx", "zerohop"))]
+        found = [
+            self.median(case, query, maps, partitions)
+            for case in cases
+            if not case.startswith(("ucx", "zerohop"))
+        ]
         return min((seconds for seconds in found if seconds), default=None)
 
     def ratio(self, one, other):
@@ -70,28 +92,69 @@ class Blocks:
 
     def goals(self):
         """The aims for the shapes that were run."""
-        return [goal for (query, maps, partitions), about in self.aims() if self.ran(query, maps, partitions) for goal in about]
+        return [
+            goal
+            for (query, maps, partitions), about in self.aims()
+            if self.ran(query, maps, partitions)
+            for goal in about
+        ]
 
     def aims(self):
         ours, packed = "zerohop", "zerohop+packed"
         for query, least in (("repartition", 2.0), ("group_by", 2.0), ("join", 2.5)):
             yield (query, 200, 2000), [
-                {"goal": f"{query}, 200 map tasks x 2,000 partitions, times as fast as the best by files", "at_least": least,
-                 "value": self.ratio(self.files(query, 200, 2000), self.median(ours, query, 200, 2000))}]
+                {
+                    "goal": f"{query}, 200 map tasks x 2,000 partitions, times as fast as the best by files",
+                    "at_least": least,
+                    "value": self.ratio(
+                        self.files(query, 200, 2000), self.median(ours, query, 200, 2000)
+                    ),
+                }
+            ]
             yield (query, 200, 64), [
-                {"goal": f"{query}, write stage of 200 x 2,000 over that of 200 x 64", "at_most": 1.5,
-                 "value": self.ratio(self.median(ours, query, 200, 2000, "write_ms"), self.median(ours, query, 200, 64, "write_ms"))}]
+                {
+                    "goal": f"{query}, write stage of 200 x 2,000 over that of 200 x 64",
+                    "at_most": 1.5,
+                    "value": self.ratio(
+                        self.median(ours, query, 200, 2000, "write_ms"),
+                        self.median(ours, query, 200, 64, "write_ms"),
+                    ),
+                }
+            ]
             yield (query, 64, 64), [
-                {"goal": f"{query}, 64 x 64, {what} over that with RAPIDS' own split", "at_most": most,
-                 "value": self.ratio(self.median(ours, query, 64, 64, field), self.median(packed, query, 64, 64, field))}
-                for what, field, most in (("write stage", "write_ms", 0.8), ("both stages", "exchange_ms", 1.0))]
+                {
+                    "goal": f"{query}, 64 x 64, {what} over that with RAPIDS' own split",
+                    "at_most": most,
+                    "value": self.ratio(
+                        self.median(ours, query, 64, 64, field),
+                        self.median(packed, query, 64, 64, field),
+                    ),
+                }
+                for what, field, most in (
+                    ("write stage", "write_ms", 0.8),
+                    ("both stages", "exchange_ms", 1.0),
+                )
+            ]
             yield (query, 1000, 5000), [
-                {"goal": f"{query}, 1,000 x 5,000, times as fast as the best by files", "at_least": 1.0,
-                 "value": self.ratio(self.files(query, 1000, 5000), self.median(ours, query, 1000, 5000))}]
+                {
+                    "goal": f"{query}, 1,000 x 5,000, times as fast as the best by files",
+                    "at_least": 1.0,
+                    "value": self.ratio(
+                        self.files(query, 1000, 5000), self.median(ours, query, 1000, 5000)
+                    ),
+                }
+            ]
         for maps, partitions, least in ((64, 64, 2.5), (200, 2000, 4.0)):
             yield ("repartition", maps, partitions), [
-                {"goal": f"repartition, {maps} x {partitions:,}, times as fast as RAPIDS' UCX mode", "at_least": least,
-                 "value": self.ratio(self.median("ucx", "repartition", maps, partitions), self.median(ours, "repartition", maps, partitions))}]
+                {
+                    "goal": f"repartition, {maps} x {partitions:,}, times as fast as RAPIDS' UCX mode",
+                    "at_least": least,
+                    "value": self.ratio(
+                        self.median("ucx", "repartition", maps, partitions),
+                        self.median(ours, "repartition", maps, partitions),
+                    ),
+                }
+            ]
 
 
 def blocks(out, commit_file, file):
@@ -118,18 +181,40 @@ def tax(out, commit_file, file):
     for case, maps, partitions, query in sorted(groups):
         if query == "unmoved":
             continue
-        moved, unmoved = groups[case, maps, partitions, query], groups[case, maps, partitions, "unmoved"]
+        moved, unmoved = (
+            groups[case, maps, partitions, query],
+            groups[case, maps, partitions, "unmoved"],
+        )
         names = sorted({name for row in moved for name in row["task_ms"]})
-        spent = {name: round(statistics.median(row["task_ms"].get(name, 0) for row in moved), 1) for name in names}
-        base = {name: round(statistics.median(row["task_ms"].get(name, 0) for row in unmoved), 1) for name in names}
-        line = {"case": case, "maps": maps, "partitions": partitions, "seconds": round(middle(moved, "seconds"), 4),
-                "unmoved_seconds": round(middle(unmoved, "seconds"), 4),
-                "tax_seconds": round(middle(moved, "seconds") - middle(unmoved, "seconds"), 4),
-                "tasks": middle(moved, "tasks"), "unmoved_tasks": middle(unmoved, "tasks"),
-                "task_ms": spent, "unmoved_task_ms": {name: ms for name, ms in base.items() if ms}}
+        spent = {
+            name: round(statistics.median(row["task_ms"].get(name, 0) for row in moved), 1)
+            for name in names
+        }
+        base = {
+            name: round(statistics.median(row["task_ms"].get(name, 0) for row in unmoved), 1)
+            for name in names
+        }
+        line = {
+            "case": case,
+            "maps": maps,
+            "partitions": partitions,
+            "seconds": round(middle(moved, "seconds"), 4),
+            "unmoved_seconds": round(middle(unmoved, "seconds"), 4),
+            "tax_seconds": round(middle(moved, "seconds") - middle(unmoved, "seconds"), 4),
+            "tasks": middle(moved, "tasks"),
+            "unmoved_tasks": middle(unmoved, "tasks"),
+            "task_ms": spent,
+            "unmoved_task_ms": {name: ms for name, ms in base.items() if ms},
+        }
         value["summary"].append(line)
-        print(f"{case:<14} {maps:>4} x {partitions:<5} {line['seconds']:.3f} s, unmoved {line['unmoved_seconds']:.3f}, exchange {line['tax_seconds']:.3f}; task ms:",
-              ", ".join(f"{name} {ms:.0f}" + (f" ({base[name]:.0f})" if base[name] else "") for name, ms in spent.items() if ms >= 1))
+        print(
+            f"{case:<14} {maps:>4} x {partitions:<5} {line['seconds']:.3f} s, unmoved {line['unmoved_seconds']:.3f}, exchange {line['tax_seconds']:.3f}; task ms:",
+            ", ".join(
+                f"{name} {ms:.0f}" + (f" ({base[name]:.0f})" if base[name] else "")
+                for name, ms in spent.items()
+                if ms >= 1
+            ),
+        )
     write(out, value)
 
 
@@ -138,13 +223,17 @@ def memory(file):
     rows = bench(file)
     for case in dict.fromkeys(row["case"] for row in rows):
         group = [row for row in rows if row["case"] == case]
-        spilled, nanos = (sum(row[f"spill_host_{what}"] for row in group) for what in ("bytes", "nanos"))
-        print(f"{case:<14} device peak {max(row['pool_device_peak_bytes'] for row in group) / 1e6:.0f} MB, "
-              f"overflow {middle(group, 'overflow_bytes') / 1e6:.0f} MB, of it to files "
-              f"{middle(group, 'overflow_file_bytes') / 1e6:.0f}; staged {middle(group, 'staged_bytes') / 1e6:.0f}; "
-              f"moved to host {spilled / 1e6:.0f} MB at {spilled / max(1, nanos):.1f} GB/s, to files "
-              f"{sum(row['spill_files_bytes'] for row in group) / 1e6:.0f} MB; "
-              f"failed tasks {sum(row['failed_tasks'] for row in group)}")
+        spilled, nanos = (
+            sum(row[f"spill_host_{what}"] for row in group) for what in ("bytes", "nanos")
+        )
+        print(
+            f"{case:<14} device peak {max(row['pool_device_peak_bytes'] for row in group) / 1e6:.0f} MB, "
+            f"overflow {middle(group, 'overflow_bytes') / 1e6:.0f} MB, of it to files "
+            f"{middle(group, 'overflow_file_bytes') / 1e6:.0f}; staged {middle(group, 'staged_bytes') / 1e6:.0f}; "
+            f"moved to host {spilled / 1e6:.0f} MB at {spilled / max(1, nanos):.1f} GB/s, to files "
+            f"{sum(row['spill_files_bytes'] for row in group) / 1e6:.0f} MB; "
+            f"failed tasks {sum(row['failed_tasks'] for row in group)}"
+        )
     return rows
 
 
@@ -152,7 +241,9 @@ def checksums(retry, timings):
     """Who ran again when an executor was lost, and what exchanges cost, without checksums and with."""
     rows = []
     if pathlib.Path(retry).exists():
-        rows = [{"run": "retry", **row} for row in json.loads(pathlib.Path(retry).read_text())["rows"]]
+        rows = [
+            {"run": "retry", **row} for row in json.loads(pathlib.Path(retry).read_text())["rows"]
+        ]
     else:
         print("retry: no result")
     return rows + [{"run": "cost", **row} for row in bench(timings)]
@@ -163,17 +254,24 @@ def demo(out, file):
     rows, groups = timed(file)
     cases = list(dict.fromkeys(row["case"] for row in rows))
     other, found = cases[0], {}
-    print(f"\n{'query':<12} partitions   GB  {other + ' ms':>20}  {'zerohop ms':>10}  times faster  over NVLink")
+    print(
+        f"\n{'query':<12} partitions   GB  {other + ' ms':>20}  {'zerohop ms':>10}  times faster  over NVLink"
+    )
     for key in dict.fromkeys(key[:-1] for key in groups):
         of = {case: groups[key + (case,)] for case in cases}
         times = {case: [row["exchange_ms"] for row in of[case]] for case in cases}
         middles = {case: statistics.median(times[case]) for case in cases}
         ours = of["zerohop"][-1]
-        share = ours["peer_bytes"] / max(1, ours["peer_bytes"] + ours["local_bytes"] + ours["staged_bytes"])
-        print(f"{key[0]:<12} {key[3]:>10,} {ours['shuffle_bytes'] / 1e9:>4.1f}  {middles[other]:>20.0f}"
-              f"  {middles['zerohop']:>10.0f}  {middles[other] / middles['zerohop']:>12.1f}  {share:>11.0%}")
+        share = ours["peer_bytes"] / max(
+            1, ours["peer_bytes"] + ours["local_bytes"] + ours["staged_bytes"]
+        )
+        print(
+            f"{key[0]:<12} {key[3]:>10,} {ours['shuffle_bytes'] / 1e9:>4.1f}  {middles[other]:>20.0f}"
+            f"  {middles['zerohop']:>10.0f}  {middles[other] / middles['zerohop']:>12.1f}  {share:>11.0%}"
+        )
         found[f"{key[0]} to {key[3]:,}"] = {
-            case: (middles[case], spread(times[case])) for case in cases}
+            case: (middles[case], spread(times[case])) for case in cases
+        }
     picture = pathlib.Path(out).with_suffix(".svg")
     picture.write_text(bars(found, cases, "Stages of an exchange (less is better)", "ms"))
     print(f"\nEvery result is the same with both. The plot is {picture}")

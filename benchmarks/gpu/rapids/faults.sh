@@ -20,7 +20,10 @@ suites() { # suites ...
   cores="${CORES:-4}"
   app="$(fault_app)" || return 1
   lay_out || return 1
-  cores=$((cores * executors / gpus)) start_cluster || { stop_cluster; return 1; }
+  cores=$((cores * executors / gpus)) start_cluster || {
+    stop_cluster
+    return 1
+  }
   for name in "$@"; do named+=(-s "io.zerohop.spark.gpu.$name" ${TESTS:+-z "$TESTS"}); done
   rm -rf "$out/faults"
   mkdir -p "$out/faults"
@@ -32,7 +35,7 @@ suites() { # suites ...
     -Dzerohop.test.socketDir="$socket_dir" -Dzerohop.test.share="${GPU_APPS:-${SHARE:-1}}" -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
     org.scalatest.tools.Runner "${named[@]}" -oDW -u "$out/faults/junit" || status=$?
   stop_cluster
-  cat "$cluster"/executors/*/*/stderr > "$out/faults/executors.err" 2>/dev/null || true
+  cat "$cluster"/executors/*/*/stderr > "$out/faults/executors.err" 2> /dev/null || true
   rm -rf "$project"
   # RAPIDS' own split leaves slices to the garbage collector when a task that writes is killed; what
   # is split by its serializer is one batch, which the writer closes.

@@ -7,7 +7,7 @@ start_killing() { # contender
 }
 
 stop_killing() {
-  [ -z "${killer:-}" ] || kill "$killer" 2>/dev/null || true
+  [ -z "${killer:-}" ] || kill "$killer" 2> /dev/null || true
   killer=
 }
 

@@ -11,11 +11,16 @@ import subprocess
 def host():
     """The part of the host that was used: other runs may have had the rest."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    gpus = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split("\n")
+    gpus = (
+        subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split("\n")
+    )
     name, driver = gpus[0].split(", ")
     seen = {
-        "gpu": name, "gpus": int(os.environ.get("GPUS") or len(gpus)), "driver": driver,
-        "cpu_cores": len(os.sched_getaffinity(0))}
+        "gpu": name,
+        "gpus": int(os.environ.get("GPUS") or len(gpus)),
+        "driver": driver,
+        "cpu_cores": len(os.sched_getaffinity(0)),
+    }
     if os.environ.get("PER_GPU"):
         seen["executors_per_gpu"] = int(os.environ["PER_GPU"])
     if os.environ.get("BESIDE"):
@@ -29,7 +34,9 @@ def figures(rows):
     """Medians of one contender and one query, and half the interquartile range of its seconds."""
     seconds = [row["seconds"] for row in rows]
     middle = statistics.median(seconds)
-    low, _, high = statistics.quantiles(seconds, n=4, method="inclusive") if len(rows) > 1 else [middle] * 3
+    low, _, high = (
+        statistics.quantiles(seconds, n=4, method="inclusive") if len(rows) > 1 else [middle] * 3
+    )
     return {
         "seconds": round(middle, 4),
         "spread": round((high - low) / 2 / middle, 4),
@@ -46,5 +53,3 @@ def measurement(bench, commit_file, rows):
         "host": host(),
         "rows": rows,
     }
-
-

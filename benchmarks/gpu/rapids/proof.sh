@@ -4,8 +4,11 @@
 # Compiles the library that counts copies, and says what executors need to have it.
 counter() { # library, where it writes to
   local cuda="${CUDA_HOME:-/usr/local/cuda}" cupti
-  cupti="$(find -L "$cuda/extras/CUPTI" "$cuda/lib64" "$cuda/lib" -name 'libcupti.so*' -print -quit 2>/dev/null || true)"
-  [ -n "$cupti" ] || { echo "no libcupti.so in $cuda: set CUDA_HOME to a CUDA toolkit" >&2; return 1; }
+  cupti="$(find -L "$cuda/extras/CUPTI" "$cuda/lib64" "$cuda/lib" -name 'libcupti.so*' -print -quit 2> /dev/null || true)"
+  [ -n "$cupti" ] || {
+    echo "no libcupti.so in $cuda: set CUDA_HOME to a CUDA toolkit" >&2
+    return 1
+  }
   gcc -std=c17 -D_GNU_SOURCE -O2 -shared -fPIC -Wall -Wextra -Werror -Wl,-z,defs \
     -isystem "$cuda/include" -isystem "$cuda/extras/CUPTI/include" \
     -o "$1" "$dir/rapids/copy_counter.c" "$dir/rapids/link_counter.c" "$cupti" -ldl -pthread || return 1

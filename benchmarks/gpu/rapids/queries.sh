@@ -38,7 +38,10 @@ generate_tpcds() { # scale, folder
     mv "$table"/*.parquet "$2.new/$(basename "$table")/"
   done
   rm -rf "$2".share-* "$out"/tables-*
-  [ "$status" -eq 0 ] || { rm -rf "$2.new"; return 1; }
+  [ "$status" -eq 0 ] || {
+    rm -rf "$2.new"
+    return 1
+  }
   mv "$2.new" "$2"
   echo "generated scale $1: $(du -sm "$2" | cut -f1) MB in $((SECONDS - start)) s"
 }

@@ -39,19 +39,38 @@ from tpch import tpch
 def main():
     kind, commit_file, out, *files = sys.argv[1:]
     name = pathlib.Path(out).stem
-    whole = {"blocks": blocks, "cells": cells, "doctor": doctor, "kudo": kudo, "tax": tax, "tpch": tpch, "tpcds": tpcds, "tpcds_check": tpcds_check}
+    whole = {
+        "blocks": blocks,
+        "cells": cells,
+        "doctor": doctor,
+        "kudo": kudo,
+        "tax": tax,
+        "tpch": tpch,
+        "tpcds": tpcds,
+        "tpcds_check": tpcds_check,
+    }
     if kind in whole:
         whole[kind](out, commit_file, *files)
         return
     if kind == "rows":
         rows(out, files[0])
         return
-    readers = {"check": check, "proof": proof, "pressure": lambda found: pressure(found[0]), "faults": faults, "nodes": nodes, "bench": lambda found: bench(found[0]),
-               "checksums": lambda found: checksums(*found), "memory": lambda found: memory(found[0]),
-               "demo": lambda found: demo(out, found[0])}
+    readers = {
+        "check": check,
+        "proof": proof,
+        "pressure": lambda found: pressure(found[0]),
+        "faults": faults,
+        "nodes": nodes,
+        "bench": lambda found: bench(found[0]),
+        "checksums": lambda found: checksums(*found),
+        "memory": lambda found: memory(found[0]),
+        "demo": lambda found: demo(out, found[0]),
+    }
     found = readers[kind](files)
     write(out, measurement(name, commit_file, found))
-    failed = sorted({row["case"] for row in found if row.get("failed_tasks") and row["case"] != "off"})
+    failed = sorted(
+        {row["case"] for row in found if row.get("failed_tasks") and row["case"] != "off"}
+    )
     if failed:
         sys.exit(f"tasks failed: {failed}")
 

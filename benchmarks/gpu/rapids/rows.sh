@@ -10,5 +10,8 @@ rows() {
     --conf spark.zerohop.test.device=cuda --out "$project/spark.json"
   python3 "$dir/rapids/results.py" rows "$dir/commit" "$out/gpu_spark.json" "$project/spark.json"
   rm -rf "$project"
-  ! grep -q '"staged_bytes": [1-9]' "$out/gpu_spark.json" || { echo "some blocks were staged" >&2; return 1; }
+  ! grep -q '"staged_bytes": [1-9]' "$out/gpu_spark.json" || {
+    echo "some blocks were staged" >&2
+    return 1
+  }
 }

@@ -25,7 +25,9 @@ def by_files(case):
 def compact(groups):
     """One row a contender and query; {(partitions, query): {case: row}} beside it."""
     rows, found = [], collections.defaultdict(dict)
-    for (partitions, query, case), group in sorted(groups.items(), key=lambda item: (int(item[0][0]), order(item[0][1]), item[0][2])):
+    for (partitions, query, case), group in sorted(
+        groups.items(), key=lambda item: (int(item[0][0]), order(item[0][1]), item[0][2])
+    ):
         good = [row for row in group if "error" not in row]
         row = {"case": case, "query": query, "partitions": int(partitions)}
         if good:
@@ -60,12 +62,26 @@ def beyond_spread(found, partitions, other, pairs, least):
 
 def yardstick(found, partitions):
     """The one file-based contender with the least geometric mean, over what all of them have run."""
-    cases = {case for (parts, _), all_cases in found.items() if parts == partitions for case in all_cases if by_files(case)}
-    common = [query for (parts, query), all_cases in found.items()
-              if parts == partitions and all("seconds" in all_cases.get(case, {}) for case in cases)]
+    cases = {
+        case
+        for (parts, _), all_cases in found.items()
+        if parts == partitions
+        for case in all_cases
+        if by_files(case)
+    }
+    common = [
+        query
+        for (parts, query), all_cases in found.items()
+        if parts == partitions and all("seconds" in all_cases.get(case, {}) for case in cases)
+    ]
     if not cases or not common:
         return None, {}, []
-    means = {case: statistics.geometric_mean(found[partitions, query][case]["seconds"] for query in common) for case in cases}
+    means = {
+        case: statistics.geometric_mean(
+            found[partitions, query][case]["seconds"] for query in common
+        )
+        for case in cases
+    }
     return min(means, key=means.get), means, sorted(common, key=order)
 
 
@@ -73,36 +89,64 @@ def summarise(found):
     summary = {}
     for partitions in sorted({parts for parts, _ in found}, key=int):
         best, means, common = yardstick(found, partitions)
-        cases = {case for (parts, _), all_cases in found.items() if parts == partitions for case in all_cases}
+        cases = {
+            case
+            for (parts, _), all_cases in found.items()
+            if parts == partitions
+            for case in all_cases
+        }
         faster = {}
         for case in sorted(cases - {OURS}):
             pairs = ratios(found, partitions, case)
             if pairs:
                 worst = min(pairs, key=pairs.get)
                 faster[case] = {
-                    "queries": len(pairs), "geometric_mean": round(statistics.geometric_mean(pairs.values()), 4),
-                    "least": round(pairs[worst], 4), "least_query": worst,
-                    "below_0.9_beyond_spread": sorted(beyond_spread(found, partitions, case, pairs, 0.9), key=order)}
+                    "queries": len(pairs),
+                    "geometric_mean": round(statistics.geometric_mean(pairs.values()), 4),
+                    "least": round(pairs[worst], 4),
+                    "least_query": worst,
+                    "below_0.9_beyond_spread": sorted(
+                        beyond_spread(found, partitions, case, pairs, 0.9), key=order
+                    ),
+                }
         summary[partitions] = {
-            "best_by_files": best, "chosen_on": common,
-            "geometric_mean_seconds": {case: round(mean, 4) for case, mean in sorted(means.items(), key=lambda item: item[1])},
-            "times_as_fast": faster}
+            "best_by_files": best,
+            "chosen_on": common,
+            "geometric_mean_seconds": {
+                case: round(mean, 4)
+                for case, mean in sorted(means.items(), key=lambda item: item[1])
+            },
+            "times_as_fast": faster,
+        }
     return summary
 
 
 def goals(summary, found, scale, gpus):
     about = f"TPC-DS scale {scale:g}, {gpus} GPU{'s' if gpus > 1 else ''}"
     if len(summary) > 1:
-        return [goal for partitions in list(summary)[1:]
-                for goal in goals_of_many(summary, found, f"{about}, {int(partitions):,} partitions", partitions)]
+        return [
+            goal
+            for partitions in list(summary)[1:]
+            for goal in goals_of_many(
+                summary, found, f"{about}, {int(partitions):,} partitions", partitions
+            )
+        ]
     about += ", Spark's defaults"
     best = over_files(next(iter(summary.values())))
     slow = best.get("below_0.9_beyond_spread")
     return [
-        {"goal": f"{about}, geometric mean over best by files", "at_least": 1.0, "value": best.get("geometric_mean")},
-        {"goal": f"{about}, queries below 0.9 of best by files beyond their spread", "at_most": 0,
-         "value": None if slow is None else len(slow)},
-        {"goal": f"{about}, queries timed", "at_least": 103, "value": best.get("queries")}]
+        {
+            "goal": f"{about}, geometric mean over best by files",
+            "at_least": 1.0,
+            "value": best.get("geometric_mean"),
+        },
+        {
+            "goal": f"{about}, queries below 0.9 of best by files beyond their spread",
+            "at_most": 0,
+            "value": None if slow is None else len(slow),
+        },
+        {"goal": f"{about}, queries timed", "at_least": 103, "value": best.get("queries")},
+    ]
 
 
 def over_files(about):
@@ -112,25 +156,47 @@ def over_files(about):
 def goals_of_many(summary, found, about, partitions):
     """What more partitions than the fewest that were timed cost us, and how files fare with them."""
     few = next(iter(summary))
-    pairs = [cases[OURS]["seconds"] / found[few, query][OURS]["seconds"]
-             for (parts, query), cases in found.items()
-             if parts == partitions and all("seconds" in found.get((number, query), {}).get(OURS, {}) for number in (few, partitions))]
+    pairs = [
+        cases[OURS]["seconds"] / found[few, query][OURS]["seconds"]
+        for (parts, query), cases in found.items()
+        if parts == partitions
+        and all(
+            "seconds" in found.get((number, query), {}).get(OURS, {})
+            for number in (few, partitions)
+        )
+    ]
     return [
-        {"goal": f"{about}, geometric mean of our time over that with {few}", "at_most": 1.15,
-         "value": round(statistics.geometric_mean(pairs), 4) if pairs else None},
-        {"goal": f"{about}, geometric mean over best by files", "at_least": 1.4,
-         "value": over_files(summary[partitions]).get("geometric_mean")}]
+        {
+            "goal": f"{about}, geometric mean of our time over that with {few}",
+            "at_most": 1.15,
+            "value": round(statistics.geometric_mean(pairs), 4) if pairs else None,
+        },
+        {
+            "goal": f"{about}, geometric mean over best by files",
+            "at_least": 1.4,
+            "value": over_files(summary[partitions]).get("geometric_mean"),
+        },
+    ]
 
 
 def show(found, summary):
     for partitions, about in summary.items():
         best = about["best_by_files"]
-        print(f"{partitions} partitions, best by files {best}, of {about['geometric_mean_seconds']}")
+        print(
+            f"{partitions} partitions, best by files {best}, of {about['geometric_mean_seconds']}"
+        )
         for (parts, query), cases in found.items():
             if parts == partitions:
-                cells = "  ".join(f"{case} {row.get('seconds', row.get('error', '-'))}" for case, row in sorted(cases.items()))
+                cells = "  ".join(
+                    f"{case} {row.get('seconds', row.get('error', '-'))}"
+                    for case, row in sorted(cases.items())
+                )
                 ours, theirs = (cases.get(case, {}).get("seconds") for case in (OURS, best))
-                print(f"{query:<6}" + (f"{theirs / ours:6.2f}  " if ours and theirs else " " * 8) + cells)
+                print(
+                    f"{query:<6}"
+                    + (f"{theirs / ours:6.2f}  " if ours and theirs else " " * 8)
+                    + cells
+                )
         for case, value in about["times_as_fast"].items():
             print(f"times as fast as {case}: {value}")
 

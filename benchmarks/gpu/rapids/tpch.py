@@ -21,17 +21,25 @@ def tpch_summary(rows):
         if row["iteration"] > 0 and "error" not in row:
             groups[row["query"]][row["case"]].append(row)
     order = sorted(groups, key=lambda query: int(query[1:]))
-    queries = {query: {case: figures(group) for case, group in groups[query].items()} for query in order}
+    queries = {
+        query: {case: figures(group) for case, group in groups[query].items()} for query in order
+    }
     ratios = {}
     for measure in ("seconds", "stage_ms"):
         found = collections.defaultdict(list)
         for cases in queries.values():
             ours = cases.get("zerohop", {}).get(measure)
-            others = {case: value[measure] for case, value in cases.items() if case != "zerohop" and value[measure]}
+            others = {
+                case: value[measure]
+                for case, value in cases.items()
+                if case != "zerohop" and value[measure]
+            }
             if ours and others:
                 for case, value in [*others.items(), ("best", min(others.values()))]:
                     found[case].append(ours / value)
-        ratios[measure] = {case: round(statistics.geometric_mean(values), 4) for case, values in found.items()}
+        ratios[measure] = {
+            case: round(statistics.geometric_mean(values), 4) for case, values in found.items()
+        }
     return {"geometric_mean_ratio": ratios, "queries": queries}
 
 
@@ -42,10 +50,18 @@ def print_tpch(rows, summary):
         cells = ""
         for case in cases:
             it = found.get(case)
-            cells += "%24s" % ("%.3f s \u00b1 %.0f %%, %.0f ms" % (it["seconds"], it["spread"] * 100, it["stage_ms"]) if it else "-")
+            cells += "%24s" % (
+                "%.3f s \u00b1 %.0f %%, %.0f ms"
+                % (it["seconds"], it["spread"] * 100, it["stage_ms"])
+                if it
+                else "-"
+            )
         others = [value["seconds"] for case, value in found.items() if case != "zerohop"]
         both = "zerohop" in found and others
-        print(f"{query:<6}{cells}" + ("%12.2f" % (found["zerohop"]["seconds"] / min(others)) if both else ""))
+        print(
+            f"{query:<6}{cells}"
+            + ("%12.2f" % (found["zerohop"]["seconds"] / min(others)) if both else "")
+        )
     for measure, ratios in summary["geometric_mean_ratio"].items():
         if ratios:
             over = ", ".join(f"{case} {ratio:.3f}" for case, ratio in ratios.items())
@@ -58,10 +74,16 @@ def tpch_faults(rows):
     faults = []
     for row in rows:
         if "error" in row:
-            faults.append(f"{row['case']} {row['query']} round {row['iteration']}: {row['error'][:200]}")
+            faults.append(
+                f"{row['case']} {row['query']} round {row['iteration']}: {row['error'][:200]}"
+            )
         else:
             checksums[row["query"]].add(row["checksum"])
-    return faults + [f"{query}: the shuffles gave different rows" for query, sums in checksums.items() if len(sums) > 1]
+    return faults + [
+        f"{query}: the shuffles gave different rows"
+        for query, sums in checksums.items()
+        if len(sums) > 1
+    ]
 
 
 def tpch(out, commit_file, file):
@@ -70,7 +92,10 @@ def tpch(out, commit_file, file):
     rows = [json.loads(line) for line in open(file)]
     summary = tpch_summary(rows)
     value = measurement(pathlib.Path(out).stem, commit_file, rows)
-    value["setting"] = {"scale": rows[0]["scale"], "iterations": max(row["iteration"] for row in rows)}
+    value["setting"] = {
+        "scale": rows[0]["scale"],
+        "iterations": max(row["iteration"] for row in rows),
+    }
     value["summary"] = summary
     write(out, value)
     print_tpch(rows, summary)

@@ -17,14 +17,16 @@ tpch() {
         ask "$name" "$contender" "$shuffled" tpch check "$dir/answers/$scale" "$out/$name.json" || status=1
         grep -vE '"equal":true.*"staged_bytes":0' "$out/$name.out" | cut -c1-300 | sed "s/^/$contender: /" || true
       done
-      python3 "$dir/rapids/results.py" check "$dir/commit" "$out/gpu_tpch_check.json" "$out"/tpch_check_*.json ;;
+      python3 "$dir/rapids/results.py" check "$dir/commit" "$out/gpu_tpch_check.json" "$out"/tpch_check_*.json
+      ;;
     time)
       rm -f "$out/tpch.jsonl"
       for contender in ${CONTENDERS:-zerohop sort multithreaded}; do
         turn=$((turn + 1))
         ask "tpch_$turn-$contender" "$contender" "$shuffled" tpch time "$out/tpch.jsonl" "$contender" "${ROUNDS:-3}" - || status=1
       done
-      python3 "$dir/rapids/results.py" tpch "$dir/commit" "$out/gpu_tpch.json" "$out/tpch.jsonl" || status=1 ;;
+      python3 "$dir/rapids/results.py" tpch "$dir/commit" "$out/gpu_tpch.json" "$out/tpch.jsonl" || status=1
+      ;;
     *) usage ;;
   esac
   return "$status"

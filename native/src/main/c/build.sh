@@ -27,7 +27,7 @@ compiler_of() {
     set -- "${CC_AMD64:-x86_64-linux-gnu-gcc}"
   fi
   for candidate; do
-    if command -v "$candidate" >/dev/null 2>&1; then
+    if command -v "$candidate" > /dev/null 2>&1; then
       echo "$candidate"
       return
     fi

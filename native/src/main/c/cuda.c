@@ -108,8 +108,8 @@ static void give(JNIEnv *env, jlongArray result, uint64_t value) {
   (*env)->SetLongArrayRegion(env, result, 0, 1, &word);
 }
 
-ZH_CUDA(jint, granularity)(JNIEnv *env, jclass type, jint device, jint handle_types,
-                          jlongArray result) {
+ZH_CUDA(jint, granularity)
+(JNIEnv *env, jclass type, jint device, jint handle_types, jlongArray result) {
   (void)type;
   struct zh_properties wanted = properties(device, handle_types, JNI_FALSE);
   size_t bytes = 0;
@@ -118,8 +118,9 @@ ZH_CUDA(jint, granularity)(JNIEnv *env, jclass type, jint device, jint handle_ty
   return status;
 }
 
-ZH_CUDA(jint, create)(JNIEnv *env, jclass type, jint device, jint handle_types, jboolean rdma,
-                     jlong bytes, jlongArray result) {
+ZH_CUDA(jint, create)
+(JNIEnv *env, jclass type, jint device, jint handle_types, jboolean rdma, jlong bytes,
+ jlongArray result) {
   (void)type;
   struct zh_properties wanted = properties(device, handle_types, rdma);
   uint64_t handle = 0;
@@ -135,8 +136,8 @@ ZH_CUDA(jint, release)(JNIEnv *env, jclass type, jlong handle) {
 }
 
 /* A new descriptor of the memory, the caller's. */
-ZH_CUDA(jint, exportDescriptor)(JNIEnv *env, jclass type, jlong handle, jint handle_type,
-                               jlongArray result) {
+ZH_CUDA(jint, exportDescriptor)
+(JNIEnv *env, jclass type, jlong handle, jint handle_type, jlongArray result) {
   (void)type;
   int fd = -1;
   int status = driver.export(&fd, (uint64_t)handle, handle_type, 0);
@@ -145,8 +146,8 @@ ZH_CUDA(jint, exportDescriptor)(JNIEnv *env, jclass type, jlong handle, jint han
 }
 
 /* The descriptor stays the caller's. */
-ZH_CUDA(jint, importDescriptor)(JNIEnv *env, jclass type, jint fd, jint handle_type,
-                               jlongArray result) {
+ZH_CUDA(jint, importDescriptor)
+(JNIEnv *env, jclass type, jint fd, jint handle_type, jlongArray result) {
   (void)type;
   uint64_t handle = 0;
   int status = driver.import(&handle, (void *)(intptr_t)fd, handle_type);
@@ -177,8 +178,8 @@ ZH_CUDA(jint, importFabric)(JNIEnv *env, jclass type, jbyteArray from, jlongArra
 }
 
 /* Addresses for all of the memory, readable and writable by one device. All of it or nothing. */
-ZH_CUDA(jint, map)(JNIEnv *env, jclass type, jint device, jlong handle, jlong bytes,
-                  jlongArray result) {
+ZH_CUDA(jint, map)
+(JNIEnv *env, jclass type, jint device, jlong handle, jlong bytes, jlongArray result) {
   (void)type;
   uint64_t address = 0;
   int status = driver.reserve(&address, (size_t)bytes, 0, 0, 0);

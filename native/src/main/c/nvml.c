@@ -53,7 +53,7 @@ static struct {
   int (*link_remote)(zh_device, unsigned, struct zh_pci *);
   int (*link_type)(zh_device, unsigned, int *);
   int (*p2p)(zh_device, zh_device, int, int *);
-  int (*fabric)(zh_device, struct zh_fabric *);       /* newer drivers only */
+  int (*fabric)(zh_device, struct zh_fabric *);      /* newer drivers only */
   int (*fabric_v)(zh_device, struct zh_fabric_v2 *); /* still newer ones */
 } nvml;
 
@@ -180,8 +180,8 @@ ZH_NVML(jstring, fabric)(JNIEnv *env, jclass type, jint index) {
   (void)type;
   struct zh_fabric fabric;
   zh_device device = device_of(index);
-  if (device == NULL || !fabric_of(device, &fabric) ||
-      fabric.state != ZH_FABRIC_COMPLETED || fabric.status != 0) {
+  if (device == NULL || !fabric_of(device, &fabric) || fabric.state != ZH_FABRIC_COMPLETED ||
+      fabric.status != 0) {
     return NULL;
   }
   char text[64];

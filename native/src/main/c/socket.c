@@ -117,8 +117,8 @@ ZH_JNI(jlong, Sockets, peer)(JNIEnv *env, jclass type, jint fd) {
 static jlong take_inode(int pidfd) {
   struct statfs system;
   struct stat status;
-  int known = fstatfs(pidfd, &system) == 0 && system.f_type == PIDFS &&
-              zh_fstat(pidfd, &status) == 0;
+  int known =
+      fstatfs(pidfd, &system) == 0 && system.f_type == PIDFS && zh_fstat(pidfd, &status) == 0;
   (void)close(pidfd);
   return known ? (jlong)status.st_ino : 0;
 }

@@ -15,7 +15,7 @@ facts="${stamp%.inputs}.properties"
 
 nvcc="${NVCC:-}"
 for candidate in "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" nvcc; do
-  if [ -z "$nvcc" ] && command -v "$candidate" >/dev/null 2>&1; then
+  if [ -z "$nvcc" ] && command -v "$candidate" > /dev/null 2>&1; then
     nvcc="$candidate"
   fi
 done
@@ -31,7 +31,11 @@ if [ -z "$nvcc" ]; then
 fi
 
 # Compiling takes half a minute: only when something changed.
-inputs="$({ "$nvcc" --version; echo "$archs"; cat "$headers"/* "$source"; } | cksum)"
+inputs="$({
+  "$nvcc" --version
+  echo "$archs"
+  cat "$headers"/* "$source"
+} | cksum)"
 if [ -f "$output" ] && [ -f "$facts" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$inputs" ]; then
   exit 0
 fi

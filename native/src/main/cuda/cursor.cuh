@@ -38,9 +38,7 @@ class Cursor {
   // Of this lane's copy: what is left. The remaining length is 0 for copies that are behind.
   __device__ uint64_t source() const { return source_ + skipped(); }
   __device__ uint64_t destination() const { return destination_ + skipped(); }
-  __device__ uint32_t remaining() const {
-    return lane_ < done_ ? 0 : length_ - skipped();
-  }
+  __device__ uint32_t remaining() const { return lane_ < done_ ? 0 : length_ - skipped(); }
   __device__ uint32_t done() const { return done_; }
 
   // All copies before lane `lane` are behind now, and `bytes` more of that lane's own.

@@ -63,8 +63,8 @@ class Ring {
   // would ask for twice as many lines: a quarter of the link's bandwidth, as measured.
   static constexpr uint32_t LINE = 128;
   static constexpr uint32_t BYTES =
-      (STAGES * (STAGE_BYTES + WARP * static_cast<uint32_t>(sizeof(Piece)) + 16) + LINE - 1) / LINE *
-      LINE;
+      (STAGES * (STAGE_BYTES + WARP * static_cast<uint32_t>(sizeof(Piece)) + 16) + LINE - 1) /
+      LINE * LINE;
   static_assert(STAGE_BYTES % LINE == 0 && STAGE_BYTES >= 4 * LINE, "stages hold whole lines");
 
   __device__ Ring(uint8_t *memory, uint32_t lane) : memory_(memory), lane_(lane) {
@@ -147,9 +147,7 @@ class Ring {
   __device__ Piece *piece(uint32_t stage, uint32_t slot) {
     return reinterpret_cast<Piece *>(memory_ + STAGES * STAGE_BYTES) + stage * WARP + slot;
   }
-  __device__ uint32_t barrier(uint32_t stage) {
-    return shared_address(tail() + stage * 16);
-  }
+  __device__ uint32_t barrier(uint32_t stage) { return shared_address(tail() + stage * 16); }
   __device__ uint32_t *count(uint32_t stage) {
     return reinterpret_cast<uint32_t *>(tail() + stage * 16 + 8);
   }
@@ -232,8 +230,9 @@ constexpr int ROW_HASH_THREADS = 256;
 
 // What the host reads before it launches: threads and bytes of shared memory of a block of each.
 extern "C" __device__ const uint32_t zerohop_shapes[6] = {
-    BULK_THREADS, (BULK_THREADS / zerohop::WARP) * zerohop::Ring<STAGES, STAGE_BYTES>::BYTES,
-    LOADS_THREADS, 0, SPLICE_THREADS, ROW_HASH_THREADS};
+    BULK_THREADS,   (BULK_THREADS / zerohop::WARP) * zerohop::Ring<STAGES, STAGE_BYTES>::BYTES,
+    LOADS_THREADS,  0,
+    SPLICE_THREADS, ROW_HASH_THREADS};
 
 extern "C" __global__ void __launch_bounds__(BULK_THREADS, 1)
     zerohop_gather_bulk(const __grid_constant__ zerohop::Gather gather) {

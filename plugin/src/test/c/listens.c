@@ -43,7 +43,10 @@ static void note(int fd) {
     int bytes = (int)length - (int)offsetof(struct sockaddr_un, sun_path);
     int named = bytes > 0 && at.un.sun_path[0] != 0;
     snprintf(text, sizeof text, "%d unix %s%.*s\n", getpid(), named ? "" : "@",
-             named ? bytes : bytes - 1 > 0 ? bytes - 1 : 0, at.un.sun_path + (named ? 0 : 1));
+             named           ? bytes
+             : bytes - 1 > 0 ? bytes - 1
+                             : 0,
+             at.un.sun_path + (named ? 0 : 1));
   } else {
     snprintf(text, sizeof text, "%d family %d\n", getpid(), at.any.sa_family);
   }

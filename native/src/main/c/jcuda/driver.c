@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#define ZH_CALL(method, ...)                                                               \
+#define ZH_CALL(method, ...)                                                                      \
   JNIEXPORT jint JNICALL Java_jcuda_driver_JCudaDriver_##method##Native(JNIEnv *env, jclass type, \
                                                                         __VA_ARGS__)
 
@@ -18,9 +18,7 @@
   (void)type
 
 #define ZH_MEMBER(member, name, parameters) int(*member) parameters;
-static struct {
-  ZH_DRIVER_FUNCTIONS(ZH_MEMBER)
-} driver;
+static struct { ZH_DRIVER_FUNCTIONS(ZH_MEMBER) } driver;
 
 /* Function pointers and object pointers are different things in C; POSIX says they convert. */
 static void find(void *library, const char *name, void *target) {
@@ -249,9 +247,8 @@ ZH_CALL(cuLaunchKernel, jobject function, jint grid_x, jint grid_y, jint grid_z,
   }
   /* The driver has read the arguments when it returns. */
   int status = ZH_DRIVER(launch, object(env, function), (unsigned)grid_x, (unsigned)grid_y,
-                         (unsigned)grid_z, (unsigned)block_x, (unsigned)block_y,
-                         (unsigned)block_z, (unsigned)shared, object(env, stream), list.address,
-                         NULL);
+                         (unsigned)grid_z, (unsigned)block_x, (unsigned)block_y, (unsigned)block_z,
+                         (unsigned)shared, object(env, stream), list.address, NULL);
   zh_leave(env, &list, 0);
   return status;
 }

@@ -24,10 +24,10 @@ enum { ZH_SUCCESS = 0, ZH_INVALID_VALUE = 1, ZH_NOT_FOUND = 500 };
 
 /* What a jcuda.Pointer points to, while a call of the driver runs. */
 struct zh_target {
-  void *address;    /* for the driver */
-  jobject array;    /* Java's array, of which address is a copy; or NULL */
-  size_t bytes;     /* of that copy */
-  void *children;   /* struct zh_target of each pointer that address points to; or NULL */
+  void *address;  /* for the driver */
+  jobject array;  /* Java's array, of which address is a copy; or NULL */
+  size_t bytes;   /* of that copy */
+  void *children; /* struct zh_target of each pointer that address points to; or NULL */
   size_t child_count;
 };
 

@@ -98,8 +98,7 @@ uint64_t zh_address(JNIEnv *env, jobject pointer) {
   if (pointer == NULL) {
     return 0;
   }
-  return zh_handle(env, pointer) +
-         (uint64_t)(*env)->GetLongField(env, pointer, java.byte_offset);
+  return zh_handle(env, pointer) + (uint64_t)(*env)->GetLongField(env, pointer, java.byte_offset);
 }
 
 void zh_give_uuid(JNIEnv *env, jobject uuid, const void *bytes) {
