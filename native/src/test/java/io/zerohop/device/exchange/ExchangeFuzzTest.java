@@ -2,6 +2,8 @@ package io.zerohop.device.exchange;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.code_intelligence.jazzer.junit.FuzzTest;
+import io.zerohop.device.Fuzz;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -9,81 +11,151 @@ import io.zerohop.device.posix.FdHandle;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.NativeLibrary;
 import java.io.ByteArrayOutputStream;
-import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/**
- * Garbage, truncated and mutated frames: refused, nothing else. The cases are the same each time.
- */
+/** Frames that a peer may send: taken or refused, nothing else. */
 final class ExchangeFuzzTest {
-  private static final int SESSION_CASES = 110_000;
-  private static final int DECODER_CASES = 50_000;
-  private static final long SESSION_SEED = 20_261_120L;
-  private static final long DECODER_SEED = 7;
-  private static final int SOCKET_CASES = 5_000;
   private static final Proofs PROOFS = new Proofs(SegmentTable.SECRET);
+
+  /** Before the bytes of a session: how far it has come, and in which pieces they are read. */
+  private static final int SESSION_BYTES = 2;
+
+  /** The handshake, an expected proof, and a connection, on which requests are sealed or not. */
+  private static final int STATES = 4;
+
+  private static final int SEALS = 3;
 
   @BeforeEach
   void load() {
     NativeLibrary.require();
   }
 
-  @Test
-  void noBytesMakeASessionDoMoreThanRefuse() throws IOException {
-    final Random random = new Random(SESSION_SEED);
-    final FrameMutator mutator = new FrameMutator(random);
-    final AtomicInteger openHandles = new AtomicInteger();
-    int refused = 0;
-    for (int i = 0; i < SESSION_CASES; i++) {
-      final SegmentTable table = new SegmentTable().add(1, () -> new CountedHandle(openHandles));
-      final ServerSession session =
-          new ServerSession(PROOFS, "server", table, i, ProcessIdentity.self(), 1);
-      final byte[] bad = badBytes(random, mutator, session, random.nextInt(3));
-      final int welcomed = table.connected.get();
-      refused += feed(random, session, bad) ? 1 : 0;
-      session.end();
-      session.end();
-      assertThat(table.connected.get()).as("case %d", i).isEqualTo(welcomed);
-      assertThat(table.disconnected.get()).as("case %d", i).isEqualTo(welcomed);
-      assertThat(openHandles.get()).as("case %d", i).isZero();
-    }
-    assertThat(refused).isBetween(SESSION_CASES / 2, SESSION_CASES);
+  private static byte[] bytes(final Random random, final int length) {
+    final byte[] bytes = new byte[length];
+    random.nextBytes(bytes);
+    return bytes;
   }
 
-  /** Brings the session to a state, and makes bytes that do not belong there. */
-  private static byte[] badBytes(
-      final Random random,
-      final FrameMutator mutator,
-      final ServerSession session,
-      final int state) {
-    final Frame.Hello hello = new Frame.Hello(mutator.bytes(Frame.NONCE_BYTES), "fuzz", "server");
-    byte[] good = Frame.hello(hello.nonce(), "fuzz", "server").encode();
-    byte[] challenge = new byte[0];
-    if (state > 0) {
-      challenge = reply(session, good).payload();
-      good = new Frame(Frame.Type.ANSWER, PROOFS.ofClient(hello, challenge)).encode();
+  /** Makes a well-formed frame of any type. */
+  private static byte[] frame(final Random random) {
+    final Frame frame =
+        switch (Frame.Type.values()[random.nextInt(Frame.Type.values().length)]) {
+          case HELLO ->
+              Frame.hello(
+                  bytes(random, Frame.NONCE_BYTES), "client-" + random.nextInt(9), "server");
+          case CHALLENGE ->
+              Frame.challenge(bytes(random, Frame.NONCE_BYTES), ProcessIdentity.self());
+          case ANSWER -> new Frame(Frame.Type.ANSWER, bytes(random, Frame.PROOF_BYTES));
+          case WELCOME ->
+              Frame.welcome(
+                  bytes(random, Frame.PROOF_BYTES),
+                  bytes(random, random.nextInt(Frame.MAX_GREETING_BYTES + 1)));
+          case FETCH -> sealed(random, Frame.ofId(Frame.Type.FETCH, random.nextInt(4)));
+          case SEGMENT ->
+              sealed(
+                  random,
+                  Frame.segment(
+                      random.nextInt(4),
+                      new OpaqueHandle(
+                          SegmentHandle.Kind.FABRIC, 1L << random.nextInt(40), bytes(random, 64))));
+          case GONE -> sealed(random, Frame.ofId(Frame.Type.GONE, random.nextLong()));
+          case WITHHELD -> sealed(random, Frame.ofId(Frame.Type.WITHHELD, random.nextLong()));
+          default -> Frame.refused(Reason.BUSY);
+        };
+    return frame.encode();
+  }
+
+  /** Returns the frame with some seal or other. */
+  private static Frame sealed(final Random random, final Frame frame) {
+    final byte[] content = frame.payload();
+    final byte[] payload = bytes(random, content.length + Frame.SEAL_BYTES);
+    System.arraycopy(content, 0, payload, 0, content.length);
+    return new Frame(frame.type(), payload);
+  }
+
+  /** Makes a frame for a session, which fits its state or not. */
+  private static byte[] session(final Random random) {
+    final byte[] frame = frame(random);
+    final byte[] bytes = new byte[SESSION_BYTES + frame.length];
+    bytes[0] = (byte) random.nextInt(STATES);
+    bytes[1] = (byte) random.nextInt();
+    System.arraycopy(frame, 0, bytes, SESSION_BYTES, frame.length);
+    return bytes;
+  }
+
+  static Stream<Arguments> frames() {
+    return Fuzz.seeds(ExchangeFuzzTest::frame);
+  }
+
+  static Stream<Arguments> sessions() {
+    return Fuzz.seeds(ExchangeFuzzTest::session);
+  }
+
+  /**
+   * Whatever comes in whichever state, the session refuses it or serves it: nobody is welcomed
+   * without a proof, and each handle is closed.
+   */
+  @MethodSource("sessions")
+  @FuzzTest
+  void framesToAnOwner(final byte[] bytes) {
+    if (bytes.length < SESSION_BYTES) {
+      return;
     }
-    if (state > 1) {
-      final Frame welcome = reply(session, good);
-      assertThat(welcome.type()).isEqualTo(Frame.Type.WELCOME);
-      final byte[] payload = welcome.payload();
-      final byte[] greeting = Arrays.copyOfRange(payload, Frame.PROOF_BYTES, payload.length);
-      final Frame fetch = Frame.ofId(Frame.Type.FETCH, random.nextInt(3));
-      good = PROOFS.seals(hello, challenge, greeting).seal(fetch, 1).encode();
+    final AtomicInteger openHandles = new AtomicInteger();
+    final SegmentTable table = new SegmentTable().add(1, () -> new CountedHandle(openHandles));
+    final ServerSession session =
+        new ServerSession(PROOFS, "server", table, 1, ProcessIdentity.self(), 1);
+    final int state = Math.floorMod(bytes[0], STATES);
+    final Proofs.Seals seals = bring(session, state);
+    final int welcomed = table.connected.get();
+    final byte[] sent = Arrays.copyOfRange(bytes, SESSION_BYTES, bytes.length);
+    feed(session, state == SEALS ? requests(seals, sent) : sent, 1 + (bytes[1] & 0xFF));
+    session.end();
+    session.end();
+    assertThat(table.connected.get()).isEqualTo(welcomed);
+    assertThat(table.disconnected.get()).isEqualTo(welcomed);
+    assertThat(openHandles.get()).isZero();
+  }
+
+  /** Leads the handshake so far; returns the seals of a connection, or null. */
+  private static Proofs.Seals bring(final ServerSession session, final int state) {
+    if (state == 0) {
+      return null;
     }
-    final byte[] base = random.nextInt(4) == 0 ? mutator.anyFrame().encode() : good;
-    byte[] bad = mutator.mutate(base);
-    while (state == 1 && new String(bad).startsWith(new String(good))) {
-      bad = mutator.mutate(base); // A right answer with something behind it is a right answer.
+    final Frame.Hello hello = new Frame.Hello(new byte[Frame.NONCE_BYTES], "fuzz", "server");
+    final byte[] challenge = reply(session, Frame.hello(hello).encode()).payload();
+    if (state == 1) {
+      return null;
     }
-    return bad;
+    final Frame answer = new Frame(Frame.Type.ANSWER, PROOFS.ofClient(hello, challenge));
+    final Frame welcome = reply(session, answer.encode());
+    assertThat(welcome.type()).isEqualTo(Frame.Type.WELCOME);
+    final byte[] payload = welcome.payload();
+    final byte[] greeting = Arrays.copyOfRange(payload, Frame.PROOF_BYTES, payload.length);
+    return PROOFS.seals(hello, challenge, greeting);
+  }
+
+  /** Returns sealed requests for the segments whose ids these bytes are. */
+  private static byte[] requests(final Proofs.Seals seals, final byte[] ids) {
+    final ByteArrayOutputStream requests = new ByteArrayOutputStream();
+    final ByteBuffer from = ByteBuffer.wrap(ids);
+    for (long number = 1; from.remaining() >= Long.BYTES; number++) {
+      final Frame request = Frame.ofId(Frame.Type.FETCH, from.getLong());
+      requests.writeBytes(seals.seal(request, number).encode());
+    }
+    return requests.toByteArray();
   }
 
   private static Frame reply(final ServerSession session, final byte[] bytes) {
@@ -94,15 +166,14 @@ final class ExchangeFuzzTest {
     return decoder.next();
   }
 
-  /** Feeds bytes in random pieces; true if they were refused. */
-  private static boolean feed(
-      final Random random, final ServerSession session, final byte[] bytes) {
+  /** Feeds bytes in pieces until they end or are refused. */
+  private static void feed(final ServerSession session, final byte[] bytes, final int piece) {
     try {
       int at = 0;
       while (at < bytes.length) {
         final int room = session.room();
         assertThat(room).isPositive();
-        final int count = Math.min(Math.min(room, 1 + random.nextInt(300)), bytes.length - at);
+        final int count = Math.min(Math.min(room, piece), bytes.length - at);
         session.receive(bytes, at, count);
         at += count;
         for (ServerSession.Reply r = session.next(); r != null; r = session.next()) {
@@ -111,31 +182,31 @@ final class ExchangeFuzzTest {
           }
         }
       }
-      return session.isIncomplete();
     } catch (final ExchangeException e) {
       assertThat(e.reason()).isIn(Reason.PROTOCOL, Reason.AUTHENTICATION);
-      return true;
     }
   }
 
-  @Test
-  void noFrameOfAServerMakesAClientDoMoreThanRefuse() throws IOException {
-    final Random random = new Random(DECODER_SEED);
-    final FrameMutator mutator = new FrameMutator(random);
-    int refused = 0;
-    for (int i = 0; i < DECODER_CASES; i++) {
-      final FrameDecoder decoder = new FrameDecoder();
-      final byte[] bytes = mutator.mutate(mutator.anyFrame().encode());
-      try {
-        decoder.append(bytes, 0, Math.min(bytes.length, decoder.room()));
-        for (Frame frame = decoder.next(); frame != null; frame = decoder.next()) {
-          read(frame);
-        }
-        assertThat(decoder.room()).isPositive();
-      } catch (final ExchangeException e) {
-        assertThat(e.reason()).isEqualTo(Reason.PROTOCOL);
-        refused++;
+  /** Whatever an owner sends, its reader refuses it or takes it within its bounds. */
+  @MethodSource("frames")
+  @FuzzTest
+  void framesToAReader(final byte[] bytes) {
+    decode(bytes);
+  }
+
+  /** Returns whether bytes are refused. */
+  private static boolean decode(final byte[] bytes) {
+    final FrameDecoder decoder = new FrameDecoder();
+    try {
+      decoder.append(bytes, 0, Math.min(bytes.length, decoder.room()));
+      for (Frame frame = decoder.next(); frame != null; frame = decoder.next()) {
+        read(frame);
       }
+      assertThat(decoder.room()).isPositive();
+      return false;
+    } catch (final ExchangeException e) {
+      assertThat(e.reason()).isEqualTo(Reason.PROTOCOL);
+      return true;
     }
   }
 
@@ -159,19 +230,29 @@ final class ExchangeFuzzTest {
   }
 
   @Test
-  void theServerSurvivesItAll(@TempDir final Path scratch) {
+  void wellFormedFramesAreTakenAndDamagedOnesRefused() {
+    for (final byte[] frame : Fuzz.good(ExchangeFuzzTest::frame)) {
+      assertThat(decode(frame)).isFalse();
+      for (int i = 0; i < Frame.HEADER_BYTES - 1; i++) { // Behind them, a length may be right.
+        final byte[] bad = frame.clone();
+        bad[i] ^= (byte) 0x80;
+        assertThat(decode(bad)).as("byte %d of the header", i).isTrue();
+      }
+    }
+  }
+
+  /** Each of these connections ends; the server serves the next one, and keeps nothing of it. */
+  @Test
+  void aServerSurvivesThemAll(@TempDir final Path scratch) {
     final Leaks leaks = new Leaks();
     final Random random = new Random(99);
-    final FrameMutator mutator = new FrameMutator(random);
     final SegmentTable table = new SegmentTable().add(1, ExchangeFuzzTest::newMemory);
     try (SocketFolder folder = SocketFolder.open(scratch.resolve("s"), "app");
         SegmentServer server =
             new SegmentServer(
                 folder, "server", SegmentTable.SECRET, table, SegmentServer.Limits.DEFAULT)) {
       server.start();
-      for (int i = 0; i < SOCKET_CASES; i++) {
-        attack(random, mutator, server.socket());
-      }
+      frames().forEach(seed -> attack(random, frame(seed), server.socket()));
       try (PeerLink link =
               PeerLink.connect(
                   server.socket(), "good", "server", SegmentTable.SECRET, Duration.ofSeconds(60));
@@ -184,23 +265,27 @@ final class ExchangeFuzzTest {
     leaks.check();
   }
 
-  private static void attack(final Random random, final FrameMutator mutator, final Path socket) {
-    try (RawSocket raw = RawSocket.connect(socket)) {
-      byte[] good = Frame.hello(mutator.bytes(Frame.NONCE_BYTES), "fuzz", "server").encode();
-      if (random.nextInt(3) == 0) {
-        raw.shakeHands("fuzz", "server");
-        good = raw.sealed(Frame.ofId(Frame.Type.FETCH, random.nextInt(3)));
-      }
-      final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-      for (int i = random.nextInt(3); i > 0; i--) {
-        bytes.writeBytes(good);
-      }
-      bytes.writeBytes(mutator.mutate(good));
-      raw.send(bytes.toByteArray(), random.nextInt(5) == 0 ? 0 : -1);
-      if (random.nextInt(20) == 0) {
-        raw.send(mutator.anyFrame()).send(new Frame(Frame.Type.CHALLENGE, new byte[32]));
-        while (raw.receive() != null) {
-          continue; // Until it is refused.
+  private static byte[] frame(final Arguments seed) {
+    return (byte[]) ((Named<?>) seed.get()[0]).getPayload();
+  }
+
+  /** Sends it before the handshake and behind it, with a descriptor and without. */
+  private static void attack(final Random random, final byte[] bytes, final Path socket) {
+    for (final boolean connected : new boolean[] {false, true}) {
+      for (final int passed : new int[] {-1, 0}) {
+        try (RawSocket raw = RawSocket.connect(socket)) {
+          if (connected) {
+            raw.shakeHands("fuzz", "server");
+          }
+          raw.send(bytes, passed);
+          if (random.nextBoolean()) {
+            raw.send(frame(random), -1);
+            raw.send(Frame.challenge(new byte[Frame.NONCE_BYTES], ProcessIdentity.self()));
+            raw.send(new byte[2 * Frame.MAX_FRAME_BYTES], -1);
+            while (raw.receive() != null) {
+              continue; // Until it is refused.
+            }
+          }
         }
       }
     }
