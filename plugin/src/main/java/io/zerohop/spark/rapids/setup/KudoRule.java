@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.UnaryLike;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.exchange.Exchange;
 import org.apache.spark.sql.types.ArrayType;
@@ -74,7 +75,7 @@ final class KudoRule extends Rule<SparkPlan> {
     }
     for (int i = 0; on && i < arguments.length; i++) {
       if (kudo.applies(arguments[i]) && canCarry(kudo, arguments[i], exchange)) {
-        arguments[i] = kudo.convert(arguments[i], exchange.children().head());
+        arguments[i] = kudo.convert(arguments[i], childOf(exchange));
         return exchange.makeCopy(arguments);
       }
     }
@@ -87,7 +88,7 @@ final class KudoRule extends Rule<SparkPlan> {
     if (!kudo.feedsGpuShuffle(partitioning) || exchange.outputPartitioning().numPartitions() < 2) {
       return false;
     }
-    if (kudo.isRange(partitioning) && hasExchange(exchange.children().head())) {
+    if (kudo.isRange(partitioning) && hasExchange(childOf(exchange))) {
       return false;
     }
     final StructField[] columns = exchange.schema().fields();
@@ -100,6 +101,11 @@ final class KudoRule extends Rule<SparkPlan> {
       }
     }
     return columns.length > 0;
+  }
+
+  /** By a method whose signature is the same for Scala 2.12 and 2.13. */
+  private static SparkPlan childOf(final SparkPlan exchange) {
+    return (SparkPlan) ((UnaryLike<?>) exchange).child();
   }
 
   /**
