@@ -32,7 +32,8 @@ class AnswerSuite extends AnyFunSuite {
   }
 
   test("a double may differ by 1e-9 of its value and not by more") {
-    def changed(factor: Double) = rows.map(row => Row(row(0), row(1), row(2), row.getDouble(3) * factor))
+    def changed(factor: Double) =
+      rows.map(row => Row(row(0), row(1), row(2), row.getDouble(3) * factor))
     assert(differences(rows, changed(1 + 1e-11)) === Nil)
     assert(differences(rows, changed(1 + 1e-7)).size === 2 * rows.size)
   }
@@ -73,7 +74,8 @@ class AnswerSuite extends AnyFunSuite {
   test("rows that tie with the last one may be any") {
     assert(tied(top, top.take(2) ++ Seq(Row("e", 5, 9.5), Row("c", 5, 2.5))) === Nil)
     assert(cut(top).tied === 2)
-    assert(cut(top).checksum === cut(top.take(2) ++ Seq(Row("e", 5, 9.5), Row("f", 5, 1.0))).checksum)
+    assert(cut(top).checksum === cut(top.take(2) ++ Seq(Row("e", 5, 9.5),
+      Row("f", 5, 1.0))).checksum)
   }
 
   test("rows before those that tie must be equal") {
@@ -102,7 +104,8 @@ class AnswerSuite extends AnyFunSuite {
 
   test("a key that is a double ties within its last digits") {
     val byDouble = new SortedLimit(2, java.util.List.of(Int.box(1), Int.box(0)))
-    def two(last: Double) = Answer.of(Optional.of(byDouble), Seq(Row(1, 2.5, "a"), Row(1, last, "b")).asJava)
+    def two(last: Double) =
+      Answer.of(Optional.of(byDouble), Seq(Row(1, 2.5, "a"), Row(1, last, "b")).asJava)
     assert(two(1.0).differences(two(1.0 + 1e-12)).isEmpty)
     assert(!two(1.0).differences(two(1.0 + 1e-6)).isEmpty)
   }

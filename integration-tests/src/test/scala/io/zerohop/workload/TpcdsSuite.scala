@@ -61,7 +61,8 @@ class TpcdsSuite extends AnyFunSuite with BeforeAndAfterAll {
     val shapes = ours.values.flatMap(_.shapes)
     assert(shapes.exists(_.shuffles > 1) && shapes.exists(_.dataSize > 0))
     assert(shapes.exists(_.broadcasts > 0) && shapes.exists(!_.readPartitions.isEmpty))
-    assert(shapes.flatMap(_.joins.asScala).exists(_.startsWith("BroadcastHashJoinExec Inner Build")))
+    assert(
+      shapes.flatMap(_.joins.asScala).exists(_.startsWith("BroadcastHashJoinExec Inner Build")))
     assert(shapes.toSet[PlanShape].exists(one => shapes.exists(!_.differences(one).isEmpty)))
   }
 

@@ -75,7 +75,8 @@ final class Browser extends AutoCloseable {
   /** The whole page as PNG. */
   def screenshot(): Array[Byte] = {
     val height = run("return document.documentElement.scrollHeight").asInt
-    command("/window/rect", Map("width" -> Int.box(Browser.Width), "height" -> Int.box(height + 150)))
+    command("/window/rect",
+      Map("width" -> Int.box(Browser.Width), "height" -> Int.box(height + 150)))
     Base64.getDecoder.decode(ask("GET", s"/session/$session/screenshot", "").asText)
   }
 

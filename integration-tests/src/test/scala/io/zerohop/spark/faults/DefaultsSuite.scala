@@ -49,7 +49,8 @@ class DefaultsSuite extends ClusterSuite {
   }
 
   test("executors listen where Spark's listen, and nowhere else") {
-    val ports = cluster.sc.parallelize(1 to 8, 8).mapPartitions(_ => Iterator(Listening.ports())).collect()
+    val ports =
+      cluster.sc.parallelize(1 to 8, 8).mapPartitions(_ => Iterator(Listening.ports())).collect()
     // One serves blocks; nobody has said that the network is trusted.
     assert(ports.map(_.size).toSet === Set(1), ports.toSeq)
   }
@@ -61,20 +62,26 @@ class DefaultsSuite extends ClusterSuite {
       // What is told late of earlier jobs does not count.
       private val stages = ConcurrentHashMap.newKeySet[Int]()
 
-      override def onJobStart(start: SparkListenerJobStart): Unit = start.stageIds.foreach(stages.add)
+      override def onJobStart(start: SparkListenerJobStart): Unit =
+        start.stageIds.foreach(stages.add)
 
       override def onTaskEnd(end: SparkListenerTaskEnd): Unit =
-        if (stages.contains(end.stageId)) kept.add((end.taskType, end.taskInfo.accumulables.flatMap(_.name).filter(_.startsWith("zerohop.")).toSet))
+        if (stages.contains(end.stageId)) kept.add((end.taskType,
+            end.taskInfo.accumulables.flatMap(_.name).filter(_.startsWith("zerohop.")).toSet))
     }
     cluster.sc.addSparkListener(listener)
     try cluster.counted("a shuffle whose tasks are looked at") {
-      assert(Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ()))((_, _) => ()) === Workload.expected)
-    } finally cluster.sc.removeSparkListener(listener)
+        assert(Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ()))((_, _) =>
+          ()) === Workload.expected)
+      }
+    finally cluster.sc.removeSparkListener(listener)
     val tasks = kept.asScala.toSeq
     assert(tasks.filter(_._1 == "ShuffleMapTask").flatMap(_._2) === Nil)
     val readers = tasks.filter(_._1 == "ResultTask").map(_._2)
     assert(readers.size === Workload.Reducers)
-    assert(readers.forall(names => names.nonEmpty && names.subsetOf(Set("zerohop.local.bytes", "zerohop.peer.bytes"))))
+    assert(
+      readers.forall(names =>
+        names.nonEmpty && names.subsetOf(Set("zerohop.local.bytes", "zerohop.peer.bytes"))))
     forget()
   }
 
@@ -106,9 +113,10 @@ private object Listening {
     val own = fileNames(Paths.get("/proc/self/fd")).flatMap { name =>
       Try(Files.readSymbolicLink(Paths.get("/proc/self/fd", name)).toString).toOption
     }.toSet
-    Seq("tcp", "tcp6").map(Paths.get("/proc/self/net", _)).filter(Files.isReadable(_)).flatMap { table =>
-      Files.readAllLines(table).asScala.map(_.trim.split("\\s+"))
-        .filter(fields => fields(3) == Listens && own(s"socket:[${fields(9)}]")).map(_(1))
+    Seq("tcp", "tcp6").map(Paths.get("/proc/self/net", _)).filter(Files.isReadable(_)).flatMap {
+      table =>
+        Files.readAllLines(table).asScala.map(_.trim.split("\\s+"))
+          .filter(fields => fields(3) == Listens && own(s"socket:[${fields(9)}]")).map(_(1))
     }.toSet
   }
 
@@ -117,6 +125,7 @@ private object Listening {
 }
 
 private object DefaultsSuite {
+
   /** What Spark itself sets for a cluster on one machine, and what the manager sets for users. */
   val Unasked: Seq[String] = Seq(
     "spark.sql.warehouse.dir",

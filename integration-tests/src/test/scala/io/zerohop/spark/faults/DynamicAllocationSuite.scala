@@ -21,7 +21,8 @@ class DynamicAllocationSuite extends ClusterSuite {
   // On a busy machine the first is let go before the second is there, and they never are two.
   override protected def await: Boolean = false
 
-  test("executors with shuffles stay, go when that takes too long, and what they had is made anew") {
+  test(
+    "executors with shuffles stay, go when that takes too long, and what they had is made anew") {
     val shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
     cluster.run("the map stage")(SparkInternals.runMapStage(cluster.sc, shuffled))
     val holders = SparkInternals.executorIds(cluster.sc).toSet

@@ -52,7 +52,8 @@ final case class Fault(marker: String) {
   /** How many executors it has killed: those that are gone of the ones that it was to kill. */
   def killed: Int =
     if (!Files.exists(victimsFile)) 0
-    else Files.readAllLines(victimsFile).asScala.count(pid => !ProcessHandle.of(pid.toLong).isPresent)
+    else
+      Files.readAllLines(victimsFile).asScala.count(pid => !ProcessHandle.of(pid.toLong).isPresent)
 
   def happened: Boolean = Files.exists(Paths.get(marker))
 

@@ -39,6 +39,7 @@ class LargeBlockSuite extends AnyFunSuite {
 }
 
 private object LargeBlockSuite {
+
   /** Sends every record through one block and tells of each what arrived. */
   def sums(spark: SparkSession, records: Int, recordBytes: Int): Set[(Int, Int, Long)] =
     spark.sparkContext

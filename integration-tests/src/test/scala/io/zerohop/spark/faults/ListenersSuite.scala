@@ -28,12 +28,14 @@ class ListenersSuite extends AnyFunSuite {
       val executors =
         try {
           val found = cluster.pids.values.toSet
-          cluster.run("a shuffle")(cluster.sc.parallelize(1 to 1000, 4).map(i => (i % 7, i)).reduceByKey(_ + _).collect())
+          cluster.run("a shuffle")(cluster.sc.parallelize(1 to 1000, 4).map(i =>
+              (i % 7, i)).reduceByKey(_ + _).collect())
           val report = Doctor.examine(cluster.sc, true)
           assert(report.contains("spark.zerohop.ucx.trustedNetwork=true"), report)
           found
         } finally cluster.close()
-      val seen = Files.readAllLines(log).asScala.toSeq.map(_.split(" ", 2)).groupMap(_(0).toLong)(_(1))
+      val seen =
+        Files.readAllLines(log).asScala.toSeq.map(_.split(" ", 2)).groupMap(_(0).toLong)(_(1))
       for (pid <- executors) {
         val (files, ports) = seen(pid).partition(_.startsWith("unix /"))
         // The block manager's; no control port, no UCX, no socket with an abstract name.

@@ -59,7 +59,9 @@ final case class Pressure(
   }
 
   /** The same records, by a task that takes its time, and now and then fails at its first attempt. */
-  private def troubled(task: Int, records: Iterator[(Int, Array[Byte])]): Iterator[(Int, Array[Byte])] = {
+  private def troubled(
+      task: Int,
+      records: Iterator[(Int, Array[Byte])]): Iterator[(Int, Array[Byte])] = {
     val random = new Random(seed * 17L + task)
     val fails = TaskContext.get().attemptNumber() == 0 && random.nextInt(failOneIn) == 0
     val failAt = if (fails) random.nextInt(mostRecords / 4) else -1

@@ -32,7 +32,9 @@ class PressureSuite extends AnyFunSuite {
       "spark.zerohop.segment.size" -> s"${math.max(Least, pool / 4)}b",
       "spark.zerohop.write.buffer" -> "256k")
     Cluster.withCluster(Executors, sizes ++ settings: _*) { cluster =>
-      val fault = s"pool of $percent %" + settings.map { case (key, value) => s", $key=$value" }.mkString
+      val fault = s"pool of $percent %" + settings.map { case (key, value) =>
+        s", $key=$value"
+      }.mkString
       Soak.repeat(fault, Soak.longRuns) { run =>
         val pressure = Pressure(seed = run * 100 + percent)
         val (answer, seen) =
@@ -45,7 +47,8 @@ class PressureSuite extends AnyFunSuite {
         assert(direct > 0 || settings.nonEmpty, "nothing found room in memory")
         assert(seen.bytes("staged") > 0, "everything found room, so there was no pressure")
         assert(cluster.gauges("files.bytes").values.sum > 0)
-        assert(cluster.gauges("pool.host.peak.bytes").values.forall(peak => peak > 0 && peak <= pool))
+        assert(
+          cluster.gauges("pool.host.peak.bytes").values.forall(peak => peak > 0 && peak <= pool))
         cluster.assertNothingHeld()
         seen.failedTasks
       }

@@ -7,9 +7,13 @@ import scala.jdk.CollectionConverters._
 
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.{Bounded, PathBytes, RunBy}
-import org.apache.spark.{BarrierTaskContext, HashPartitioner, RangePartitioner, SparkException, TaskContext}
+import org.apache.spark.{
+  BarrierTaskContext, HashPartitioner, RangePartitioner, SparkException, TaskContext
+}
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanExec, AdaptiveSparkPlanHelper}
+import org.apache.spark.sql.execution.adaptive.{
+  AQEShuffleReadExec, AdaptiveSparkPlanExec, AdaptiveSparkPlanHelper
+}
 import org.apache.spark.sql.functions.{col, count, lit, sum, when}
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.storage.StorageLevel
@@ -46,7 +50,8 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
     val lists = cluster.run("groupByKey")(pairs.groupByKey(7).mapValues(_.size).collect())
     assert(lists.forall(_._2 === 100))
     val sorted = cluster.run("repartitionAndSort") {
-      pairs.map(_.swap).map { case (v, k) => (v, k.toString * 50) }.sortByKey(true, 9).keys.collect()
+      pairs.map(_.swap).map { case (v, k) => (v, k.toString * 50) }.sortByKey(true,
+        9).keys.collect()
     }
     assert(sorted.toSeq === (0L until 100000L))
     val partitioner = new RangePartitioner(5, pairs)
@@ -200,7 +205,8 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
         .awaitTermination()
     }
     val sums = spark.table("sums").collect().map(row => row.getLong(0) -> row.getLong(1)).toMap
-    assert(sums === (0L until batches * 1000L).groupBy(_ % 50).map { case (k, ids) => k -> ids.sum })
+    assert(
+      sums === (0L until batches * 1000L).groupBy(_ % 50).map { case (k, ids) => k -> ids.sum })
     nothingHeld()
   }
 
@@ -226,8 +232,8 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
     settings.foreach { case (key, value) => conf.set(key, value) }
     try body
     finally before.foreach {
-      case (key, Some(value)) => conf.set(key, value)
-      case (key, None) => conf.unset(key)
-    }
+        case (key, Some(value)) => conf.set(key, value)
+        case (key, None) => conf.unset(key)
+      }
   }
 }

@@ -38,13 +38,15 @@ final class SoakRecord(fault: String) {
     f"""  {"fault": "$fault", "session": "$Session", "runs": ${seconds.size}, "passed": $passed, """ +
       f""""kills": $kills, "unfinished": $unfinished, """ +
       failures.map { case (kind, count) => s""""$kind": $count, """ }.mkString +
-      f""""failed_tasks": $failedTasks, "seconds_min": ${seconds.minOption.getOrElse(0.0)}%.2f, """ +
+      f""""failed_tasks": $failedTasks, "seconds_min": ${seconds.minOption.getOrElse(
+          0.0)}%.2f, """ +
       f""""seconds_max": ${seconds.maxOption.getOrElse(0.0)}%.2f, """ +
       took.mkString("\"seconds\": [", ", ", "]}")
   }
 }
 
 object SoakRecord {
+
   /** What can be wrong with a run. */
   private val Kinds = Seq("wrong", "hangs", "leftovers", "errors")
 

@@ -52,7 +52,8 @@ class UnwritableFoldersSuite extends AnyFunSuite {
         assert(said.size === 1, log.mkString("\n"))
         assert(said.head.contains(key))
       }
-      Bounded.until("both executors say so in the tab, too", 30.seconds)(advised.executors.size == 2)
+      Bounded.until("both executors say so in the tab, too", 30.seconds)(
+        advised.executors.size == 2)
       assert(advised.all.forall(_.contains(key)), advised.all)
     }
   }

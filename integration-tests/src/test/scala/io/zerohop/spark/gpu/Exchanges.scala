@@ -18,7 +18,8 @@ object Exchanges extends AdaptiveSparkPlanHelper {
     val onGpu = rapids.count(staysOnGpu)
     Map(
       "gpu_exchanges" -> onGpu,
-      "kudo_exchanges" -> rapids.count(_.productElement(0).getClass.getSimpleName.startsWith("Zerohop")),
+      "kudo_exchanges" -> rapids.count(
+        _.productElement(0).getClass.getSimpleName.startsWith("Zerohop")),
       "serialised_exchanges" -> (rapids.size - onGpu),
       "cpu_exchanges" -> cpu.size) ++ adaptiveFacts(plan)
   }
@@ -31,8 +32,9 @@ object Exchanges extends AdaptiveSparkPlanHelper {
     }
 
   private def adaptiveFacts(plan: SparkPlan): Map[String, Any] = {
-    val parts = collect(plan) { case read if read.getClass.getSimpleName.contains("Shuffle") =>
-      specs(read)
+    val parts = collect(plan) {
+      case read if read.getClass.getSimpleName.contains("Shuffle") =>
+        specs(read)
     }.flatten
     Map(
       "skewed" -> parts.exists(_.isInstanceOf[PartialReducerPartitionSpec]),

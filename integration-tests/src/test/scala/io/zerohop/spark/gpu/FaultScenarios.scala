@@ -19,29 +19,36 @@ final class FaultScenarios(cluster: Cluster) {
   private lazy val folder: Path = Files.createTempDirectory("zerohop-faults")
 
   val all: Map[String, () => Map[String, Any]] = Map(
-    "killed_in_write" -> (() => survives { fault =>
-      query.frame(onWrite = id => if (id == Rows / 2) fault.killSelf())
-    }),
-    "owner_killed_in_read" -> (() => survives { fault =>
-      query.frame(onRead = _ => if (isFirstReducer) fault.killOthers())
-    }),
-    "reader_killed_in_read" -> (() => survives { fault =>
-      query.frame(onRead = _ => if (isFirstReducer) fault.killSelf())
-    }),
-    "failed_before_commit" -> (() => survives { fault =>
-      query.frame(maps = 1, onWrite = id => if (id == Rows - 1) failNow(fault))
-    }),
-    "failed_after_commit" -> (() => survives { fault =>
-      query.frame(maps = 1, onWrite = id => if (id == Rows - 1) failInTheEnd(fault))
-    }),
+    "killed_in_write" -> (() =>
+      survives { fault =>
+        query.frame(onWrite = id => if (id == Rows / 2) fault.killSelf())
+      }),
+    "owner_killed_in_read" -> (() =>
+      survives { fault =>
+        query.frame(onRead = _ => if (isFirstReducer) fault.killOthers())
+      }),
+    "reader_killed_in_read" -> (() =>
+      survives { fault =>
+        query.frame(onRead = _ => if (isFirstReducer) fault.killSelf())
+      }),
+    "failed_before_commit" -> (() =>
+      survives { fault =>
+        query.frame(maps = 1, onWrite = id => if (id == Rows - 1) failNow(fault))
+      }),
+    "failed_after_commit" -> (() =>
+      survives { fault =>
+        query.frame(maps = 1, onWrite = id => if (id == Rows - 1) failInTheEnd(fault))
+      }),
     "output_lost" -> (() => betweenStages(forget)),
     "header_damaged" -> (() => ofPackedTables(betweenStages(damageHeaders))),
-    "cancelled_in_write" -> (() => cancellation.facts(newFault()) { fault =>
-      query.frame(onWrite = id => if (id % RowsPerMap > RowsPerMap / 2) linger(fault))
-    }),
-    "cancelled_in_read" -> (() => cancellation.facts(newFault()) { fault =>
-      query.frame(onRead = _ => linger(fault))
-    }))
+    "cancelled_in_write" -> (() =>
+      cancellation.facts(newFault()) { fault =>
+        query.frame(onWrite = id => if (id % RowsPerMap > RowsPerMap / 2) linger(fault))
+      }),
+    "cancelled_in_read" -> (() =>
+      cancellation.facts(newFault()) { fault =>
+        query.frame(onRead = _ => linger(fault))
+      }))
 
   private def newFault(): Fault = {
     cluster.awaitExecutors()

@@ -41,6 +41,7 @@ final class FaultyQuery(spark: SparkSession) {
 }
 
 object FaultyQuery {
+
   /** RAPIDS' switch, which nobody reads in a smoke run. */
   val OnGpu = "spark.rapids.sql.enabled"
 

@@ -24,9 +24,10 @@ class GpuFallbackSuite extends GpuSuite {
     val jar = JarCopy.of(GpuHost.installation.zerohopJar.toFile, drops = Kernels)
     chosen = Map("spark.executor.extraClassPath" -> GpuHost.classPath(jar))
     try queries { facts =>
-      assert(facts.number("direct_bytes") > 0, facts)
-      assert(facts.number("staged_bytes") === 0, facts)
-    } finally Files.delete(jar)
+        assert(facts.number("direct_bytes") > 0, facts)
+        assert(facts.number("staged_bytes") === 0, facts)
+      }
+    finally Files.delete(jar)
   }
 
   test("a socket folder that is refused: tables in files") {
@@ -64,11 +65,12 @@ class GpuFallbackSuite extends GpuSuite {
 
   private def queries(check: Facts => Unit): Unit =
     try Seq("group_by", "join", "round_robin").foreach { query =>
-      val facts = ask(query)
-      assertEqual(facts)
-      assertOnGpu(facts)
-      check(facts)
-    } finally stop()
+        val facts = ask(query)
+        assertEqual(facts)
+        assertOnGpu(facts)
+        check(facts)
+      }
+    finally stop()
 }
 
 private object GpuFallbackSuite {

@@ -63,7 +63,8 @@ class GpuReadinessSuite extends AnyFunSuite {
     }
   }
 
-  test("an owner that is killed before its copies have ended is a fetch failure, and no wait goes on") {
+  test(
+    "an owner that is killed before its copies have ended is a fetch failure, and no wait goes on") {
     withOwner { (owner, reader, source) =>
       withBlock(reader, source) { fetcher =>
         val block = fetcher.block()
@@ -94,7 +95,9 @@ class GpuReadinessSuite extends AnyFunSuite {
     }
   }
 
-  private def withBlock(reader: ShuffleNode, source: BlockSource)(body: BlockFetcher => Unit): Unit = {
+  private def withBlock(
+      reader: ShuffleNode,
+      source: BlockSource)(body: BlockFetcher => Unit): Unit = {
     val fetcher = reader.fetch(
       java.util.List.of(source),
       (_, blocks, _) => fail(s"staged: $blocks"),
@@ -126,7 +129,8 @@ class GpuReadinessSuite extends AnyFunSuite {
         HeldOwner.node(base, "reader", new CudaDevice(gpu, CudaDevice.DEFAULT_MULTIPROCESSORS))
       try {
         val block = new Block(1, 0, 0, 0, HeldOwner.Bytes.toLong)
-        body(owner, reader, new BlockSource("held", owner.location, "held", java.util.List.of(block)))
+        body(owner, reader,
+          new BlockSource("held", owner.location, "held", java.util.List.of(block)))
       } finally reader.close()
     } finally owner.close()
   }

@@ -36,12 +36,14 @@ class GpuSettingsSuite extends GpuSuite {
     }
   }
 
-  test("spark.zerohop.device.asyncCommit=true: nobody waits for copies before an output is published") {
+  test(
+    "spark.zerohop.device.asyncCommit=true: nobody waits for copies before an output is published") {
     needsRapids()
-    asked("spark.zerohop.device.asyncCommit" -> "true")("group_by", "join", "round_robin") { facts =>
-      assertOnGpu(facts)
-      assert(facts.number("direct_bytes") > 0, facts)
-      assert(facts.number("async_commits") > 0, facts)
+    asked("spark.zerohop.device.asyncCommit" -> "true")("group_by", "join", "round_robin") {
+      facts =>
+        assertOnGpu(facts)
+        assert(facts.number("direct_bytes") > 0, facts)
+        assert(facts.number("async_commits") > 0, facts)
     }
   }
 
@@ -56,9 +58,10 @@ class GpuSettingsSuite extends GpuSuite {
   private def asked(settings: (String, String)*)(queries: String*)(check: Facts => Unit): Unit = {
     chosen = settings.toMap
     try queries.foreach { query =>
-      val facts = ask(query)
-      assertEqual(facts)
-      check(facts)
-    } finally stop()
+        val facts = ask(query)
+        assertEqual(facts)
+        check(facts)
+      }
+    finally stop()
   }
 }

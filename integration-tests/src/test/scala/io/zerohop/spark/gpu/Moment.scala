@@ -14,6 +14,7 @@ final case class Moment(poolBytes: Long, leases: Long, rmmBytes: Long) {
 }
 
 object Moment {
+
   /** Of the executor that runs the calling task. */
   def now(): Moment = Moment(gauge("pool.used.bytes"), gauge("leases.open"), rmm())
 
@@ -25,7 +26,8 @@ object Moment {
 
   private def rmm(): Long =
     try Class.forName("ai.rapids.cudf.Rmm").getMethod("getTotalBytesAllocated").invoke(null) match {
-      case bytes: java.lang.Long => bytes
-      case other => throw new IllegalStateException(s"RMM has allocated $other")
-    } catch { case _: ClassNotFoundException => 0L }
+        case bytes: java.lang.Long => bytes
+        case other => throw new IllegalStateException(s"RMM has allocated $other")
+      }
+    catch { case _: ClassNotFoundException => 0L }
 }

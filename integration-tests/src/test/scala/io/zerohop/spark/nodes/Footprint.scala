@@ -41,7 +41,9 @@ object Footprint {
 
   private def resident: Long =
     Files.readAllLines(Paths.get("/proc/self/status")).asScala
-      .collectFirst { case line if line.startsWith("VmRSS:") => line.filter(_.isDigit).toLong << 10 }
+      .collectFirst {
+        case line if line.startsWith("VmRSS:") => line.filter(_.isDigit).toLong << 10
+      }
       .get
 
   private def entries(folder: Path): Long =

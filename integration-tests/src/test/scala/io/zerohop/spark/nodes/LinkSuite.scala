@@ -15,7 +15,9 @@ class LinkSuite extends NodesSuite {
     Soak.repeat("5 % of packets lost between nodes") { _ =>
       onNodes { app =>
         app.nodes.lose(5)
-        val facts = try app.transfer() finally app.nodes.clear()
+        val facts =
+          try app.transfer()
+          finally app.nodes.clear()
         assertRight(facts)
         assert(NodePaths.bytes(facts, NodePaths.Between) > 0, facts)
         app.ask("settle")
@@ -43,9 +45,10 @@ class LinkSuite extends NodesSuite {
         app.nodes.slow(SlowMebibytes)
         val facts: Facts =
           try app.transferStruck {
-            app.nodes.cut(end)
-            andThen(app)
-          } finally {
+              app.nodes.cut(end)
+              andThen(app)
+            }
+          finally {
             app.nodes.mend()
             app.nodes.clear()
           }

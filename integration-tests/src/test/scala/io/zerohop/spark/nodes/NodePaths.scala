@@ -5,6 +5,7 @@ import org.scalatest.Assertions
 
 /** Which way bytes are expected to go. */
 object NodePaths extends Assertions {
+
   /** Between nodes: the one place that says it. */
   val Between = "ucx"
 

@@ -78,6 +78,7 @@ final class NodesApplication private (
 }
 
 object NodesApplication {
+
   /** The gauge of the port at which an executor is asked. */
   val ControlPort = "control.port"
 

@@ -13,6 +13,7 @@ import io.zerohop.spark.suites.ManagerUnderTest
 
 /** What the build has made for applications on two nodes, and how they are submitted. */
 object NodesHost {
+
   /** Two on the first node, which read each other in place, and one on the second. */
   val Executors = 3
 
@@ -23,13 +24,14 @@ object NodesHost {
   /** Why this user or machine cannot have two nodes; none if it can. */
   lazy val missing: Option[String] =
     if (!hasLibucx) Some("two nodes need libucx (Debian: apt-get install libucx0)")
-    else try {
-      TwoNodes.make().close()
-      None
-    } catch {
-      case e: ClusterException =>
-        Some(s"two nodes need root, iproute2 and nftables (${e.getMessage})")
-    }
+    else
+      try {
+        TwoNodes.make().close()
+        None
+      } catch {
+        case e: ClusterException =>
+          Some(s"two nodes need root, iproute2 and nftables (${e.getMessage})")
+      }
 
   /** Asked of the loader, which executors ask as well: it complains where there is none. */
   private def hasLibucx: Boolean = {

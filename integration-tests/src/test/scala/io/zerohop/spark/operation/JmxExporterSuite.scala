@@ -28,7 +28,8 @@ class JmxExporterSuite extends AnyFunSuite {
       "spark.zerohop.pool.size" -> "64m") { cluster =>
       val rows = cluster.sc.parallelize(0 until 1000, 4).map(row => (row, row))
       assert(rows.partitionBy(new HashPartitioner(4)).count() === 1000)
-      Bounded.until("the executor's metrics", 30.seconds)(Try(metrics(port)).toOption.exists(_.nonEmpty))
+      Bounded.until("the executor's metrics", 30.seconds)(
+        Try(metrics(port)).toOption.exists(_.nonEmpty))
       val found = metrics(port)
       val expected = Metric.values.filter(_.owner != Metric.Owner.GPU)
         .map(metric => DashboardSuite.prometheusName(metric.key)).toSet

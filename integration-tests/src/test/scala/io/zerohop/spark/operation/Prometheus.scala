@@ -21,9 +21,9 @@ final class Prometheus(config: String) extends AutoCloseable {
   private val process = start()
 
   try Bounded.until(s"Prometheus, see $log", 30.seconds) {
-    assert(process.isAlive, s"Prometheus has ended: ${Files.readString(log)}")
-    Try(Http.get(s"http://127.0.0.1:$port/-/ready")).isSuccess
-  }
+      assert(process.isAlive, s"Prometheus has ended: ${Files.readString(log)}")
+      Try(Http.get(s"http://127.0.0.1:$port/-/ready")).isSuccess
+    }
   catch {
     case e: Throwable =>
       close()

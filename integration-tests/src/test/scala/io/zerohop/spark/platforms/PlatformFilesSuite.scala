@@ -31,7 +31,8 @@ class PlatformFilesSuite extends AnyFunSuite {
       (Examples.folder -> texts(application.at("/spec/sparkConf")))
     assert(confs.size > 4)
     for ((file, conf) <- confs) {
-      assert(conf.get("spark.shuffle.manager").contains("io.zerohop.spark.ZerohopShuffleManager"), file)
+      assert(conf.get("spark.shuffle.manager").contains("io.zerohop.spark.ZerohopShuffleManager"),
+        file)
       for (key <- conf.keys if key.startsWith("spark.zerohop.")) {
         assert(page.contains(s"| `$key` |"), s"$file has $key")
       }
@@ -83,7 +84,8 @@ class PlatformFilesSuite extends AnyFunSuite {
     }
     val node = kubernetes("node-folder.yaml").at("/spec/template/spec")
     assert(node.at("/containers/0/command/2").asText.startsWith(s"chmod 1777 $socketDir "))
-    assert(node.at("/volumes/0/hostPath/path") === templates.head.at("/spec/volumes/0/hostPath/path"))
+    assert(
+      node.at("/volumes/0/hostPath/path") === templates.head.at("/spec/volumes/0/hostPath/path"))
   }
 
   test("what README and the pages of docs link to is there, anchors too") {

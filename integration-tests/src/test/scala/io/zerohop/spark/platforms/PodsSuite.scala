@@ -61,12 +61,13 @@ class PodsSuite extends AnyFunSuite {
 
   private def missing: Option[String] =
     if (!Files.isExecutable(Paths.get("/usr/bin/setpriv"))) Some("pods need setpriv")
-    else try {
-      TwoNodes.make().close()
-      None
-    } catch {
-      case e: ClusterException => Some(s"pods need root, iproute2 and nftables (${e.getMessage})")
-    }
+    else
+      try {
+        TwoNodes.make().close()
+        None
+      } catch {
+        case e: ClusterException => Some(s"pods need root, iproute2 and nftables (${e.getMessage})")
+      }
 
   /** A master and the driver on the first node, and a pod with a worker on each. */
   private def run(shared: Boolean): Map[String, String] = {
@@ -76,9 +77,10 @@ class PodsSuite extends AnyFunSuite {
       val master = s"spark://${nodes.first.address}:$MasterPort"
       var processes = Seq.empty[Process]
       try {
-        processes :+= start(nodes.first, folder, "master", Distribution.java(
-          home.toString, "org.apache.spark.deploy.master.Master",
-          Seq("--host", nodes.first.address, "--port", MasterPort.toString, "--webui-port", "0")))
+        processes :+= start(nodes.first, folder, "master",
+          Distribution.java(
+            home.toString, "org.apache.spark.deploy.master.Master",
+            Seq("--host", nodes.first.address, "--port", MasterPort.toString, "--webui-port", "0")))
         Bounded.until("a master", 60.seconds) {
           nodes.first.run("ss", "-H", "-l", "-t", "-n", s"sport = :$MasterPort").nonEmpty
         }
@@ -93,20 +95,23 @@ class PodsSuite extends AnyFunSuite {
 
   private def start(node: Node, folder: Path, name: String, command: Seq[String]): Process =
     Distribution
-      .process(node.command(command.asJava).asScala.toSeq, folder, name, Map(
-        "SPARK_HOME" -> home.toString,
-        "SPARK_LOCAL_IP" -> node.address,
-        "SPARK_SCALA_VERSION" -> "2.13"))
+      .process(node.command(command.asJava).asScala.toSeq, folder, name,
+        Map(
+          "SPARK_HOME" -> home.toString,
+          "SPARK_LOCAL_IP" -> node.address,
+          "SPARK_SCALA_VERSION" -> "2.13"))
       .start()
 
   /** A worker in a pod; its executors are in there with it. */
   private def pod(node: Node, onNode: Path, master: String): Seq[String] = {
     val mounted = Mounted.resolve(repository.relativize(home)).toString
-    val worker = Distribution.java(mounted, "org.apache.spark.deploy.worker.Worker", Seq(
-      "--host", node.address, "--webui-port", "0", "--cores", "1", "--memory", "1g",
-      "--work-dir", "/tmp/work", master))
+    val worker = Distribution.java(mounted, "org.apache.spark.deploy.worker.Worker",
+      Seq(
+        "--host", node.address, "--webui-port", "0", "--cores", "1", "--memory", "1g",
+        "--work-dir", "/tmp/work", master))
     Seq("unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "sh", "-c",
-      PodsSuite.Start, "pod", repository.toString, onNode.toString, nodeCommand, initCommand, uid, mounted) ++
+      PodsSuite.Start, "pod", repository.toString, onNode.toString, nodeCommand, initCommand, uid,
+      mounted) ++
       worker
   }
 

@@ -21,7 +21,8 @@ class StandaloneSuite extends AnyFunSuite {
   test("a cluster is started, and an application's executors read each other's memory") {
     assume(ManagerUnderTest.isZerohop, "the page is about Zerohop")
     val target = Paths.get(sys.props("zerohop.test.target")).toAbsolutePath
-    val folder = Files.createTempDirectory(Files.createDirectories(target.resolve("platforms")), "sa-")
+    val folder =
+      Files.createTempDirectory(Files.createDirectories(target.resolve("platforms")), "sa-")
     val home = Distribution.of(SparkHomes.of("4.1.3"), folder.resolve("spark"))
     val port = Local.freePort()
     val environment = Map("SPARK_HOME" -> home.toString, "SPARK_SCALA_VERSION" -> "2.13")
@@ -31,10 +32,11 @@ class StandaloneSuite extends AnyFunSuite {
     try {
       Bounded.until(s"a master at port $port", 60.seconds)(listens(port) || !cluster.isAlive)
       assert(cluster.isAlive, s"see $folder")
-      val said = submit(folder, environment ++ Map(
-        "ZEROHOP_JAR" -> SparkHomes.zerohopJar.toString,
-        "SPARK_LOCAL_IP" -> "127.0.0.1",
-        "MASTER" -> s"spark://127.0.0.1:$port"))
+      val said = submit(folder,
+        environment ++ Map(
+          "ZEROHOP_JAR" -> SparkHomes.zerohopJar.toString,
+          "SPARK_LOCAL_IP" -> "127.0.0.1",
+          "MASTER" -> s"spark://127.0.0.1:$port"))
       val report = AppJar.report(said, "shuffle-app:")
       assert(report("groups") === "1000")
       assert(report("sum") === "4999950000")

@@ -75,7 +75,8 @@ class YarnSuite extends AnyFunSuite with BeforeAndAfterAll {
     }
     val all = Using.resource(Files.list(jars))(_.iterator.asScala.toVector) ++ spark
     Seq(Paths.get(sys.props("java.home"), "bin", "java").toString, "-Xmx512m", "-cp",
-      all.mkString(":"), Distribution.repository.resolve(
+      all.mkString(":"),
+      Distribution.repository.resolve(
         "integration-tests/src/test/yarn/MiniYarn.java").toString, s"$folder/yarn")
   }
 
@@ -103,13 +104,14 @@ class YarnSuite extends AnyFunSuite with BeforeAndAfterAll {
         "--jars", installation.applicationJars.asScala.mkString(","),
         "--class", classOf[WorkloadApp].getName,
         installation.applicationJar.toString, "TPCH", tables.toString)
-    val builder = Distribution.process(command, folder, "driver", Map(
-      "SPARK_HOME" -> home.toString,
-      "SPARK_SCALA_VERSION" -> "2.13",
-      "SPARK_LOCAL_IP" -> "127.0.0.1",
-      "SPARK_DIST_CLASSPATH" -> sparkYarn.toString,
-      "HADOOP_CONF_DIR" -> s"$folder/yarn/conf",
-      "ZEROHOP_JAR" -> SparkHomes.zerohopJar.toString))
+    val builder = Distribution.process(command, folder, "driver",
+      Map(
+        "SPARK_HOME" -> home.toString,
+        "SPARK_SCALA_VERSION" -> "2.13",
+        "SPARK_LOCAL_IP" -> "127.0.0.1",
+        "SPARK_DIST_CLASSPATH" -> sparkYarn.toString,
+        "HADOOP_CONF_DIR" -> s"$folder/yarn/conf",
+        "ZEROHOP_JAR" -> SparkHomes.zerohopJar.toString))
     builder.redirectOutput(ProcessBuilder.Redirect.PIPE).start()
   }
 

@@ -100,7 +100,8 @@ final class Scenarios(cluster: Cluster, victim: String, card: String) {
   /** The victim's executor strikes as soon as the file is there, on its machine. */
   private def arm(strike: Strike, marker: Path): Unit = {
     val (on, path, once) = (victim, marker.toString, newMarker().toString)
-    onEachMachine(() => if (Strike.machine == on && first(once)) strike.whenThereIs(Paths.get(path)))
+    onEachMachine(() =>
+      if (Strike.machine == on && first(once)) strike.whenThereIs(Paths.get(path)))
   }
 
   private def everywhere(strike: Strike): Unit = {

@@ -27,7 +27,8 @@ class ArchitectureSuite extends AnyFunSuite {
   private val Shuffle = "io.zerohop.shuffle.."
   private val Native = "io.zerohop.device.."
   private val Spark = Seq("org.apache.spark..", "org.sparkproject..", "scala..")
-  private val Levels = Set("warn", "error", "atWarn", "atError", "atLevel", "makeLoggingEventBuilder")
+  private val Levels =
+    Set("warn", "error", "atWarn", "atError", "atLevel", "makeLoggingEventBuilder")
   private val Gpu = Seq("jcuda..", "ai.rapids..", "com.nvidia..")
 
   private val SystemTime = Set(
@@ -73,7 +74,8 @@ class ArchitectureSuite extends AnyFunSuite {
     val ucx = "io.zerohop.shuffle.transport.ucx.."
     check(mapped, Seq(ucx))
     check(ucx, Seq(mapped))
-    check("io.zerohop.shuffle.transport..", Seq("io.zerohop.shuffle.fetch..", "io.zerohop.shuffle.spill.."))
+    check("io.zerohop.shuffle.transport..",
+      Seq("io.zerohop.shuffle.fetch..", "io.zerohop.shuffle.spill.."))
   }
 
   test("readers know no transport, but for what chooses between them") {
@@ -110,7 +112,8 @@ class ArchitectureSuite extends AnyFunSuite {
 
   for ((module, room) <- Seq("native" -> Native, "shuffle" -> Shuffle, "plugin" -> Plugin))
     test(s"no package of $module depends on itself by way of others") {
-      slices().assignedFrom(packages(room, _.getPackageName)).should().beFreeOfCycles().check(classes)
+      slices().assignedFrom(packages(room, _.getPackageName)).should().beFreeOfCycles().check(
+        classes)
     }
 
   test("the rule fails where packages form a cycle") {

@@ -27,7 +27,8 @@ class ProfilesSuite extends AnyFunSuite {
   private val suitesPom = XML.loadFile(repository.resolve("integration-tests/pom.xml").toFile)
 
   test("each suite is run by verify or by a profile") {
-    val found = suites(Paths.get(classOf[ProfilesSuite].getProtectionDomain.getCodeSource.getLocation.toURI))
+    val found =
+      suites(Paths.get(classOf[ProfilesSuite].getProtectionDomain.getCodeSource.getLocation.toURI))
     assert(found.contains(classOf[ProfilesSuite]) && found.size > 50)
     assert(found.flatMap(unreached(_, commands(rootPom))) === Nil)
   }
@@ -50,8 +51,10 @@ class ProfilesSuite extends AnyFunSuite {
 
   test("the properties of the profiles are what ScalaTest is given") {
     val wanted = (suitesPom \\ "tagsToInclude").text.split(',').toSet
-    assert(wanted === (rootPom \ "properties" \ "_").map(_.label).filter(isTags).map(name => s"$${$name}").toSet)
-    for (profile <- rootPom \ "profiles" \ "profile"; set <- profile \ "properties" \ "_" if isTags(set.label))
+    assert(wanted === (rootPom \ "properties" \ "_").map(_.label).filter(isTags).map(name =>
+      s"$${$name}").toSet)
+    for (profile <- rootPom \ "profiles" \ "profile"; set <- profile \ "properties" \ "_"
+      if isTags(set.label))
       assert(wanted(s"$${${set.label}}"), (profile \ "id").text)
   }
 
@@ -64,7 +67,8 @@ class ProfilesSuite extends AnyFunSuite {
 
   test("each class of unit tests is run by surefire") {
     val modules = (rootPom \ "modules" \ "module").map(_.text).filter { module =>
-      Files.isDirectory(repository.resolve(s"$module/src/test/java")) && module != "integration-tests"
+      Files.isDirectory(
+        repository.resolve(s"$module/src/test/java")) && module != "integration-tests"
     }
     assert(modules.size >= 3)
     val folders = modules.map(module => repository.resolve(s"$module/target/test-classes"))
@@ -85,15 +89,18 @@ class ProfilesSuite extends AnyFunSuite {
   }
 
   test("a class of unit tests whose name surefire passes over is found") {
-    for (name <- Seq("a.b.CopyTest", "TestCopy", "CopyTests", "CopyTestCase")) assert(name.matches(ByName))
-    for (name <- Seq("a.b.CopyCheck", "a.Test.Copy", "Testing.Copies")) assert(!name.matches(ByName))
+    for (name <- Seq("a.b.CopyTest", "TestCopy", "CopyTests", "CopyTestCase"))
+      assert(name.matches(ByName))
+    for (name <- Seq("a.b.CopyCheck", "a.Test.Copy", "Testing.Copies"))
+      assert(!name.matches(ByName))
   }
 }
 
 private object ProfilesSuite {
   private val Jupiter = "org.junit.jupiter"
   private val Tests =
-    Seq("api.Test", "api.TestFactory", "api.RepeatedTest", "params.ParameterizedTest", "api.TestTemplate")
+    Seq("api.Test", "api.TestFactory", "api.RepeatedTest", "params.ParameterizedTest",
+      "api.TestTemplate")
       .map(name => s"$Jupiter.$name") :+ "com.code_intelligence.jazzer.junit.FuzzTest"
 
   /** What surefire includes by itself. */
@@ -104,12 +111,14 @@ private object ProfilesSuite {
     test(s"nobody runs this: $reason")(fail())
   }
 
-  private def isTags(property: String): Boolean = property.startsWith("suites.") && property != "suites.skip"
+  private def isTags(property: String): Boolean =
+    property.startsWith("suites.") && property != "suites.skip"
 
   /** Which annotation of a suite which command runs: the id of a profile, or "" for verify. */
   private def commands(pom: Elem): Seq[(String, String)] = {
     def tags(id: String, properties: scala.xml.NodeSeq) =
-      (properties \ "_").filter(one => isTags(one.label) && one.text.nonEmpty).map(one => id -> one.text)
+      (properties \ "_").filter(one => isTags(one.label) && one.text.nonEmpty).map(one =>
+        id -> one.text)
     tags("", pom \ "properties") ++
       (pom \ "profiles" \ "profile").flatMap(one => tags((one \ "id").text, one \ "properties"))
   }
@@ -117,7 +126,8 @@ private object ProfilesSuite {
   /** Why no command runs a suite. */
   private def unreached(suite: Class[_], commands: Seq[(String, String)]): Option[String] = {
     val tags = suite.getAnnotations.toSeq.map(_.annotationType)
-      .filter(one => one.getEnclosingClass == classOf[RunBy] && one.isAnnotationPresent(classOf[TagAnnotation]))
+      .filter(one =>
+        one.getEnclosingClass == classOf[RunBy] && one.isAnnotationPresent(classOf[TagAnnotation]))
       .map(_.getName)
     if (tags.isEmpty) Some(s"${suite.getName} has no annotation of RunBy: no command runs it")
     else tags.find(tag => !commands.exists(_._2 == tag))

@@ -40,6 +40,7 @@ class ZerohopAdaptiveSuite extends AdaptiveQueryExecSuite with ZerohopRouted {
 }
 
 private object ZerohopAdaptiveSuite {
+
   /**
    * Plans that depend on how many bytes sort shuffle's compressed blocks have, or on its fetching
    * neighbouring blocks as one. Zerohop reports the bytes in memory, and answers are as right.

@@ -74,8 +74,9 @@ final class ExecutorMemory(pid: Long) {
     val inode = Files.getAttribute(segment, "unix:ino").toString
     val places = Using.resource(Source.fromFile(s"/proc/$pid/maps"))(_.getLines().toVector)
       .map(_.split(" +", 6))
-      .collect { case Array(range, access, "00000000", _, `inode`, _) if access.startsWith("rw") =>
-        JLong.parseUnsignedLong(range.takeWhile(_ != '-'), 16)
+      .collect {
+        case Array(range, access, "00000000", _, `inode`, _) if access.startsWith("rw") =>
+          JLong.parseUnsignedLong(range.takeWhile(_ != '-'), 16)
       }
     places.headOption.getOrElse(throw new AssertionError(s"process $pid does not write $segment"))
   }
@@ -108,9 +109,10 @@ object ExecutorMemory {
     segments.flatMap { segment =>
       mapped(segment) { memory =>
         (0 to memory.capacity - bytes.length).iterator
-          .filter(at => memory.get(at) == bytes(0) && bytes.indices.forall { i =>
-            memory.get(at + i) == bytes(i)
-          })
+          .filter(at =>
+            memory.get(at) == bytes(0) && bytes.indices.forall { i =>
+              memory.get(at + i) == bytes(i)
+            })
           .map(at => (segment, at))
           .toVector
       }

@@ -24,6 +24,7 @@ final class Facts private (json: JsonNode) {
 }
 
 object Facts {
+
   /** Stands for an error, which a scenario ended with. */
   val Error = "error"
 

@@ -11,6 +11,7 @@ import io.zerohop.cluster.SparkApplication
  * each answer its [[Facts]]; ends the JVM when its input ends, in the middle of a scenario too.
  */
 object ScenarioServer {
+
   /** What it says once it takes questions. */
   val Ready = "ready"
 

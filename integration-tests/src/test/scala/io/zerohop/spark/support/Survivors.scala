@@ -32,11 +32,12 @@ final class Survivors(sc: SparkContext, pids: => Iterable[Long]) {
   private def socketFiles: Seq[Path] = {
     val bases = sc.getConf.getOption("spark.zerohop.socket.dir").filter(_ != "auto")
       .map(dir => Seq(Paths.get(dir))).getOrElse(found)
-    bases.flatMap(base => Try(Using.resource(Files.walk(base.resolve(sc.applicationId))) {
-      _.iterator.asScala.filter { path =>
-        Try(Files.readAttributes(path, classOf[BasicFileAttributes])).toOption.exists(_.isOther)
-      }.toVector
-    }).getOrElse(Vector.empty))
+    bases.flatMap(base =>
+      Try(Using.resource(Files.walk(base.resolve(sc.applicationId))) {
+        _.iterator.asScala.filter { path =>
+          Try(Files.readAttributes(path, classOf[BasicFileAttributes])).toOption.exists(_.isOther)
+        }.toVector
+      }).getOrElse(Vector.empty))
   }
 }
 

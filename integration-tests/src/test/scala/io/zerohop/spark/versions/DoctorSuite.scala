@@ -39,9 +39,13 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
   }
 
   /** `java -jar`, with nothing on the class path and temporary files in a folder of its own. */
-  private def alone(temporary: Path, arguments: String*): Ended = alone(temporary, Map.empty[String, String], arguments)
+  private def alone(temporary: Path, arguments: String*): Ended =
+    alone(temporary, Map.empty[String, String], arguments)
 
-  private def alone(temporary: Path, environment: Map[String, String], arguments: Seq[String]): Ended = {
+  private def alone(
+      temporary: Path,
+      environment: Map[String, String],
+      arguments: Seq[String]): Ended = {
     val command = Seq(
       Paths.get(sys.props("java.home"), "bin", "java").toString,
       "-Xmx256m",
@@ -99,7 +103,7 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
     val rates = ended.json.get("processes").get(0).get("rates").asScala.toSeq
     for (path <- Seq("local", "peer", "staged"))
       assert(rates.exists(rate =>
-        rate.get("path").asText == path && rate.get("gigabytesPerSecond").asDouble > 0))
+          rate.get("path").asText == path && rate.get("gigabytesPerSecond").asDouble > 0))
   }
 
   test("the jar alone prints text, and says how it is called") {
@@ -129,9 +133,11 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
       // A class that Spark's jars have, whose code ends the process.
       val source = home.resolve("LoggerFactory.java")
       Files.writeString(
-        source, "package org.slf4j; public class LoggerFactory { static { Runtime.getRuntime().halt(99); } }")
+        source,
+        "package org.slf4j; public class LoggerFactory { static { Runtime.getRuntime().halt(99); } }")
       assert(javax.tools.ToolProvider.getSystemJavaCompiler.run(
-        null, null, null, "-proc:none", "-cp", home.toString, "-d", home.toString, source.toString) === 0)
+        null, null, null, "-proc:none", "-cp", home.toString, "-d", home.toString,
+        source.toString) === 0)
       val jars = Files.createDirectory(home.resolve("jars"))
       Using.resource(new JarOutputStream(Files.newOutputStream(jars.resolve("evil.jar")))) { jar =>
         val name = "org/slf4j/LoggerFactory.class"
@@ -143,7 +149,8 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
         alone(
           folder,
           Map("SPARK_HOME" -> home.toString),
-          Seq("doctor", "--json", "--no-measure", "--conf", s"spark.zerohop.socket.dir=${folder.resolve("s")}"))
+          Seq("doctor", "--json", "--no-measure", "--conf",
+            s"spark.zerohop.socket.dir=${folder.resolve("s")}"))
       }
       ended.assertConsistent()
       assert(ended.of("spark").head.get("mend").asText.contains(s"--spark-home $home"))
@@ -191,13 +198,16 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
     assert(rates.size === 2)
     for (executor <- rates; path <- Seq("local", "peer", "staged"))
       assert(executor.exists(rate =>
-        rate.get("path").asText == path && rate.get("gigabytesPerSecond").asDouble > 0), report.out)
+          rate.get("path").asText == path && rate.get("gigabytesPerSecond").asDouble > 0),
+        report.out)
   }
 
   private def verdict(finding: JsonNode): String = finding.get("verdict").asText
 
   private def asApplication(
-      home: SparkHome, arguments: Seq[String], more: (String, String)*): Ended = {
+      home: SparkHome,
+      arguments: Seq[String],
+      more: (String, String)*): Ended = {
     requireHome(home)
     val conf = Map(
       "spark.master" -> "local-cluster[2,1,1024]",

@@ -11,6 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 /** The tab GPU Shuffle, live and in the history server, on every supported Spark. */
 @RunBy.Versions
 class TabSuite extends AnyFunSuite with NeedsSparkHome {
+
   /** Where the log is also replayed without our jar: the oldest and the newest reader of logs. */
   private val Bare = Seq(SparkHomes.all.head, SparkHomes.all.last)
 

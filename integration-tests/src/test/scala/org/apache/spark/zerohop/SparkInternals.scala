@@ -11,7 +11,9 @@ import io.zerohop.shuffle.transport.ControlService
 import io.zerohop.spark.compat.SparkLinks
 import io.zerohop.spark.control.SparkControlChannel
 import io.zerohop.spark.spillfiles.MapOutputFiles
-import org.apache.spark.{MapOutputTracker, MapOutputTrackerMaster, SecurityManager, ShuffleDependency}
+import org.apache.spark.{
+  MapOutputTracker, MapOutputTrackerMaster, SecurityManager, ShuffleDependency
+}
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 import org.apache.spark.network.buffer.ManagedBuffer
 import org.apache.spark.rdd.RDD
@@ -41,7 +43,8 @@ object SparkInternals {
   def mapStatuses(count: Int, topology: Option[String]): (Int, Long) = {
     val statuses = Array.tabulate(count) { map =>
       val executor = map % 100
-      val at = BlockManagerId(executor.toString, s"host-$executor", 7077, topology.map(_ + executor))
+      val at =
+        BlockManagerId(executor.toString, s"host-$executor", 7077, topology.map(_ + executor))
       SparkLinks.newMapStatus(at, Array(100L, 0L, 10L), map.toLong, 0)
     }
     val locations = Collections.newSetFromMap(new IdentityHashMap[AnyRef, java.lang.Boolean])
