@@ -25,8 +25,7 @@ class TpcdsSuite extends AnyFunSuite with BeforeAndAfterAll {
   private val limit = 2.minutes
   private lazy val folder: Path = Files.createTempDirectory("tpcds")
 
-  // The order in which stages end can change a plan, so each query runs twice.
-  private case class Seen(answer: Answer, shapes: Seq[PlanShape])
+  private case class Seen(answer: Answer, shape: PlanShape)
 
   override def afterAll(): Unit = FileUtils.deleteDirectory(folder.toFile)
 
@@ -51,14 +50,16 @@ class TpcdsSuite extends AnyFunSuite with BeforeAndAfterAll {
     withLocal { spark =>
       Bounded("tables of TPC-DS", limit)(TpcdsData.write(spark, tables, folder.toString, 0.01))
     }
-    val ours = seen("io.zerohop.spark.ZerohopShuffleManager")
-    val theirs = seen("sort")
+    val theirs = seen("sort")((_, _) => true)
+    // The order in which stages end can change a plan: one that differs is made once more.
+    val ours = seen("io.zerohop.spark.ZerohopShuffleManager")((name, seen) =>
+      differences(seen, theirs(name)).isEmpty)
     for (name <- queries) {
       assert(ours(name).answer.differences(theirs(name).answer).asScala === Nil, name)
-      assert(differences(ours(name), theirs(name)).exists(_.isEmpty), name)
+      assert(differences(ours(name), theirs(name)) === Nil, name)
       assert(ours(name).answer.rows > 0, name)
     }
-    val shapes = ours.values.flatMap(_.shapes)
+    val shapes = ours.values.map(_.shape)
     assert(shapes.exists(_.shuffles > 1) && shapes.exists(_.dataSize > 0))
     assert(shapes.exists(_.broadcasts > 0) && shapes.exists(!_.readPartitions.isEmpty))
     assert(
@@ -66,25 +67,29 @@ class TpcdsSuite extends AnyFunSuite with BeforeAndAfterAll {
     assert(shapes.toSet[PlanShape].exists(one => shapes.exists(!_.differences(one).isEmpty)))
   }
 
-  private def differences(ours: Seen, theirs: Seen): Seq[Seq[String]] =
-    for (one <- ours.shapes; other <- theirs.shapes) yield one.differences(other).asScala.toSeq
+  private def differences(ours: Seen, theirs: Seen): Seq[String] =
+    ours.shape.differences(theirs.shape).asScala.toSeq
 
-  /** What the queries return through a shuffle; all that is set is what the cluster needs. */
-  private def seen(manager: String): Map[String, Seen] = {
+  /**
+   * What the queries return through a shuffle; all that is set is what the cluster needs.
+   *
+   * @param enough whether a query that was seen need not run once more
+   */
+  private def seen(manager: String)(enough: (String, Seen) => Boolean): Map[String, Seen] = {
     val cluster = new Cluster(2, Map("spark.shuffle.manager" -> manager), shape = Cluster.Plain)
     try {
       TpcdsData.register(cluster.spark, tables, folder.toString)
       queries.map { name =>
-        val runs = Seq.fill(2)(run(cluster, Workload.named(name)))
-        name -> Seen(runs.head._1, runs.map(_._2))
+        val first = run(cluster, Workload.named(name))
+        name -> (if (enough(name, first)) first else run(cluster, Workload.named(name)))
       }.toMap
     } finally cluster.close()
   }
 
-  private def run(cluster: Cluster, workload: Workload): (Answer, PlanShape) = {
+  private def run(cluster: Cluster, workload: Workload): Seen = {
     val query = cluster.spark.sql(workload.query)
     val rows = cluster.run(workload.name, limit)(query.collectAsList())
-    (Answer.of(workload, query, rows), PlanShape.of(query.queryExecution.executedPlan))
+    Seen(Answer.of(workload, query, rows), PlanShape.of(query.queryExecution.executedPlan))
   }
 
   private def withLocal(body: SparkSession => Unit): Unit = {

@@ -19,7 +19,7 @@ class DemoSuite extends AnyFunSuite {
 
   test("pools of 5 % of what is shuffled") {
     assume(ManagerUnderTest.isZerohop, "the demo compares both")
-    val said = demo("--scale", "0.1", "--queries", Queries, "--conf", "spark.zerohop.pool.size=6m",
+    val said = demo("--scale", "0.03", "--queries", Queries, "--conf", "spark.zerohop.pool.size=2m",
       "--conf", "spark.zerohop.segment.size=1m", "--conf", "spark.zerohop.spill.idle=500ms")
     val result = said.linesIterator.find(_.startsWith("demo: ok")).getOrElse(fail(said))
     assert(result.contains(s"queries=${Queries.split(',').length} mismatches=0"))
