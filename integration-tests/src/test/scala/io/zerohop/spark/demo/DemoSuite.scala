@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.cluster.Installation
-import io.zerohop.spark.support.{RunBy, Watchdog}
+import io.zerohop.spark.support.{Jvm, RunBy, Watchdog}
 import io.zerohop.spark.suites.ManagerUnderTest
 import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
@@ -19,8 +19,10 @@ class DemoSuite extends AnyFunSuite {
 
   test("pools of 5 % of what is shuffled") {
     assume(ManagerUnderTest.isZerohop, "the demo compares both")
-    val said = demo("--scale", "0.03", "--queries", Queries, "--conf", "spark.zerohop.pool.size=2m",
-      "--conf", "spark.zerohop.segment.size=1m", "--conf", "spark.zerohop.spill.idle=500ms")
+    val conf = Jvm.forExecutors(Map("spark.zerohop.pool.size" -> "2m",
+        "spark.zerohop.segment.size" -> "1m", "spark.zerohop.spill.idle" -> "500ms"))
+    val said = demo(Seq("--scale", "0.03", "--queries", Queries) ++
+        conf.flatMap { case (key, value) => Seq("--conf", s"$key=$value") }: _*)
     val result = said.linesIterator.find(_.startsWith("demo: ok")).getOrElse(fail(said))
     assert(result.contains(s"queries=${Queries.split(',').length} mismatches=0"))
     val staged = "staged_bytes=(\\d+)".r.findFirstMatchIn(result).map(_.group(1).toLong)
