@@ -3,16 +3,8 @@ package io.zerohop.spark.links
 import scala.collection.mutable
 
 import org.objectweb.asm.{
-  ClassReader,
-  ClassVisitor,
-  ConstantDynamic,
-  FieldVisitor,
-  Handle,
-  Label,
-  MethodVisitor,
-  Opcodes,
-  RecordComponentVisitor,
-  Type
+  ClassReader, ClassVisitor, ConstantDynamic, FieldVisitor, Handle, Label, MethodVisitor, Opcodes,
+  RecordComponentVisitor, Type
 }
 
 /** Something outside its own class that a class needs at run time. */
