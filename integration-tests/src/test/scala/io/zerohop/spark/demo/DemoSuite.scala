@@ -19,10 +19,8 @@ class DemoSuite extends AnyFunSuite {
 
   test("pools of 5 % of what is shuffled") {
     assume(ManagerUnderTest.isZerohop, "the demo compares both")
-    val conf = Jvm.forExecutors(Map("spark.zerohop.pool.size" -> "2m",
-        "spark.zerohop.segment.size" -> "1m", "spark.zerohop.spill.idle" -> "500ms"))
-    val said = demo(Seq("--scale", "0.03", "--queries", Queries) ++
-        conf.flatMap { case (key, value) => Seq("--conf", s"$key=$value") }: _*)
+    val said = demo("--scale", "0.03", "--queries", Queries, "--conf", "spark.zerohop.pool.size=2m",
+      "--conf", "spark.zerohop.segment.size=1m", "--conf", "spark.zerohop.spill.idle=500ms")
     val result = said.linesIterator.find(_.startsWith("demo: ok")).getOrElse(fail(said))
     assert(result.contains(s"queries=${Queries.split(',').length} mismatches=0"))
     val staged = "staged_bytes=(\\d+)".r.findFirstMatchIn(result).map(_.group(1).toLong)
@@ -46,6 +44,7 @@ class DemoSuite extends AnyFunSuite {
       .redirectErrorStream(true)
       .redirectOutput(out.toFile)
     builder.environment.keySet.removeIf(_.startsWith("SPARK_"))
+    builder.environment.put("JDK_JAVA_OPTIONS", Jvm.options.mkString(" "))
     val process = builder.start()
     try {
       if (!process.waitFor(LimitSeconds, TimeUnit.SECONDS)) {
