@@ -26,6 +26,7 @@ public final class NodeCluster implements AutoCloseable {
   private static final Duration START_LIMIT = Duration.ofSeconds(60);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
   private static final long POLL_MS = 50;
+  private static final String JAVA_OPTIONS = "JDK_JAVA_OPTIONS";
 
   private final TwoNodes nodes;
   private final Installation installation;
@@ -124,14 +125,19 @@ public final class NodeCluster implements AutoCloseable {
     final Path sockets = Files.createTempDirectory(Path.of("/tmp"), "zh-" + node.id());
     socketFolders.add(sockets);
     final Path files = Files.createDirectories(folder.resolve("local-" + node.id()));
+    final String inherited = System.getenv(JAVA_OPTIONS);
     final String identity =
         "-Dspark.zerohop.node.id=" + node.id() + " -Dspark.zerohop.socket.dir=" + sockets;
     start(
         node,
         NodeDaemon.WORKER,
         conf,
-        // Executors inherit it, and what an application says for all of them does not.
-        Map.of("JDK_JAVA_OPTIONS", identity, "SPARK_LOCAL_DIRS", files.toString()),
+        // Executors inherit it; what an application says holds for those of both nodes.
+        Map.of(
+            JAVA_OPTIONS,
+            inherited == null ? identity : inherited + " " + identity,
+            "SPARK_LOCAL_DIRS",
+            files.toString()),
         List.of(
             "--host",
             node.address(),

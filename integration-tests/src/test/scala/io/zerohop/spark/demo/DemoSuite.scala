@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.cluster.Installation
-import io.zerohop.spark.support.{Jvm, RunBy, Watchdog}
+import io.zerohop.spark.support.{RunBy, Watchdog}
 import io.zerohop.spark.suites.ManagerUnderTest
 import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
@@ -44,7 +44,6 @@ class DemoSuite extends AnyFunSuite {
       .redirectErrorStream(true)
       .redirectOutput(out.toFile)
     builder.environment.keySet.removeIf(_.startsWith("SPARK_"))
-    builder.environment.put("JDK_JAVA_OPTIONS", Jvm.options.mkString(" "))
     val process = builder.start()
     try {
       if (!process.waitFor(LimitSeconds, TimeUnit.SECONDS)) {

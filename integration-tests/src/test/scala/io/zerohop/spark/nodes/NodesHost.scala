@@ -10,7 +10,6 @@ import scala.util.Using
 import io.zerohop.cluster.{ClusterException, Installation, NodeCluster, Submission, TwoNodes}
 import io.zerohop.cluster.NodeCluster.WorkerShape
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.Jvm
 
 /** What the build has made for applications on two nodes, and how they are submitted. */
 object NodesHost {
@@ -81,7 +80,7 @@ object NodesHost {
       Seq.empty[Path].asJava,
       classPath.asJava,
       DriverMemory,
-      Jvm.forExecutors(shape ++ Impatient ++ ucx ++ settings).asJava: JavaMap[String, String],
+      (shape ++ Impatient ++ ucx ++ settings).asJava: JavaMap[String, String],
       Seq(target.toString, Executors.toString).asJava)
 
   private def shape: Map[String, String] = Map(

@@ -5,7 +5,6 @@ import java.util.concurrent.TimeUnit
 
 import scala.jdk.CollectionConverters._
 
-import io.zerohop.spark.support.Jvm
 import io.zerohop.spark.versions.SparkHome
 import org.apache.spark.launcher.JavaModuleOptions
 
@@ -61,7 +60,6 @@ object Distribution {
   /** What Spark's launcher would add by itself: its jars, and what they need of Java. */
   def java(home: String, mainClass: String, arguments: Seq[String]): Seq[String] =
     Seq(Paths.get(sys.props("java.home"), "bin", "java").toString, "-Xmx768m") ++
-      Jvm.options ++
       JavaModuleOptions.defaultModuleOptionArray() ++
       Seq("-cp", s"$home/conf:$home/jars/*", mainClass) ++ arguments
 

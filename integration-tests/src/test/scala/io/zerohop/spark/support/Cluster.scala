@@ -134,7 +134,7 @@ object Cluster {
   val Plain: Map[String, String] = Map(
     "spark.executor.memory" -> "512m",
     "spark.executor.extraJavaOptions" ->
-      (s"-Dzerohop.test.target=${sys.props("zerohop.test.target")}" +: Jvm.options).mkString(" "))
+      s"-Dzerohop.test.target=${sys.props("zerohop.test.target")}")
 
   /** Few tasks, small pools that fill, and no patience with what is dead, for quick tests. */
   val Small: Map[String, String] = Plain ++ Map(

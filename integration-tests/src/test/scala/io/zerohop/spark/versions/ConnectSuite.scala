@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Jvm, RunBy}
+import io.zerohop.spark.support.RunBy
 import org.apache.spark.launcher.JavaModuleOptions
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -43,7 +43,6 @@ class ConnectSuite extends AnyFunSuite {
 
   private def clientCommand: Seq[String] =
     Seq(Paths.get(sys.props("java.home"), "bin", "java").toString, "-Xmx256m") ++
-      Jvm.options ++
       JavaModuleOptions.defaultModuleOptionArray() ++
       Seq("-cp", clientClasses.mkString(File.pathSeparator), classOf[ConnectClientApp].getName)
 

@@ -58,7 +58,8 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
     val builder = new ProcessBuilder(command.asJava)
       .redirectOutput(out.toFile)
       .redirectError(err.toFile)
-    builder.environment.keySet.removeIf(key => key.startsWith("SPARK_") || key == "CLASSPATH")
+    builder.environment.keySet.removeIf(key =>
+      key.startsWith("SPARK_") || Set("CLASSPATH", "JDK_JAVA_OPTIONS")(key))
     builder.environment.put("UCX_LOG_FILE", "stderr") // As bin/doctor of a release.
     builder.environment.putAll(environment.asJava)
     val process = builder.start()

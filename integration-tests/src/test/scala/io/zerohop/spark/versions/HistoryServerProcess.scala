@@ -8,7 +8,7 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import io.zerohop.spark.support.{Bounded, Http, Jvm, Local}
+import io.zerohop.spark.support.{Bounded, Http, Local}
 import org.apache.spark.launcher.JavaModuleOptions
 
 /**
@@ -33,7 +33,6 @@ final class HistoryServerProcess(home: SparkHome, logs: Path, extra: Seq[Path])
       extra.map(_.toString) ++ Seq(home.path.resolve("conf").toString, s"${home.path}/jars/*")
     val command =
       Seq(Paths.get(sys.props("java.home"), "bin", "java").toString, "-Xmx512m") ++
-        Jvm.options ++
         JavaModuleOptions.defaultModuleOptionArray() ++
         Seq(
           s"-Dspark.history.ui.port=$port",

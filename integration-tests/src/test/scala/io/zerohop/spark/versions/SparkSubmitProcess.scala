@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit
 
 import scala.jdk.CollectionConverters._
 
-import io.zerohop.spark.support.{Jvm, Watchdog}
+import io.zerohop.spark.support.Watchdog
 import org.apache.spark.launcher.JavaModuleOptions
 
 /** How a spark-submit process ended and what it said. */
@@ -36,14 +36,13 @@ object SparkSubmitProcess {
     val out = folder.resolve("stdout.txt")
     val log = folder.resolve("stderr.txt")
     val zerohop = s"${SparkHomes.zerohopJar}${File.pathSeparator}$jar"
-    val settings = Jvm.forExecutors(conf) ++ Map(
+    val settings = conf ++ Map(
       "spark.driver.extraClassPath" -> zerohop,
       "spark.executor.extraClassPath" -> zerohop,
       "spark.ui.enabled" -> "false")
     val classPath = Seq(zerohop, home.path.resolve("conf").toString, s"${home.path}/jars/*")
     val command =
       Seq(Paths.get(sys.props("java.home"), "bin", "java").toString, "-Xmx768m") ++
-        Jvm.options ++
         JavaModuleOptions.defaultModuleOptionArray() ++
         Seq("-cp", classPath.mkString(File.pathSeparator), "org.apache.spark.deploy.SparkSubmit") ++
         settings.toSeq.sorted.flatMap { case (key, value) => Seq("--conf", s"$key=$value") } ++
