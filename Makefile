@@ -58,7 +58,7 @@ arm64: ## tests of native and a Spark job on an emulated arm64; ten minutes
 	mvn -B verify -Parm64
 yarn: ## the demo's queries on a YARN in one process; downloads 65 MB; three minutes
 	mvn -B verify -Pyarn
-fuzz: ## each fuzz test for five minutes (-Dfuzz.seconds); an hour and a half
+fuzz: ## each fuzz test for five minutes (-Dfuzz.seconds); three quarters of an hour
 	mvn -B -pl native,shuffle,plugin -am test -Pfuzz
 	$(SCRIPTS)/fuzz.py $(MEASUREMENTS)/fuzz.json $(COMMIT) */target/fuzz/fuzz.jsonl
 scale: ## a thousand executors in one process; some GB, 20,000 descriptors; ten minutes

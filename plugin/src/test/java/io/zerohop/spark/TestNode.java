@@ -2,6 +2,7 @@ package io.zerohop.spark;
 
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.spark.executor.NodeSettings;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.apache.spark.SparkConf;
 
@@ -19,7 +20,7 @@ public final class TestNode {
         .appId("app-test")
         .executorId("1")
         .socketBase(base)
-        .secret("a secret of this test".getBytes())
+        .secret("a secret of this test".getBytes(StandardCharsets.UTF_8))
         .neighbours(false);
   }
 }

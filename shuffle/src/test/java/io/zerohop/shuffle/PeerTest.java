@@ -18,6 +18,7 @@ import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.EnumSet;
 import java.util.List;
@@ -379,7 +380,7 @@ class PeerTest {
     try (ShuffleNode stranger =
         ShuffleNode.start(
             TestNodes.config(base.resolve("s"), "stranger")
-                .secret("another secret, as long as needed".getBytes())
+                .secret("another secret, as long as needed".getBytes(StandardCharsets.UTF_8))
                 .build())) {
       final FakeStaging staging = new FakeStaging(2, MOST);
       assertThat(TestNodes.fetchAndCheck(stranger, staging, 2, MOST, source(1, 1)))

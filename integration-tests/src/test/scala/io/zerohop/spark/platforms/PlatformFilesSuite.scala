@@ -1,6 +1,7 @@
 package io.zerohop.spark.platforms
 
 import java.nio.file.{Files, Path}
+import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -108,7 +109,8 @@ class PlatformFilesSuite extends AnyFunSuite {
   private def anchors(page: Path): Set[String] = {
     val text = Files.readString(page)
     val headings = "(?m)^#+ (.*)$".r.findAllMatchIn(text).map { heading =>
-      heading.group(1).toLowerCase.replaceAll("[^\\p{L}\\p{N} _-]", "").replace(' ', '-')
+      heading.group(1).toLowerCase(Locale.ROOT).replaceAll("[^\\p{L}\\p{N} _-]", "").replace(' ',
+        '-')
     }
     headings.toSet ++ "<a id=\"([^\"]+)\"".r.findAllMatchIn(text).map(_.group(1))
   }

@@ -9,6 +9,7 @@ import io.zerohop.device.Topology.View;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
 
@@ -57,7 +58,7 @@ class TopologyTest {
     /** The last GPU comes first on the bus, and domains are written in two ways. */
     @Override
     public String busId(final int gpu) {
-      return "00000000:%02X:00.0".formatted(0xF0 - gpu);
+      return String.format(Locale.ROOT, "00000000:%02X:00.0", 0xF0 - gpu);
     }
 
     @Override
@@ -70,7 +71,7 @@ class TopologyTest {
 
     @Override
     public String linkBusId(final int gpu, final int link) {
-      return "0000:%02x:00.0".formatted(0xF0 - links.get(gpu).get(link));
+      return String.format(Locale.ROOT, "0000:%02x:00.0", 0xF0 - links.get(gpu).get(link));
     }
 
     @Override

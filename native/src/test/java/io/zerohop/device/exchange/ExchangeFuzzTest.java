@@ -18,7 +18,6 @@ import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -37,8 +36,8 @@ final class ExchangeFuzzTest {
 
   private static final int SEALS = 3;
 
-  @BeforeEach
-  void load() {
+  static {
+    // Before the seeds, which name this process.
     NativeLibrary.require();
   }
 

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.lang.reflect.Field;
 import java.nio.file.Files;
 import java.util.List;
+import java.util.Locale;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
@@ -35,8 +36,12 @@ class ZerohopConfTest {
     for (final ConfEntry<?> entry : ZerohopConf.ENTRIES) {
       page.append(
           String.format(
+              Locale.ROOT,
               "| `%s` | %s | `%s` | %s |%n",
-              entry.key(), entry.type(), entry.defaultText(), entry.doc()));
+              entry.key(),
+              entry.type(),
+              entry.defaultText(),
+              entry.doc()));
     }
     return page.toString();
   }

@@ -12,6 +12,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -60,7 +61,7 @@ class ControlStrangersTest extends ControlChannelFixture {
     assertThat(channel.strangers()).isZero();
     for (int i = 0; i < 3; i++) {
       try (Socket stranger = new Socket(Channels.HOST, channel.port())) {
-        stranger.getOutputStream().write("GET / HTTP/1.1\r\n\r\n".getBytes());
+        stranger.getOutputStream().write("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.UTF_8));
         assertThat(stranger.getInputStream().read()).as("the end").isEqualTo(-1);
       }
     }
@@ -184,12 +185,13 @@ class ControlStrangersTest extends ControlChannelFixture {
         .isEqualTo(Reason.AUTHENTICATION);
     assertThat(impostor(RawFrames.ANSWER, new byte[DEFAULT.strangerFrame()]))
         .isEqualTo(Reason.AUTHENTICATION);
-    assertThat(impostor(RawFrames.FAILURE, "no".getBytes())).isEqualTo(Reason.AUTHENTICATION);
+    assertThat(impostor(RawFrames.FAILURE, "no".getBytes(StandardCharsets.UTF_8)))
+        .isEqualTo(Reason.AUTHENTICATION);
   }
 
   @Test
   void aServerWithoutTheSecretCannotAsk() throws Exception {
-    assertThat(impostor(RawFrames.QUESTION, "e-reversed".getBytes()))
+    assertThat(impostor(RawFrames.QUESTION, "e-reversed".getBytes(StandardCharsets.UTF_8)))
         .isEqualTo(Reason.AUTHENTICATION);
   }
 
@@ -238,7 +240,9 @@ class ControlStrangersTest extends ControlChannelFixture {
         idle.add(RawFrames.connect(channel.port()));
       }
       // The last one is in when it is heard.
-      idle.get(idle.size() - 1).getOutputStream().write("x".repeat(8).getBytes());
+      idle.get(idle.size() - 1)
+          .getOutputStream()
+          .write("x".repeat(8).getBytes(StandardCharsets.UTF_8));
       assertThat(RawFrames.readToEnd(idle.get(idle.size() - 1))).isZero();
       for (int i = 0; i < 5; i++) {
         connect(channel, channel).close();

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.tools.ToolProvider;
@@ -161,8 +162,12 @@ class MeasurementsTest {
     }
 
     private String table(final String name) {
-      return "<!-- %s:begin -->%ncommit %s%n<!-- %s:end -->%n"
-          .formatted(name, measured.substring(0, 12), name);
+      return String.format(
+          Locale.ROOT,
+          "<!-- %s:begin -->%ncommit %s%n<!-- %s:end -->%n",
+          name,
+          measured.substring(0, 12),
+          name);
     }
 
     private void expectProblems(final String... beginnings) throws Exception {
@@ -194,10 +199,9 @@ class MeasurementsTest {
       write("absent", UNKNOWN, "{}");
       write("dirty", measured + "-dirty", "{}");
       write("row", measured, "{\"commit\": \"" + UNKNOWN + "\"}");
-      write("rows", measured, "{\"commits\": [\"%s\", \"%s\"]}".formatted(measured, UNKNOWN));
+      write("rows", measured, "{\"commits\": [\"" + measured + "\", \"" + UNKNOWN + "\"]}");
       writeHead("none", "\"date\": \"today\"", "{}");
-      writeHead(
-          "note", "\"commit\": \"%s\", \"setting\": \"it and 0123abc\"".formatted(measured), "{}");
+      writeHead("note", "\"commit\": \"" + measured + "\", \"setting\": \"it and 0123abc\"", "{}");
       Files.writeString(
           folder.resolve("paths.txt"),
           "set code code\ncode speed absent amended dirty row rows none note\n");

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Locale;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,9 +25,14 @@ class LimitCheckTest {
   private boolean adapters = true;
   private boolean ucx = true;
 
+  /** The file as the kernel writes it, with limits of processes, files and locked memory. */
+  private static String limits(final String processes, final String files, final String locked) {
+    return String.format(Locale.ROOT, NAMES, processes, files, locked);
+  }
+
   @BeforeEach
   void plenty() throws IOException {
-    write("proc/self/limits", NAMES.formatted("unlimited", "65536", "unlimited"));
+    write("proc/self/limits", limits("unlimited", "65536", "unlimited"));
     write("proc/self/status", "Uid:\t1000\t1000\nThreads:\t20\nCapEff:\t0000000000000000\n");
   }
 
@@ -61,7 +67,7 @@ class LimitCheckTest {
   void whatOnlyUcxWantsIsSkippedWhereNobodyHasAskedForIt() throws IOException {
     ucx = false;
     shm = 0;
-    write("proc/self/limits", NAMES.formatted("unlimited", "65536", "8388608"));
+    write("proc/self/limits", limits("unlimited", "65536", "8388608"));
     assertThat(find(Item.MEMLOCK).verdict()).isEqualTo(Verdict.SKIP);
     assertThat(find(Item.SHM).verdict()).isEqualTo(Verdict.SKIP);
   }
@@ -76,7 +82,7 @@ class LimitCheckTest {
 
   @Test
   void lockedMemoryMattersToAdaptersAndToThoseWhoMayNotOverrideIt() throws IOException {
-    write("proc/self/limits", NAMES.formatted("unlimited", "65536", "8388608"));
+    write("proc/self/limits", limits("unlimited", "65536", "8388608"));
     assertThat(find(Item.MEMLOCK).verdict()).isEqualTo(Verdict.WARN);
     adapters = false;
     assertThat(find(Item.MEMLOCK).verdict()).isEqualTo(Verdict.OK);
@@ -87,14 +93,14 @@ class LimitCheckTest {
 
   @Test
   void fewFilesAreAWarning() throws IOException {
-    write("proc/self/limits", NAMES.formatted("unlimited", "1024", "unlimited"));
+    write("proc/self/limits", limits("unlimited", "1024", "unlimited"));
     assertThat(find(Item.FILES).verdict()).isEqualTo(Verdict.WARN);
     assertThat(find(Item.FILES).mend()).contains("ulimit -n");
   }
 
   @Test
   void threadsOfTheUserCountAgainstItsLimit() throws IOException {
-    write("proc/self/limits", NAMES.formatted("1000", "65536", "unlimited"));
+    write("proc/self/limits", limits("1000", "65536", "unlimited"));
     write("proc/17/status", "Uid:\t1000\t1000\nThreads:\t700\n");
     write("proc/18/status", "Uid:\t1001\t1001\nThreads:\t5000\n");
     assertThat(find(Item.PROCESSES).verdict()).isEqualTo(Verdict.WARN);

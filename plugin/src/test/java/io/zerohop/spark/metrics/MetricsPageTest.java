@@ -117,7 +117,8 @@ class MetricsPageTest {
       final String type,
       final String unit,
       final String doc) {
-    table.append(String.format("| `%s` | %s | %s | %s | %s |\n", name, where, type, unit, doc));
+    table.append(
+        String.format(Locale.ROOT, "| `%s` | %s | %s | %s | %s |\n", name, where, type, unit, doc));
   }
 
   private static String where(final Metric.Owner owner) {

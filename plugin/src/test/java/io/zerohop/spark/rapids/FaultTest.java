@@ -13,6 +13,7 @@ import io.zerohop.spark.rapids.TestExchange.Store;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -240,7 +241,8 @@ class FaultTest {
       exchange.write(Form.KUDO, 0.2, 30);
       exchange.receivingFrom(
           (source, blocks, sink) ->
-              blocks.forEach(block -> sink.arrived(block, payload(bytes.getBytes()))));
+              blocks.forEach(
+                  block -> sink.arrived(block, payload(bytes.getBytes(StandardCharsets.UTF_8)))));
       assertThatThrownBy(() -> exchange.read(0, 3))
           .isInstanceOf(FetchFailedException.class)
           .hasMessageContaining(what)

@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.stream.IntStream;
 import org.apache.spark.MapOutputTracker;
@@ -41,8 +42,8 @@ class ReduceTaskPlanTest {
 
   private static String location(final int executor) {
     return new Location(
-            String.format("%08x", executor / 8 * 0x9e3779b9L & 0xffffffffL),
-            String.format("%016x", executor / 8 * 0x9e3779b97f4a7c15L),
+            String.format(Locale.ROOT, "%08x", executor / 8 * 0x9e3779b9L & 0xffffffffL),
+            String.format(Locale.ROOT, "%016x", executor / 8 * 0x9e3779b97f4a7c15L),
             executor * 0x9e3779b97f4a7c15L + 1,
             7000 + executor,
             Location.socketName(Integer.toString(executor), executor * 0x9e3779b97f4a7c15L + 1))

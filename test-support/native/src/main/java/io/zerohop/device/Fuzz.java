@@ -7,12 +7,16 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.regex.Matcher;
@@ -35,8 +39,9 @@ import org.junit.platform.launcher.listeners.TestExecutionSummary;
 
 /**
  * Makes seeds for fuzz tests, and runs each of these in a process of its own for a given time:
- * {@code Fuzz CLASSES OUT SECONDS}. A test reads bytes as another process may have written them; it
- * may refuse them in the way that its callers expect, or take them, and nothing else.
+ * {@code Fuzz CLASSES OUT SECONDS}, as many at a time as there are processors. A test reads bytes
+ * as another process may have written them; it may refuse them in the way that its callers expect,
+ * or take them, and nothing else.
  *
  * <p>CLASSES is the folder of compiled tests. OUT gets fuzz.jsonl with a line for each test, and
  * its log, its corpus, and the input that a failure came of. A failure is also an input that takes
@@ -108,16 +113,30 @@ public final class Fuzz {
     if (tests.isEmpty()) {
       throw new IllegalStateException("no fuzz test in " + classes);
     }
-    final List<String> failed = new ArrayList<>();
-    for (final Map.Entry<String, MethodSource> test : tests.entrySet()) {
-      System.out.printf(Locale.ROOT, "fuzz: %s, %d s%n", test.getKey(), seconds);
-      final boolean passed = run(test.getKey(), test.getValue());
-      if (!passed) {
-        failed.add(test.getKey());
+    final List<String> failed = Collections.synchronizedList(new ArrayList<>());
+    final ExecutorService processors =
+        Executors.newFixedThreadPool(Runtime.getRuntime().availableProcessors());
+    try {
+      final List<Future<String>> lines = new ArrayList<>();
+      tests.forEach(
+          (name, test) ->
+              lines.add(
+                  processors.submit(
+                      () -> {
+                        final boolean passed = run(name, test);
+                        if (!passed) {
+                          failed.add(name);
+                        }
+                        return line(name, passed);
+                      })));
+      System.out.printf(Locale.ROOT, "fuzz: %d tests, %d s each%n", tests.size(), seconds);
+      for (final Future<String> line : lines) {
+        System.out.print(line.get());
+        Files.writeString(
+            results, line.get(), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
       }
-      final String line = line(test.getKey(), passed);
-      System.out.print(line);
-      Files.writeString(results, line, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+    } finally {
+      processors.shutdownNow();
     }
     failed.forEach(
         name -> System.err.printf(Locale.ROOT, "ERROR: %s failed; see %s%n", name, log(name)));

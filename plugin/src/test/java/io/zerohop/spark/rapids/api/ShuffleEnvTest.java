@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import javax.tools.ToolProvider;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
@@ -81,7 +82,7 @@ class ShuffleEnvTest {
   @Test
   void itIsMadeOfTheConfiguration() throws IOException, ReflectiveOperationException {
     final ClassLoader loader =
-        release(String.format(ENV, "init(" + CONF + ")", "conf != null && !made"));
+        release(String.format(Locale.ROOT, ENV, "init(" + CONF + ")", "conf != null && !made"));
     assertThat(ShuffleEnv.bind(loader).init(new SparkConf(false))).isTrue();
     assertThat(ShuffleEnv.bind(loader).init(new SparkConf(false))).as("once more").isFalse();
     final RapidsProbe probe = RapidsProbe.of(loader);
@@ -96,6 +97,7 @@ class ShuffleEnvTest {
             DISK,
             CATALOG,
             String.format(
+                Locale.ROOT,
                 ENV,
                 "init(" + CONF + ", RapidsDiskBlockManager disk)",
                 "disk == com.nvidia.spark.rapids.RapidsBufferCatalog$.MODULE$"
@@ -109,7 +111,7 @@ class ShuffleEnvTest {
 
   @Test
   void aThirdWayIsNamed() throws IOException {
-    final ClassLoader loader = release(String.format(ENV, "init()", "true"));
+    final ClassLoader loader = release(String.format(Locale.ROOT, ENV, "init()", "true"));
     assertThatThrownBy(() -> ShuffleEnv.bind(loader))
         .isInstanceOf(NoSuchMethodException.class)
         .hasMessageContaining("init");

@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
@@ -86,6 +87,7 @@ class CompatibilityPageTest {
           bound.stream().anyMatch(row -> isOf(row, cell) && row.get("bound").asBoolean());
       to.append(
           String.format(
+              Locale.ROOT,
               "| %s | %s | %s | %s | %s | %s |%n",
               cell.get("rapids").asText(),
               cell.get("cuda").asText(),
@@ -101,6 +103,7 @@ class CompatibilityPageTest {
     for (final JsonNode release : matrix.get("releases")) {
       to.append(
           String.format(
+              Locale.ROOT,
               "| %s | %s | %s | %s |%n",
               release.get("release").asText(),
               release.get("basis").asText().equals("jar") ? "by its jar" : "by source, never run",

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.util.List;
+import java.util.Locale;
 import org.junit.jupiter.api.Test;
 
 /** What is remembered of owners that cannot be asked. */
@@ -15,7 +16,7 @@ class OwnerLivenessTest {
   private final FakeStaging staging = new FakeStaging(1, 1);
 
   private static BlockSource owner(final long incarnation) {
-    final String socket = String.format("1-%016x", incarnation);
+    final String socket = String.format(Locale.ROOT, "1-%016x", incarnation);
     final Location location = new Location("0123abcd", "0123456789abcdef", incarnation, 0, socket);
     return new BlockSource("1", location, "address", List.of());
   }

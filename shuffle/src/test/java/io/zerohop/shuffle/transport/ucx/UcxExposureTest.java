@@ -21,6 +21,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -168,6 +169,6 @@ class UcxExposureTest {
 
   private static String hex(final InetAddress address) {
     final int value = ByteBuffer.wrap(address.getAddress()).getInt();
-    return String.format("%08X", Integer.reverseBytes(value));
+    return String.format(Locale.ROOT, "%08X", Integer.reverseBytes(value));
   }
 }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * A machine from the columns of adapters that {@code nvidia-smi topo -m} printed for its GPUs. What
@@ -41,11 +42,11 @@ final class Listing {
   }
 
   static String gpu(final int index) {
-    return String.format("0000:%02x:00.0", 0x20 + index);
+    return String.format(Locale.ROOT, "0000:%02x:00.0", 0x20 + index);
   }
 
   static String adapter(final int index) {
-    return String.format("0000:%02x:00.0", 0x60 + index);
+    return String.format(Locale.ROOT, "0000:%02x:00.0", 0x60 + index);
   }
 
   /** Puts the GPUs into a machine. */
@@ -96,20 +97,21 @@ final class Listing {
 
   /** A root port below a host bridge of its own. */
   private static String rootPort(final int root) {
-    return String.format("pci%04x:00/%04x:00:01.0", root, root);
+    return String.format(Locale.ROOT, "pci%04x:00/%04x:00:01.0", root, root);
   }
 
   /** The upper port of a switch, and one of its lower ports. */
   private static String upperPort(final int root) {
-    return rootPort(root) + String.format("/%04x:01:00.0", root);
+    return rootPort(root) + String.format(Locale.ROOT, "/%04x:01:00.0", root);
   }
 
   private static String lowerPort(final int root, final int number) {
-    return String.format("/%04x:02:%02x.0", root, number);
+    return String.format(Locale.ROOT, "/%04x:02:%02x.0", root, number);
   }
 
   /** Both ports of another switch behind a lower port. */
   private static String switchBehind(final int root, final int number) {
-    return String.format("/%04x:%02x:00.0/%04x:%02x:00.0", root, 3 + number, root, 0x40 + number);
+    return String.format(
+        Locale.ROOT, "/%04x:%02x:00.0/%04x:%02x:00.0", root, 3 + number, root, 0x40 + number);
   }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -156,7 +157,7 @@ class PublishedTopologiesTest {
     for (int adapter = 0; adapter < routes.length; adapter++) {
       listing
           .addAdapter(host, adapter)
-          .roce("rdma" + adapter, String.format("0ae0:00%02x", adapter));
+          .roce("rdma" + adapter, String.format(Locale.ROOT, "0ae0:00%02x", adapter));
       routes[adapter] = "rdma" + adapter + " 0000E00A 0000F0FF"; // 10.224.0.0/12
     }
     host.routes(routes);
@@ -175,7 +176,10 @@ class PublishedTopologiesTest {
   @Test
   void aVirtualMachineWithoutTopologyUsesAllAdapters() {
     for (int i = 0; i < 8; i++) {
-      host.gpu(Listing.gpu(i), String.format("pci0000:00/0000:00:%02x.%x", 1 + i / 8, i), -1);
+      host.gpu(
+          Listing.gpu(i),
+          String.format(Locale.ROOT, "pci0000:00/0000:00:%02x.%x", 1 + i / 8, i),
+          -1);
       host.adapter("mlx5_" + i, Listing.adapter(i), "pci0000:00/0000:00:02." + i, -1).infiniband();
     }
     assertThat(device(Listing.gpu(0)).to(device(Listing.adapter(7)))).isEqualTo(PciDistance.PHB);
@@ -194,8 +198,8 @@ class PublishedTopologiesTest {
   @Test
   void adaptersOfANumaNodeAreSharedOutAmongItsGpus() {
     for (int i = 0; i < 8; i++) {
-      final String gpuDomain = String.format("%04x", 1 + i);
-      final String domain = String.format("%04x", 0x101 + i);
+      final String gpuDomain = String.format(Locale.ROOT, "%04x", 1 + i);
+      final String domain = String.format(Locale.ROOT, "%04x", 0x101 + i);
       host.gpu(gpuDomain + ":00:00.0", "LNXSYSTM:00/VMBUS:00/pci" + gpuDomain + ":00", i / 4);
       host.adapter(
               "mlx5_ib" + i,
@@ -206,7 +210,7 @@ class PublishedTopologiesTest {
     }
     for (int i = 0; i < 8; i++) {
       final AdapterChoice choice =
-          AdapterChoice.of(host.files(), String.format("%04x:00:00.0", 1 + i));
+          AdapterChoice.of(host.files(), String.format(Locale.ROOT, "%04x:00:00.0", 1 + i));
       assertThat(choice.ports()).containsExactly("mlx5_ib" + i + ":1");
       assertThat(choice.reason()).contains("(NODE, others NODE, SYS)");
     }
