@@ -27,12 +27,10 @@ import org.agrona.UnsafeAccess;
 record Column(
     DataType type, int rows, int nulls, long data, long mask, long offsets, List<Column> children) {
 
-  /** Columns of a packed table. */
+  /** Columns of a packed table, whose metadata is as {@link PackedLayout#metadata} makes it. */
   static List<Column> of(final ByteBuffer metadata, final long address) {
     final ByteBuffer from = metadata.duplicate().order(ByteOrder.nativeOrder());
-    final FakeMetadata header = FakeMetadata.played();
-    final int count = header.columns(from.slice().order(ByteOrder.nativeOrder()));
-    from.position(from.position() + header.bytes());
+    final int count = from.getInt();
     final List<Column> columns = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       columns.add(next(from, address));

@@ -11,8 +11,8 @@ import org.agrona.ExpandableArrayBuffer;
 import org.agrona.UnsafeAccess;
 
 /**
- * Lays values out as a packed table: as cudf's {@code pack.cpp} and {@code contiguous_split} do,
- * each buffer at a multiple of 64 bytes, offsets from 0, masks from the first bit.
+ * Lays values out as a packed table: each buffer at a multiple of 64 bytes, as cudf's {@code
+ * contiguous_split} does, offsets from 0, masks from the first bit.
  */
 final class PackedLayout {
   private static final int ALIGNMENT = 64;
@@ -147,12 +147,12 @@ final class PackedLayout {
     return rows;
   }
 
+  /** A form of this fake's own: only cudf knows what its metadata is like. */
   ByteBuffer metadata() {
-    final FakeMetadata header = FakeMetadata.played();
     final ByteBuffer metadata =
-        ByteBuffer.allocateDirect(header.bytes() + entries.size() * ENTRY_BYTES)
+        ByteBuffer.allocateDirect(Integer.BYTES + entries.size() * ENTRY_BYTES)
             .order(ByteOrder.nativeOrder());
-    header.put(metadata, columns, rows);
+    metadata.putInt(columns);
     for (final Entry entry : entries) {
       metadata.putInt(entry.type.getTypeId().getNativeId()).putInt(0).putInt(entry.rows);
       metadata.putInt(entry.nulls).putLong(entry.data).putLong(entry.mask);
