@@ -2,6 +2,8 @@ package ai.rapids.cudf;
 
 import ai.rapids.cudf.HostColumnVector.DataType;
 import ai.rapids.cudf.HostColumnVector.StructData;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -83,6 +85,12 @@ final class PackedLayout {
         case INT16 -> bytes.putShort(end, number.shortValue());
         case INT32 -> bytes.putInt(end, number.intValue());
         case INT64 -> bytes.putLong(end, number.longValue());
+        case DECIMAL128 -> {
+          final BigInteger unscaled =
+              value == null ? BigInteger.ZERO : ((BigDecimal) value).unscaledValue();
+          bytes.putLong(end, unscaled.longValue());
+          bytes.putLong(end + Long.BYTES, unscaled.shiftRight(Long.SIZE).longValue());
+        }
         default -> bytes.putDouble(end, number.doubleValue());
       }
       end += type.getSizeInBytes();
@@ -154,7 +162,8 @@ final class PackedLayout {
             .order(ByteOrder.nativeOrder());
     metadata.putInt(columns);
     for (final Entry entry : entries) {
-      metadata.putInt(entry.type.getTypeId().getNativeId()).putInt(0).putInt(entry.rows);
+      metadata.putInt(entry.type.getTypeId().getNativeId()).putInt(entry.type.getScale());
+      metadata.putInt(entry.rows);
       metadata.putInt(entry.nulls).putLong(entry.data).putLong(entry.mask);
       metadata.putInt(entry.children).putInt(0);
     }
