@@ -68,10 +68,12 @@ public final class RapidsShufflePlugin implements SparkPlugin {
       }
 
       private synchronized void closeOnce() {
-        closed =
-            closed
-                || !RapidsMode.isActive(SparkEnv.get().conf())
-                || RapidsLatch.closeInExecutor(SparkEnv.get());
+        if (!closed) {
+          closed = true;
+          if (RapidsMode.isActive(SparkEnv.get().conf())) {
+            RapidsLatch.closeInExecutor(SparkEnv.get());
+          }
+        }
       }
     };
   }

@@ -7,13 +7,14 @@ public final class ContiguousTable implements AutoCloseable {
   private final int rows;
   private final ByteBuffer metadata;
 
-  /** Null if the table takes no memory. */
+  /** Null when it is closed. */
   private DeviceMemoryBuffer memory;
 
   ContiguousTable(final PackedLayout layout) {
     rows = layout.rows();
     metadata = layout.metadata();
-    memory = layout.put();
+    final DeviceMemoryBuffer put = layout.put();
+    memory = put == null ? DeviceMemoryBuffer.allocate(0) : put; // As cudf's: there is one always.
   }
 
   public long getRowCount() {
