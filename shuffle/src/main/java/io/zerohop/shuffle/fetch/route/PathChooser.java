@@ -12,8 +12,8 @@ import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
-import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
@@ -195,11 +195,11 @@ public final class PathChooser {
               why + ", and UCX is not used there (that executor's log says why)"));
     }
     try {
-      ucx.connect(source.location(), source.host(), source.executorId());
+      ucx.connect(source);
       return Route.ucx();
     } catch (final ExchangeException e) {
       return unanswered(source, staging, e);
-    } catch (final UcxException e) {
+    } catch (final CarrierException e) {
       return staged(
           ShuffleCode.UCX_CANNOT_READ,
           source.executorId(),
