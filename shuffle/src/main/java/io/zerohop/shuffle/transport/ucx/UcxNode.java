@@ -20,6 +20,7 @@ import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.ucx.connect.PeerConnector;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricReader;
@@ -52,6 +53,9 @@ public final class UcxNode implements AutoCloseable {
   /** What reads GPU memory within this node's clique; null if it is in none. */
   private final FabricReader fabric;
 
+  /** Whether UCX is to be used whatever it can do. */
+  private final boolean forced;
+
   private volatile boolean alive = true;
 
   private UcxNode(
@@ -65,6 +69,7 @@ public final class UcxNode implements AutoCloseable {
       final RemoteThreads threads) {
     this.engine = engine;
     this.threads = threads;
+    this.forced = settings.mode() != UcxMode.AUTO;
     memory =
         TransferMemory.of(engine, devices, tiers, settings.receiveBufferBytes(), settings.clock());
     service =
@@ -76,6 +81,7 @@ public final class UcxNode implements AutoCloseable {
             holder,
             devices,
             settings.deviceLimit(),
+            settings.receiveBufferBytes(),
             settings.clock(),
             threads.answers(),
             threads.sends());
@@ -183,6 +189,15 @@ public final class UcxNode implements AutoCloseable {
     if (fabric != null && fabric.reaches(source.location().clique())) {
       peer.fabric(() -> fabric.owner(source.executorId()));
     }
+  }
+
+  /**
+   * Whether a connected owner's blocks are got, or the user wants messages: those cost as much by
+   * UCX as by other ways.
+   */
+  public boolean isWorthIt(final Location location) {
+    final UcxPeer peer = peers.connected(location);
+    return peer != null && (forced || !peer.byMessage() || peer.direct() || peer.fabric() != null);
   }
 
   /** Whether an owner is connected. */

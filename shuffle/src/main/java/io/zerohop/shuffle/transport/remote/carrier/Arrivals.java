@@ -4,7 +4,8 @@ package io.zerohop.shuffle.transport.remote.carrier;
 public interface Arrivals {
 
   /**
-   * A message has come. If an address is returned, {@link #arrived} follows once.
+   * A message has come. If an address is returned, {@link #arrived} or {@link #damaged} follows
+   * once.
    *
    * @param id names the transfer
    * @param offset where the bytes go in it
@@ -18,4 +19,12 @@ public interface Arrivals {
    * @param failure what the carrier says; null if all bytes are there
    */
   void arrived(long id, long offset, long bytes, String failure);
+
+  /**
+   * A message that was to arrive has done so, but with other bytes than were sent; instead of
+   * {@link #arrived}.
+   */
+  default void damaged(final long id, final long offset, final long bytes) {
+    arrived(id, offset, bytes, "it was damaged on its way");
+  }
 }

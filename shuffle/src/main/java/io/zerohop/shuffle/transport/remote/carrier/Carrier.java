@@ -23,6 +23,11 @@ public interface Carrier {
    */
   Road connect(byte[] address, Consumer<String> onFailure);
 
+  /** How its messages are cut. */
+  default MessageSizes sizes() {
+    return MessageSizes.DEFAULT;
+  }
+
   /** What takes arriving bytes from now on; set before anybody knows the address. */
   void receiver(Arrivals arrivals);
 }

@@ -5,6 +5,23 @@ import java.util.function.Consumer;
 
 /** What owners answer that are reached by one carrier, beside what all do. Thread safe. */
 public interface CarrierAnswers {
+  /** Nothing. */
+  CarrierAnswers NONE =
+      new CarrierAnswers() {
+        @Override
+        public byte[] hello(final boolean gpu) {
+          return new byte[0];
+        }
+
+        @Override
+        public void answer(
+            final byte kind,
+            final ByteBuffer question,
+            final ServedReader reader,
+            final Consumer<ByteBuffer> answer) {
+          throw new IllegalArgumentException("there is no such question");
+        }
+      };
 
   /**
    * What the answer to a reader that introduces itself ends with.

@@ -13,11 +13,10 @@ import java.util.function.Consumer;
  * that sends the next.
  */
 public final class MessageSender {
-  private static final int AT_ONCE = 16;
-
   private final Road to;
   private final long transfer;
   private final List<Message> messages;
+  private final int atOnce;
   private final Consumer<String> end;
   private int next;
   private int underWay;
@@ -28,16 +27,19 @@ public final class MessageSender {
   public record Message(long offset, long address, long bytes) {}
 
   /**
+   * @param atOnce how many are under way at a time
    * @param end called once, when none is under way any more: with null if all were sent
    */
   public MessageSender(
       final Road to,
       final long transfer,
       final List<Message> messages,
+      final int atOnce,
       final Consumer<String> end) {
     this.to = to;
     this.transfer = transfer;
     this.messages = messages;
+    this.atOnce = atOnce;
     this.end = end;
   }
 
@@ -66,7 +68,7 @@ public final class MessageSender {
   private void sendMore() {
     final List<Message> now = new ArrayList<>();
     synchronized (this) {
-      while (failure == null && next < messages.size() && underWay < AT_ONCE) {
+      while (failure == null && next < messages.size() && underWay < atOnce) {
         now.add(messages.get(next++));
         underWay++;
       }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.remote.owner;
 
+import io.zerohop.shuffle.transport.remote.carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout;
@@ -16,28 +17,32 @@ final class Packing implements AutoCloseable {
   /** Runs from this size on go by themselves. */
   private static final int LONG_RUN_BYTES = 128 << 10;
 
-  private static final int MESSAGE_BYTES = 1 << 20;
-
   private final ServedLease lease;
   private final ReceiveLayout layout;
   private final Slabs slabs;
+  private final MessageSizes sizes;
   private final List<MessageSender.Message> messages = new ArrayList<>();
   private final List<Slab> copies = new ArrayList<>();
 
   /**
    * @param part which extents are sent; the lease has brought them to the host
    */
-  Packing(final ServedLease lease, final ReceiveLayout.Part part, final Slabs slabs) {
+  Packing(
+      final ServedLease lease,
+      final ReceiveLayout.Part part,
+      final Slabs slabs,
+      final MessageSizes sizes) {
     this.lease = lease;
     this.layout = new ReceiveLayout(lease.extents(), part);
     this.slabs = slabs;
+    this.sizes = sizes;
   }
 
   List<MessageSender.Message> messages() {
     int first = 0;
     for (int run = 0; run < layout.runs(); run++) {
       final boolean isLong = bytes(run) >= LONG_RUN_BYTES && isWhole(run);
-      if (isLong || end(run) - begin(first) > MESSAGE_BYTES) {
+      if (isLong || end(run) - begin(first) > sizes.packed()) {
         pack(first, run);
         first = run;
       }
@@ -69,8 +74,8 @@ final class Packing implements AutoCloseable {
 
   /** Bytes that lie together, as messages that are not too long. */
   private void cut(final long offset, final long address, final long bytes) {
-    for (long done = 0; done < bytes; done += ReceiveLayout.RUN_BYTES) {
-      final long piece = Math.min(ReceiveLayout.RUN_BYTES, bytes - done);
+    for (long done = 0; done < bytes; done += sizes.longest()) {
+      final long piece = Math.min(sizes.longest(), bytes - done);
       messages.add(new MessageSender.Message(offset + done, address + done, piece));
     }
   }

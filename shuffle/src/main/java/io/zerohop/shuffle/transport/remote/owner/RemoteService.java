@@ -55,6 +55,7 @@ public final class RemoteService implements ControlService {
    * @param incarnation which life of this executor answers
    * @param more what only this carrier is asked
    * @param slabs what small blocks are sent from; stay the caller's
+   * @param mostSentBytes of all windows that are being sent at a time
    * @param clock by which leases end
    * @param quick answers, which takes no time but more than a channel's thread should
    * @param slow makes copies, and waits for the GPU
@@ -67,6 +68,7 @@ public final class RemoteService implements ControlService {
       final BlockHolder holder,
       final Devices devices,
       final Duration deviceLimit,
+      final long mostSentBytes,
       final Clock clock,
       final Executor quick,
       final Executor slow) {
@@ -80,7 +82,7 @@ public final class RemoteService implements ControlService {
     this.clock = clock;
     this.quick = quick;
     this.slow = slow;
-    this.sends = new SendQueue(slow);
+    this.sends = new SendQueue(slow, mostSentBytes);
   }
 
   @Override
@@ -145,7 +147,8 @@ public final class RemoteService implements ControlService {
     final long id = question.getLong();
     final long transfer = question.getLong();
     final boolean hostOnly = question.get() != 0;
-    sends.submit(reader, () -> begin(reader, id, transfer, hostOnly, answer));
+    final long bytes = reader.bytes(id);
+    sends.submit(reader, bytes, () -> begin(reader, id, bytes, transfer, hostOnly, answer));
   }
 
   /**
@@ -155,15 +158,16 @@ public final class RemoteService implements ControlService {
   private void begin(
       final ServedReader reader,
       final long id,
+      final long bytes,
       final long transfer,
       final boolean hostOnly,
       final Consumer<ByteBuffer> answer) {
     ByteBuffer words;
     try {
-      words = start(reader, id, transfer, hostOnly).answer();
+      words = start(reader, id, bytes, transfer, hostOnly).answer();
     } catch (final RuntimeException | OutOfMemoryError e) {
       LOG.debug("blocks cannot be sent", e);
-      sends.ended(reader);
+      sends.ended(reader, bytes);
       words = Wire.refusal(e);
     }
     tell(answer, words);
@@ -176,13 +180,18 @@ public final class RemoteService implements ControlService {
    * @throws RuntimeException if nothing is sent; then nothing is held either, but the place
    */
   private MessageSender start(
-      final ServedReader reader, final long id, final long transfer, final boolean hostOnly) {
+      final ServedReader reader,
+      final long id,
+      final long bytes,
+      final long transfer,
+      final boolean hostOnly) {
     final ServedLease lease = reader.find(id);
     if (lease == null) {
       throw new ZerohopException(
           ZerohopException.Category.RETRY, "the lease on the blocks has ended");
     }
-    final Packing packing = new Packing(lease, hostOnly ? Part.HOST : Part.ALL, slabs);
+    final Packing packing =
+        new Packing(lease, hostOnly ? Part.HOST : Part.ALL, slabs, carrier.sizes());
     final Runnable end =
         () -> {
           reader.sent(transfer);
@@ -202,7 +211,11 @@ public final class RemoteService implements ControlService {
       // freed.
       final MessageSender sending =
           new MessageSender(
-              reader.back(), transfer, messages, failure -> inBackground(() -> sent(reader, end)));
+              reader.back(),
+              transfer,
+              messages,
+              carrier.sizes().atOnce(),
+              failure -> inBackground(() -> sent(reader, bytes, end)));
       begun = true;
       reader.sends(transfer);
       sending.start();
@@ -214,13 +227,13 @@ public final class RemoteService implements ControlService {
     }
   }
 
-  private void sent(final ServedReader reader, final Runnable end) {
+  private void sent(final ServedReader reader, final long bytes, final Runnable end) {
     try {
       end.run();
     } catch (final RuntimeException e) {
       ShuffleCode.SENT_NOT_FREED.warn(LOG, "what was sent to a reader cannot be let go", e);
     }
-    sends.ended(reader);
+    sends.ended(reader, bytes);
   }
 
   /** A reader that is gone needs no answer, and one that was answered gets no second one. */
@@ -255,6 +268,11 @@ public final class RemoteService implements ControlService {
   /** Readers that are connected and have asked something. */
   public int readers() {
     return readers.size();
+  }
+
+  /** Bytes of the windows that are being sent. */
+  public long sendingBytes() {
+    return sends.bytes();
   }
 
   /** Leases that readers hold here. */

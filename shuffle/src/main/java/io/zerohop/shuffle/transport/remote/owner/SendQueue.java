@@ -12,9 +12,10 @@ import org.slf4j.LoggerFactory;
 /**
  * What is to be sent to readers, a few requests at a time: each holds copies of small blocks, and
  * of those in GPU memory, until the reader has them. Readers take turns, so that one with many
- * requests keeps nobody waiting for more than one of its own, and none may have all places, so that
- * one that takes nothing does not stop the others (two such hold all places, until their leases
- * end). Each step costs the same for any number of readers. Thread safe.
+ * requests keeps nobody waiting for more than one of its own; all together have no more bytes than
+ * a limit, but for one alone that has more; and none may have all places, so that one that takes
+ * nothing does not stop the others (two such hold all places, until their leases end). Each step
+ * costs the same for any number of readers. Thread safe.
  */
 final class SendQueue {
   private static final Logger LOG = LoggerFactory.getLogger(SendQueue.class);
@@ -24,6 +25,7 @@ final class SendQueue {
   static final int MOST_OF_ONE = 6;
 
   private final Executor executor;
+  private final long mostBytes;
 
   /** By reader; those that have nothing here are not in it. */
   private final Map<Object, Line> lines = new HashMap<>();
@@ -32,10 +34,14 @@ final class SendQueue {
   private final Deque<Line> turns = new ArrayDeque<>();
 
   private int underWay;
+  private long bytes;
+
+  /** What is to be sent. */
+  private record Request(long bytes, Runnable begin) {}
 
   /** One reader's requests. */
   private static final class Line {
-    private final Deque<Runnable> waiting = new ArrayDeque<>();
+    private final Deque<Request> waiting = new ArrayDeque<>();
     private int underWay;
 
     boolean mayBegin() {
@@ -43,20 +49,25 @@ final class SendQueue {
     }
   }
 
-  SendQueue(final Executor executor) {
+  /**
+   * @param mostBytes of all that are under way
+   */
+  SendQueue(final Executor executor, final long mostBytes) {
     this.executor = executor;
+    this.mostBytes = mostBytes;
   }
 
   /**
    * Has it begun when it is its turn; whoever begun it says when it has {@link #ended}.
    *
    * @param reader whom it is for
+   * @param size in bytes
    */
-  void submit(final Object reader, final Runnable begin) {
+  void submit(final Object reader, final long size, final Runnable begin) {
     synchronized (this) {
       final Line line = lines.computeIfAbsent(reader, first -> new Line());
       final boolean hadTurn = line.mayBegin();
-      line.waiting.add(begin);
+      line.waiting.add(new Request(size, begin));
       if (!hadTurn && line.mayBegin()) {
         turns.add(line);
       }
@@ -64,10 +75,11 @@ final class SendQueue {
     beginNext();
   }
 
-  /** What was begun for a reader has ended. */
-  void ended(final Object reader) {
+  /** What was begun for a reader, of so many bytes, has ended. */
+  void ended(final Object reader, final long size) {
     synchronized (this) {
       underWay--;
+      bytes -= size;
       final Line line = lines.get(reader);
       final boolean hadTurn = line.mayBegin();
       line.underWay--;
@@ -78,7 +90,16 @@ final class SendQueue {
         lines.remove(reader);
       }
     }
-    beginNext();
+    // What has ended may have kept several that are smaller from beginning.
+    boolean begun = true;
+    while (begun) {
+      begun = beginNext();
+    }
+  }
+
+  /** Bytes that are under way. */
+  synchronized long bytes() {
+    return bytes;
   }
 
   /** Readers that have something here. */
@@ -86,25 +107,29 @@ final class SendQueue {
     return lines.size();
   }
 
-  private void beginNext() {
-    final Runnable next;
+  /** Begins the one whose turn it is, unless it has to wait; says whether it did. */
+  private boolean beginNext() {
+    final Request next;
     synchronized (this) {
-      final Line line = underWay == AT_ONCE ? null : turns.poll();
-      if (line == null) {
-        return;
+      final Line line = underWay == AT_ONCE ? null : turns.peek();
+      if (line == null || (underWay > 0 && line.waiting.peek().bytes() > mostBytes - bytes)) {
+        return false;
       }
+      turns.poll();
       underWay++;
       line.underWay++;
       next = line.waiting.poll();
+      bytes += next.bytes();
       if (line.mayBegin()) {
         turns.add(line);
       }
     }
     try {
-      executor.execute(next);
+      executor.execute(next.begin());
     } catch (final RejectedExecutionException e) {
       // This executor is shutting down: the connection that an answer would go by is closed.
       LOG.debug("nothing more is sent", e);
     }
+    return true;
   }
 }

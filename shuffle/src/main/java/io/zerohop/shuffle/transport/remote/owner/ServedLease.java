@@ -31,6 +31,7 @@ final class ServedLease {
   private final long begun;
   private HostCopies copy;
   private boolean byMessage;
+  private long bytes;
   private volatile long left;
 
   private ServedLease(final Clock clock) {
@@ -90,11 +91,17 @@ final class ServedLease {
     extents.add(memory.id(), extent.offset(), extent.length(), extent.checked(), extent.checksum());
     final boolean onGpu = extents.isOnGpu(extents.size() - 1);
     places.add(extent.address(memory), extent.length(), onGpu);
+    bytes += extent.length();
   }
 
   /** What the reader is told. */
   RemoteExtents extents() {
     return extents;
+  }
+
+  /** Bytes of all blocks. */
+  long bytes() {
+    return bytes;
   }
 
   /** Whether something of it cannot be got, only sent. */

@@ -102,6 +102,12 @@ public final class ServedReader {
     return lease != null && lease.retain() ? lease : null;
   }
 
+  /** Bytes of the blocks of a lease; 0 if it is not held. */
+  long bytes(final long id) {
+    final ServedLease lease = leases.get(id);
+    return lease == null ? 0 : lease.bytes();
+  }
+
   /** Ends a lease whose reader has passed; says whether it was held until now. */
   boolean drop(final long id) {
     final ServedLease lease = leases.remove(id);

@@ -4,6 +4,8 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.memory.Slab;
 import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -45,6 +47,15 @@ public final class MessageReceiver implements Arrivals {
     }
   }
 
+  @Override
+  public void damaged(final long id, final long offset, final long bytes) {
+    final Waiting transfer = waiting.get(id);
+    if (transfer != null) {
+      transfer.damage(offset, bytes);
+      transfer.received(bytes, null);
+    }
+  }
+
   /** Transfers that wait, or that something is still received for. */
   int size() {
     return waiting.size();
@@ -62,6 +73,7 @@ public final class MessageReceiver implements Arrivals {
     private int receiving;
     private boolean ended;
     private String failure;
+    private final List<long[]> damaged = new ArrayList<>();
 
     private Waiting(final long id, final Slab slab, final long bytes, final Runnable progress) {
       this.id = id;
@@ -86,6 +98,15 @@ public final class MessageReceiver implements Arrivals {
         total = sent;
       }
       check();
+    }
+
+    private synchronized void damage(final long offset, final long length) {
+      damaged.add(new long[] {offset, offset + length});
+    }
+
+    /** Whether something in a range was damaged on its way. */
+    synchronized boolean isDamaged(final long begin, final long end) {
+      return damaged.stream().anyMatch(range -> begin < range[1] && range[0] < end);
     }
 
     private synchronized long begin(final long offset, final long length) {

@@ -291,6 +291,45 @@ public class RemoteTransfer {
     end(cause);
   }
 
+  /** Takes out the blocks of which a byte was damaged on its way: they alone fail. */
+  private List<Block> takeDamaged(
+      final Map<Integer, Block> left,
+      final ReceiveBuffers received,
+      final MessageReceiver.Waiting expected) {
+    final List<Block> damaged = new ArrayList<>();
+    if (expected != null) {
+      left.entrySet()
+          .removeIf(
+              entry -> {
+                final boolean isDamaged = isDamaged(entry.getKey(), received, expected);
+                if (isDamaged) {
+                  damaged.add(entry.getValue());
+                }
+                return isDamaged;
+              });
+    }
+    return damaged;
+  }
+
+  private boolean isDamaged(
+      final int block, final ReceiveBuffers received, final MessageReceiver.Waiting expected) {
+    for (int extent = extents.begin(block); extent < extents.end(block); extent++) {
+      if (!received.isOnGpu(extent)) {
+        final long place = received.host().place(extent);
+        if (expected.isDamaged(place, place + extents.length(extent))) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private static ZerohopException damage() {
+    return new ZerohopException(
+        Category.RETRY,
+        ShuffleCode.MESSAGE_DAMAGED.marked("it was damaged on its way from its owner"));
+  }
+
   private void end(final Throwable cause) {
     if (!ended.compareAndSet(false, true)) {
       return;
@@ -311,7 +350,11 @@ public class RemoteTransfer {
     }
     try {
       if (cause == null) {
+        final List<Block> damaged = takeDamaged(left, received, expected);
         left.forEach((index, block) -> sink.arrived(block, received.payload(index)));
+        if (!damaged.isEmpty()) {
+          sink.failed(damaged, damage());
+        }
       } else {
         sink.failed(left.values(), cause);
         if (!isStillReading()) {

@@ -154,7 +154,8 @@ public final class UcxAnswers implements CarrierAnswers {
     final TestRange range = memory.hostTest();
     final List<MessageSender.Message> all =
         List.of(new MessageSender.Message(0, range.address(), Math.min(most, range.bytes())));
-    final MessageSender sending = new MessageSender(reader.back(), transfer, all, failure -> {});
+    final MessageSender sending =
+        new MessageSender(reader.back(), transfer, all, engine.sizes().atOnce(), failure -> {});
     sending.start();
     return sending.answer();
   }

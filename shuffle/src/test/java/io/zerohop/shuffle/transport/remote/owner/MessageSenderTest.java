@@ -38,7 +38,7 @@ class MessageSenderTest {
         public void close() {}
       };
 
-  private final MessageSender sending = new MessageSender(reader, 1, MESSAGES, ends::add);
+  private final MessageSender sending = new MessageSender(reader, 1, MESSAGES, 16, ends::add);
 
   @Test
   void endsOnceWhenAllIsSent() {

@@ -38,7 +38,7 @@ public class RemoteServiceTest {
   }
 
   private RemoteService service(final Executor slow) {
-    return serviceOfNothing(devices, null, slow);
+    return serviceOfNothing(devices, CarrierAnswers.NONE, slow);
   }
 
   /** Serves an owner that holds no map output, without a carrier; all but sending by the caller. */
@@ -52,6 +52,7 @@ public class RemoteServiceTest {
         (shuffleId, mapId) -> null,
         devices,
         Duration.ofSeconds(10),
+        Long.MAX_VALUE,
         Clock.system(),
         Runnable::run,
         slow);

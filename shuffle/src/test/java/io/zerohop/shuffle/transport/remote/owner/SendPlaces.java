@@ -14,16 +14,16 @@ public interface SendPlaces {
 
   /** As the product does. */
   static SendPlaces inTurns() {
-    final SendQueue queue = new SendQueue(Runnable::run);
+    final SendQueue queue = new SendQueue(Runnable::run, Long.MAX_VALUE);
     return new SendPlaces() {
       @Override
       public void submit(final Object reader, final Runnable begin) {
-        queue.submit(reader, begin);
+        queue.submit(reader, 1, begin);
       }
 
       @Override
       public void ended(final Object reader) {
-        queue.ended(reader);
+        queue.ended(reader, 1);
       }
     };
   }

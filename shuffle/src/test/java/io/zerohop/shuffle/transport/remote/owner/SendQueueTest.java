@@ -10,12 +10,12 @@ class SendQueueTest {
   private static final String ONE = "one";
   private static final String OTHER = "other";
   private final List<String> begun = new ArrayList<>();
-  private final SendQueue queue = new SendQueue(Runnable::run);
+  private final SendQueue queue = new SendQueue(Runnable::run, 1_000);
 
   private void submit(final String reader, final int first, final int end) {
     for (int i = first; i < end; i++) {
       final String name = reader + i;
-      queue.submit(reader, () -> begun.add(name));
+      queue.submit(reader, 1, () -> begun.add(name));
     }
   }
 
@@ -23,8 +23,8 @@ class SendQueueTest {
   void someAreUnderWayAndTheOthersComeInTheirTurn() {
     submit(ONE, 0, 12);
     assertThat(begun).containsExactly("one0", "one1", "one2", "one3", "one4", "one5");
-    queue.ended(ONE);
-    queue.ended(ONE);
+    queue.ended(ONE, 1);
+    queue.ended(ONE, 1);
     assertThat(begun).endsWith("one6", "one7").hasSize(8);
   }
 
@@ -33,9 +33,10 @@ class SendQueueTest {
     for (int i = 0; i < 20; i++) {
       queue.submit(
           ONE,
+          1,
           () -> {
             begun.add(ONE);
-            queue.ended(ONE);
+            queue.ended(ONE, 1);
           });
     }
     assertThat(begun).hasSize(20);
@@ -47,10 +48,10 @@ class SendQueueTest {
     submit(ONE, 0, 30);
     submit(OTHER, 0, 5);
     assertThat(begun).as("two places are left for others").endsWith("other0", "other1").hasSize(8);
-    queue.ended(ONE);
-    queue.ended(ONE);
-    queue.ended(ONE);
-    queue.ended(ONE);
+    queue.ended(ONE, 1);
+    queue.ended(ONE, 1);
+    queue.ended(ONE, 1);
+    queue.ended(ONE, 1);
     assertThat(begun.subList(8, 12)).containsExactlyInAnyOrder("one6", "other2", "one7", "other3");
   }
 
@@ -60,7 +61,7 @@ class SendQueueTest {
     for (int i = 0; i < 10; i++) {
       submit(OTHER, i, i + 1);
       assertThat(begun).last().isEqualTo("other" + i);
-      queue.ended(OTHER);
+      queue.ended(OTHER, 1);
     }
   }
 
@@ -72,7 +73,7 @@ class SendQueueTest {
     assertThat(begun).hasSize(SendQueue.AT_ONCE);
     for (int ended = 0; begun.size() < 300; ended++) {
       final String last = begun.get(ended);
-      queue.ended(last.substring(0, last.indexOf('-') + 1));
+      queue.ended(last.substring(0, last.indexOf('-') + 1), 1);
     }
     for (int round = 0; round < 3; round++) {
       final int number = round;
@@ -81,5 +82,20 @@ class SendQueueTest {
           .filteredOn(name -> name.endsWith("-" + number))
           .hasSizeGreaterThan(90);
     }
+  }
+
+  @Test
+  void allTogetherHaveNoMoreBytesThanTheLimitButForOneAlone() {
+    queue.submit(ONE, 600, () -> begun.add("first"));
+    queue.submit(OTHER, 600, () -> begun.add("second"));
+    queue.submit(ONE, 5_000, () -> begun.add("third"));
+    assertThat(begun).containsExactly("first");
+    assertThat(queue.bytes()).isEqualTo(600);
+    queue.ended(ONE, 600);
+    assertThat(begun).containsExactly("first", "second");
+    queue.ended(OTHER, 600);
+    assertThat(begun).as("one that is larger than the limit goes alone").endsWith("third");
+    queue.ended(ONE, 5_000);
+    assertThat(queue.bytes()).isZero();
   }
 }
