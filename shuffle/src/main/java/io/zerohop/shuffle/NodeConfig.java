@@ -10,6 +10,8 @@ import io.zerohop.shuffle.spill.SpillSettings;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.remote.SendSettings;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
@@ -42,6 +44,7 @@ public final class NodeConfig {
   private final FetchSettings fetch;
   private final SpillSettings spill;
   private final UcxSettings ucx;
+  private final SendSettings sending;
   private final ContactListener contacts;
   private final Clock clock;
 
@@ -105,6 +108,17 @@ public final class NodeConfig {
             requestLimit,
             deviceLimit,
             given(builder.ucxIdle, "ucxIdle"),
+            builder.contacts,
+            clock);
+    sending =
+        new SendSettings(
+            executorId,
+            paths.contains(Path.SENT) ? builder.carrier : null,
+            receiveBufferBytes,
+            connectLimit,
+            requestLimit,
+            deviceLimit,
+            builder.ucxIdle,
             builder.contacts,
             clock);
     contacts = builder.contacts;
@@ -209,6 +223,11 @@ public final class NodeConfig {
     return ucx;
   }
 
+  /** How blocks are sent from executor to executor. */
+  public SendSettings sendSettings() {
+    return sending;
+  }
+
   /** The clock by which limits, periods and pauses are measured. */
   public Clock clock() {
     return clock;
@@ -234,7 +253,8 @@ public final class NodeConfig {
   /**
    * Collects settings. None has a default here: what users set, and what holds if they do not, is
    * said in one place, above. Left out may be the folder of sockets, the view of the GPUs, the pool
-   * on the GPU, cold storage, UCX with its control channels, and who hears of contacts.
+   * on the GPU, cold storage, UCX with its control channels, what carries blocks that are sent, and
+   * who hears of contacts.
    */
   public static final class Builder {
     private String appId;
@@ -267,6 +287,7 @@ public final class NodeConfig {
     private Duration ucxIdle;
     private UcxStarter ucx;
     private Function<ControlService, ControlChannel> controlChannels;
+    private CarrierStarter carrier;
     private Clock clock;
 
     private ContactListener contacts = ContactListener.NONE;
@@ -410,6 +431,12 @@ public final class NodeConfig {
 
     public Builder ucx(final UcxStarter value) {
       ucx = value;
+      return this;
+    }
+
+    /** What carries blocks that are sent; null if nothing does. */
+    public Builder carrier(final CarrierStarter value) {
+      carrier = value;
       return this;
     }
 

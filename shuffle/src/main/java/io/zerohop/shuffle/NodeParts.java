@@ -6,6 +6,7 @@ import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
@@ -20,10 +21,12 @@ import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.spill.Evictor;
+import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
 import io.zerohop.shuffle.transport.mapped.SocketWatch;
+import io.zerohop.shuffle.transport.remote.SendingNode;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import io.zerohop.shuffle.write.CopyCompletions;
 import io.zerohop.shuffle.write.MapOutputWriter;
@@ -32,10 +35,12 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.ToLongFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -62,8 +67,11 @@ final class NodeParts {
   /** Null if neighbours are met only when they are read. */
   private final ChoreThread neighbours;
 
-  /** The path between nodes; null if there is none. */
+  /** The path between nodes by UCX; null if there is none. */
   private final UcxNode ucx;
+
+  /** The path between nodes by Spark's connections; null if there is none. */
+  private final SendingNode sending;
 
   final Devices devices;
   final OwnMemory memory;
@@ -102,19 +110,24 @@ final class NodeParts {
       if (ucx != null) {
         begun.push(ucx::close);
       }
+      sending = SendingNode.start(config.sendSettings(), incarnation, devices, outputs::retain);
+      if (sending != null) {
+        begun.push(sending::close);
+      }
       location =
           new Location(
               Location.currentBootId(config.nodeId()),
               folder.identity(),
               incarnation,
               ucx == null ? 0 : ucx.port(),
+              sending != null,
               ucx == null ? "" : clique,
               name);
       local = new LocalMemory(root, tiers, config.executorId(), config.clock());
       peers = newPeers();
       receiveBudget = new ReceiveBudget(config.receiveBufferBytes(), config.clock());
       final PathChooser paths =
-          new PathChooser(location, config.paths(), local, peers, ucx, config.clock());
+          new PathChooser(location, config.paths(), local, peers, ucx, sending, config.clock());
       fetchContext =
           new FetchContext(
               config.fetchSettings(),
@@ -123,7 +136,7 @@ final class NodeParts {
               receiveBudget,
               counters,
               accessTimes,
-              ucx == null ? Map.of() : ucx.transports());
+              between());
       server =
           new SegmentServer(
               folder,
@@ -147,6 +160,28 @@ final class NodeParts {
         begun.forEach(NodeParts::undo); // The last one first: threads, and then what they use.
       }
     }
+  }
+
+  private Map<Path, Map<ReadSide, Transport>> between() {
+    final Map<Path, Map<ReadSide, Transport>> ways = new EnumMap<>(Path.class);
+    if (ucx != null) {
+      ways.put(Path.UCX, ucx.transports());
+    }
+    if (sending != null) {
+      final Map<ReadSide, Transport> sides = new EnumMap<>(ReadSide.class);
+      for (final ReadSide side : ReadSide.values()) {
+        sides.put(side, sending.transport());
+      }
+      ways.put(Path.SENT, sides);
+    }
+    return ways;
+  }
+
+  /** What both ways between nodes count. */
+  private long ofBoth(
+      final ToLongFunction<UcxNode> byUcx, final ToLongFunction<SendingNode> bySending) {
+    return (ucx == null ? 0 : byUcx.applyAsLong(ucx))
+        + (sending == null ? 0 : bySending.applyAsLong(sending));
   }
 
   private OwnOutputs newOutputs(final Deque<Runnable> begun) {
@@ -261,19 +296,20 @@ final class NodeParts {
             local.lanes().openLeases()
                 + peers.openLeases()
                 + outputs.leases().size()
-                + (ucx == null ? 0 : ucx.leases()),
+                + (int) ofBoth(UcxNode::leases, SendingNode::leases),
             memory.reclaimer().waitingRegions(),
             counters.unready()),
         new NodeStats.Peers(
             memory.root().lanes().connected(),
             peers.connected(),
             peers.mappings(),
-            ucx == null ? 0 : ucx.connected(),
-            ucx == null ? 0 : ucx.readers(),
-            server.refused() + (ucx == null ? 0 : ucx.strangers())),
+            (int) ofBoth(UcxNode::connected, SendingNode::connected),
+            (int) ofBoth(UcxNode::readers, SendingNode::readers),
+            server.refused() + ofBoth(UcxNode::strangers, SendingNode::strangers)),
         new NodeStats.ReceiveBuffers(
             receiveBudget.reserved(),
-            ucx == null ? 0 : ucx.slabsTaken(),
+            (int) ofBoth(UcxNode::slabsTaken, SendingNode::slabsTaken),
+            sending == null ? 0 : sending.sendingBytes(),
             receiveBudget.waitedNanos()),
         counters.moved());
   }
@@ -301,6 +337,9 @@ final class NodeParts {
     if (ucx != null) {
       ucx.maintain();
     }
+    if (sending != null) {
+      sending.maintain();
+    }
     // In this order: who removes the socket in good order has set the flag before.
     if (socketWatch.isGone() && !notServing) {
       socketWatch.report();
@@ -326,6 +365,9 @@ final class NodeParts {
     peers.close();
     if (ucx != null) {
       ucx.close();
+    }
+    if (sending != null) {
+      sending.close();
     }
     if (neighbours != null) {
       neighbours.close();
@@ -365,18 +407,20 @@ final class NodeParts {
                 + " is still at work; its memory stays mapped");
       }
     }
-    if (ucx != null && ucx.isAlive()) {
+    if ((ucx != null && ucx.isAlive()) || (sending != null && sending.isAlive())) {
       throw new IllegalStateException(
           "executor "
               + config.executorId()
-              + " ends while UCX is still at work; its memory stays mapped");
+              + " ends while "
+              + (ucx != null && ucx.isAlive() ? "UCX" : "what it sends")
+              + " is still at work; its memory stays mapped");
     }
   }
 
   private void checkUnused() {
     peers.sweep();
     final int windows = local.lanes().openLeases() + peers.openLeases();
-    final int slabs = ucx == null ? 0 : ucx.slabsTaken();
+    final long slabs = ofBoth(UcxNode::slabsTaken, SendingNode::slabsTaken);
     final int pending = outputs.pendingCommits();
     final Set<MapOutputWriter> writers = outputs.writers();
     final Set<MapOutputLease> leases = outputs.leases();

@@ -67,8 +67,8 @@ public record NodeStats(
    * @param connected peers that may read this node's memory now
    * @param readable peers whose memory this node may read now
    * @param mappedSegments peers' segments that are mapped now, their root segments included
-   * @param owners executors of other nodes that are connected, to be read by UCX
-   * @param readers executors of other nodes that are connected, and read this one by UCX
+   * @param owners executors of other nodes that are connected, to be read by UCX or to send
+   * @param readers executors of other nodes that are connected, and read this one
    * @param strangers connections, since the start, that were refused or ended before they had
    *     proved to belong to this application
    */
@@ -80,9 +80,11 @@ public record NodeStats(
    *
    * @param bytes bytes reserved for staged blocks now
    * @param slabs pieces of memory that bytes from other nodes are received in, or sent from, now
+   * @param sendingBytes bytes that are being sent to executors of other nodes now, over Spark's
+   *     connections
    * @param waitNanos time in nanoseconds that readers waited for such memory, since the start
    */
-  public record ReceiveBuffers(long bytes, int slabs, long waitNanos) {}
+  public record ReceiveBuffers(long bytes, int slabs, long sendingBytes, long waitNanos) {}
 
   /** Most bytes that all pools may reserve. */
   public long poolLimitBytes() {

@@ -72,10 +72,18 @@ class ArchitectureSuite extends AnyFunSuite {
   test("transports know neither one another nor who chooses between them") {
     val mapped = "io.zerohop.shuffle.transport.mapped.."
     val ucx = "io.zerohop.shuffle.transport.ucx.."
-    check(mapped, Seq(ucx))
+    val remote = "io.zerohop.shuffle.transport.remote.."
+    check(mapped, Seq(ucx, remote))
     check(ucx, Seq(mapped))
     check("io.zerohop.shuffle.transport..",
       Seq("io.zerohop.shuffle.fetch..", "io.zerohop.shuffle.spill.."))
+  }
+
+  test("what UCX's messages and others share knows neither UCX nor memory that is mapped") {
+    check(
+      "io.zerohop.shuffle.transport.remote..",
+      Seq("io.zerohop.shuffle.transport.ucx..", "io.zerohop.shuffle.transport.mapped..")
+    )
   }
 
   test("readers know no transport, but for what chooses between them") {

@@ -4,6 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.spark.blocktransfer.sent.Uploads;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.spillfiles.VerifiedFileBuffer;
@@ -49,6 +50,7 @@ public final class ZerohopBlockResolver
   private final IndexShuffleBlockResolver index;
   private final MapOutputFiles files;
   private final Supplier<ShuffleNode> node;
+  private final Uploads uploads = new Uploads();
   private final Set<Integer> skipped = ConcurrentHashMap.newKeySet();
 
   /**
@@ -184,10 +186,18 @@ public final class ZerohopBlockResolver
     return index.getMigrationBlocks(info);
   }
 
+  /** What other executors send, beside map outputs that move house. */
+  public Uploads uploads() {
+    return uploads;
+  }
+
+  /** A map output that moves house comes by single blocks, what is ours by batches of them. */
   @Override
   public StreamCallbackWithID putShuffleBlockAsStream(
       final BlockId blockId, final SerializerManager serializers) {
-    return index.putShuffleBlockAsStream(blockId, serializers);
+    return blockId instanceof ShuffleBlockBatchId ours
+        ? uploads.take(ours)
+        : index.putShuffleBlockAsStream(blockId, serializers);
   }
 
   /** Called from Spark 4.0 on: nobody will read the shuffle again, so migrating it is in vain. */

@@ -87,8 +87,8 @@ public final class ZerohopConf {
   public static final ConfEntry<Set<Path>> PATHS =
       new ConfEntry<>(
           PREFIX + "paths",
-          "comma-separated list of local, peer, ucx, staged",
-          "local,peer,ucx,staged",
+          "comma-separated list of local, peer, ucx, sent, staged",
+          "local,peer,ucx,sent,staged",
           "Paths by which readers may fetch blocks. Remove one to forbid it, for tests or to "
               + "isolate a fault.",
           ZerohopConf::paths);

@@ -29,7 +29,7 @@ import org.apache.spark.network.client.TransportClientFactory;
  * which are the same for all and whole seconds, and looks names up before; so it runs on a thread
  * that the caller can leave behind. Thread safe; owns the threads, not the factory.
  */
-final class ControlConnector implements AutoCloseable {
+public final class ControlConnector implements AutoCloseable {
   private static final int THREADS = 16;
   private static final long IDLE_SECONDS = 5;
 
@@ -38,7 +38,7 @@ final class ControlConnector implements AutoCloseable {
   private final Set<CompletableFuture<TransportClient>> pending = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
-  ControlConnector(final TransportClientFactory factory) {
+  public ControlConnector(final TransportClientFactory factory) {
     this.factory = factory;
     final AtomicInteger count = new AtomicInteger();
     this.threads =
@@ -59,7 +59,7 @@ final class ControlConnector implements AutoCloseable {
    *
    * @throws ExchangeException as {@link io.zerohop.shuffle.transport.ControlChannel#connect} says
    */
-  TransportClient connect(final String host, final int port, final Duration limit) {
+  public TransportClient connect(final String host, final int port, final Duration limit) {
     final String peer = host + ":" + port;
     final CompletableFuture<TransportClient> result = new CompletableFuture<>();
     pending.add(result);

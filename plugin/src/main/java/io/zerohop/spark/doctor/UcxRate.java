@@ -1,11 +1,11 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -64,7 +64,7 @@ final class UcxRate {
   }
 
   /** Those of one round after the other. Used by one thread, and called by the engine's. */
-  private static final class Requests implements UcxReceiver {
+  private static final class Requests implements Arrivals {
     private final long from;
     private final long to;
     private volatile List<CompletableFuture<Void>> ends = List.of();

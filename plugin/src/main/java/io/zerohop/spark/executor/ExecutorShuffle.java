@@ -191,7 +191,7 @@ public final class ExecutorShuffle implements AutoCloseable {
       final IntConsumer drop,
       final Supplier<List<Advice>> doctor) {
     final ReportCounters reports = new ReportCounters(ZerohopConf.UI_INTERVAL.get(conf) > 0);
-    final NodeStart starter = new NodeStart(env, conf, secret, files, reports);
+    final NodeStart starter = new NodeStart(env, conf, secret, files, resolver.uploads(), reports);
     final ShuffleNode node = starter.start();
     return new ExecutorShuffle(
         env, conf, node, starter.stagedReads(), reports, resolver, files, drop, doctor);

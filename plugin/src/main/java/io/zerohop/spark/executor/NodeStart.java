@@ -9,6 +9,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
+import io.zerohop.spark.blocktransfer.sent.Uploads;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.memory.PoolSizing;
@@ -36,6 +37,7 @@ final class NodeStart {
   private final SparkConf conf;
   private final byte[] secret;
   private final MapOutputFiles files;
+  private final Uploads uploads;
   private final ReportCounters reports;
   private final PoolSizing.Plan pool;
   private final StartAttempts attempts =
@@ -44,6 +46,7 @@ final class NodeStart {
   /**
    * @param secret the application's secret
    * @param files take what has to leave memory
+   * @param uploads bring what other executors send
    * @param reports hear of executors that are connected to, and of what cannot be had
    */
   NodeStart(
@@ -51,11 +54,13 @@ final class NodeStart {
       final SparkConf conf,
       final byte[] secret,
       final MapOutputFiles files,
+      final Uploads uploads,
       final ReportCounters reports) {
     this.env = env;
     this.conf = conf;
     this.secret = secret;
     this.files = files;
+    this.uploads = uploads;
     this.reports = reports;
     this.pool = PoolSizing.plan(conf, Runtime.getRuntime().maxMemory());
   }
@@ -165,13 +170,16 @@ final class NodeStart {
   }
 
   private NodeConfig.Builder config() {
-    return NodeSettings.of(conf)
-        .appId(conf.getAppId())
-        .executorId(env.executorId())
-        .secret(secret)
-        .poolBytes(pool.bytes())
-        .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), pool.bytes()))
-        .coldStorage(files)
-        .contacts(reports);
+    final NodeConfig.Builder config =
+        NodeSettings.of(conf)
+            .appId(conf.getAppId())
+            .executorId(env.executorId())
+            .secret(secret)
+            .poolBytes(pool.bytes())
+            .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), pool.bytes()))
+            .coldStorage(files)
+            .contacts(reports);
+    OtherNodes.send(config, env, conf, uploads);
+    return config;
   }
 }

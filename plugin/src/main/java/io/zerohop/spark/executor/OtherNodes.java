@@ -7,6 +7,9 @@ import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
+import io.zerohop.spark.blocktransfer.sent.PortEncryption;
+import io.zerohop.spark.blocktransfer.sent.SparkPort;
+import io.zerohop.spark.blocktransfer.sent.Uploads;
 import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.control.SparkControlChannel;
@@ -28,6 +31,9 @@ import org.slf4j.LoggerFactory;
 public final class OtherNodes {
   private static final Logger LOG = LoggerFactory.getLogger(OtherNodes.class);
 
+  /** What Spark calls a driver that runs tasks itself. */
+  private static final String DRIVER = "driver";
+
   private OtherNodes() {}
 
   /**
@@ -43,9 +49,7 @@ public final class OtherNodes {
       final String gpu) {
     final String obstacle = obstacle(conf);
     if (obstacle != null) {
-      LOG.info(
-          "Zerohop: blocks of other nodes go by Spark's block transfer (path 'staged'): {}",
-          obstacle);
+      LOG.info("Zerohop: blocks of other nodes do not come by UCX: {}", obstacle);
       return;
     }
     final String host = env.blockManager().blockManagerId().host();
@@ -56,6 +60,29 @@ public final class OtherNodes {
         .ucx(
             (oneSided, onStart) -> UcxLoader.start(jar, devices, oneSided, onStart, Clock.system()))
         .controlChannels(controlChannels(env, conf, secret, host));
+  }
+
+  /**
+   * Lets a node send its blocks, and have others' sent, over Spark's own connections, unless the
+   * user wants blocks encrypted and these are not; says once why not.
+   */
+  static void send(
+      final NodeConfig.Builder config,
+      final SparkEnv env,
+      final SparkConf conf,
+      final Uploads uploads) {
+    if (DRIVER.equals(env.executorId())) {
+      return; // It has no other executors.
+    }
+    final String obstacle = PortEncryption.obstacle(conf);
+    if (obstacle != null) {
+      LOG.info(
+          SparkCode.SENDING_NOT_ENCRYPTED.marked(
+              "Zerohop: blocks of other nodes are staged, and not sent: {}"),
+          obstacle);
+      return;
+    }
+    config.carrier(SparkPort.of(env, conf, uploads));
   }
 
   private static void describe(

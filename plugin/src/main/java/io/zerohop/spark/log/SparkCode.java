@@ -31,6 +31,7 @@ public enum SparkCode implements LogCode {
   STRANGER(4063),
   ANSWERED_TWICE(4064),
   UCX_LEFT_OUT(4065),
+  SENDING_NOT_ENCRYPTED(4066),
 
   // GPUs and RAPIDS.
   NOT_FROM_GPU_TO_GPU(5020),

@@ -46,6 +46,7 @@ public final class ExecutorMetrics implements Source {
         node,
         stats -> stats.evictions().toFiles());
     gauge(Metric.LANDING_SLABS, node, stats -> stats.receiveBuffers().slabs());
+    gauge(Metric.SENDING_BYTES, node, stats -> stats.receiveBuffers().sendingBytes());
     gauge(Metric.LANDING_WAIT, node, stats -> stats.receiveBuffers().waitNanos());
     if (node.hasGpu()) {
       watchGpu(node);

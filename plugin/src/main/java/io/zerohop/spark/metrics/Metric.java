@@ -16,11 +16,18 @@ public enum Metric {
       Owner.ANY,
       Doc.READ + "the memory of other executors of the node, or over NVLink"),
   UCX_BYTES("ucx.bytes", Type.COUNTER, "bytes", Owner.ANY, "Read from other nodes by UCX"),
+  SENT_BYTES(
+      "sent.bytes",
+      Type.COUNTER,
+      "bytes",
+      Owner.ANY,
+      "Sent here by executors of other nodes, over Spark's connections"),
   STAGED_BYTES(
       "staged.bytes", Type.COUNTER, "bytes", Owner.ANY, "Read by Spark's block transfer service"),
   LOCAL_BLOCKS("local.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`local.bytes`"),
   PEER_BLOCKS("peer.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`peer.bytes`"),
   UCX_BLOCKS("ucx.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`ucx.bytes`"),
+  SENT_BLOCKS("sent.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`sent.bytes`"),
   STAGED_BLOCKS("staged.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`staged.bytes`"),
   FETCH_WAIT(
       "fetch.wait.nanos", Type.COUNTER, "ns", Owner.ANY, "Time that tasks waited for blocks"),
@@ -61,6 +68,12 @@ public enum Metric {
       "slabs",
       Owner.MEMORY,
       "Receive buffers in use for blocks from and to other nodes"),
+  SENDING_BYTES(
+      "sending.bytes",
+      Type.GAUGE,
+      "bytes",
+      Owner.MEMORY,
+      "Blocks that are being sent to executors of other nodes, over Spark's connections"),
   LANDING_WAIT(
       "landing.wait.nanos",
       Type.TOTAL,

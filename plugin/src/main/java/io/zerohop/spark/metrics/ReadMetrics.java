@@ -81,7 +81,7 @@ public final class ReadMetrics {
       final List<Block> blocks,
       final long bytes) {
     final long sparks = counted.add(blocks);
-    if (path == Path.STAGED || path == Path.UCX) {
+    if (path != Path.LOCAL && path != Path.PEER) {
       reporter.incRemoteBlocksFetched(sparks);
       reporter.incRemoteBytesRead(bytes);
     } else {

@@ -55,7 +55,7 @@ final class ShuffleTable {
     stages(page, shuffle.writers());
     stages(page, shuffle.readers());
     page.number(shuffle.blocks().values().stream().mapToLong(Long::longValue).sum());
-    for (final Path path : List.of(Path.LOCAL, Path.PEER, Path.UCX, Path.STAGED)) {
+    for (final Path path : List.of(Path.LOCAL, Path.PEER, Path.UCX, Path.SENT, Path.STAGED)) {
       page.size(shuffle.bytes().getOrDefault(path.label(), 0L));
     }
     page.cell(shuffle.waitNanos(), Html.duration(shuffle.waitNanos()));

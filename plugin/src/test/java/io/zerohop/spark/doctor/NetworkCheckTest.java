@@ -3,13 +3,13 @@ package io.zerohop.spark.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -152,7 +152,7 @@ class NetworkCheckTest {
     private boolean oneSided = true;
     private boolean ended;
     private String failure;
-    private UcxReceiver receiver;
+    private Arrivals receiver;
 
     @Override
     public String describe() {
@@ -208,7 +208,7 @@ class NetworkCheckTest {
     }
 
     @Override
-    public void receiver(final UcxReceiver taker) {
+    public void receiver(final Arrivals taker) {
       receiver = taker;
     }
 
@@ -225,7 +225,7 @@ class NetworkCheckTest {
   }
 
   /** The way from it to itself. */
-  private record Self(String failure, UcxReceiver receiver) implements UcxEndpoint {
+  private record Self(String failure, Arrivals receiver) implements UcxEndpoint {
     @Override
     public void get(
         final byte[] key,
@@ -233,7 +233,7 @@ class NetworkCheckTest {
         final long localAddress,
         final long bytes,
         final UcxMemory gpu,
-        final UcxCompletion done) {
+        final Completion done) {
       new UnsafeBuffer(localAddress, (int) bytes)
           .putBytes(0, new UnsafeBuffer(remoteAddress, (int) bytes), 0, (int) bytes);
       done.done(failure);
@@ -245,7 +245,7 @@ class NetworkCheckTest {
         final long offset,
         final long address,
         final long bytes,
-        final UcxCompletion done) {
+        final Completion done) {
       final long to = receiver.arriving(id, offset, bytes);
       get(null, address, to, bytes, null, ignored -> {});
       receiver.arrived(id, offset, bytes, failure);

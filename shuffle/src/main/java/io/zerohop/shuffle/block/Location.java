@@ -24,10 +24,17 @@ import java.util.regex.Pattern;
  * @param port TCP port at which executors on other nodes can ask it; 0 if none
  * @param clique of the NVLink fabric that reaches its GPU's memory from other nodes: the cluster,
  *     32 hexadecimal digits, a slash and a number; empty if there is none
+ * @param sends whether it sends its blocks to executors that ask it over Spark's connections
  * @param socket file name of the socket in the folder, also the owner's name in the handshake
  */
 public record Location(
-    String bootId, String folderId, long incarnation, int port, String clique, String socket) {
+    String bootId,
+    String folderId,
+    long incarnation,
+    int port,
+    boolean sends,
+    String clique,
+    String socket) {
 
   /** Longest encoded form, in bytes; all of it ASCII. */
   public static final int MAX_ENCODED_BYTES = 140;
@@ -36,7 +43,7 @@ public record Location(
   private static final String BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
   private static final Pattern FORMAT =
       Pattern.compile(
-          "zh3:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):(0|[1-9][0-9]{0,4})"
+          "zh3:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):(0|[1-9][0-9]{0,4})(s?)"
               + ":((?:[0-9a-f]{32}/[0-9]{1,10})?):([A-Za-z0-9._-]{1,42})");
 
   private static final Pattern SOCKET = Pattern.compile("([A-Za-z0-9_-]{1,31})-([0-9a-f]{16})");
@@ -44,7 +51,9 @@ public record Location(
   /** Checks every part, so that what was encoded can be parsed again. */
   public Location {
     if (port > LARGEST_PORT
-        || !FORMAT.matcher(format(bootId, folderId, incarnation, port, clique, socket)).matches()) {
+        || !FORMAT
+            .matcher(format(bootId, folderId, incarnation, port, sends, clique, socket))
+            .matches()) {
       throw new IllegalArgumentException(
           "not a location: boot id '"
               + bootId
@@ -56,6 +65,17 @@ public record Location(
               + socket
               + "'");
     }
+  }
+
+  /** One that does not send. */
+  public Location(
+      final String bootId,
+      final String folderId,
+      final long incarnation,
+      final int port,
+      final String clique,
+      final String socket) {
+    this(bootId, folderId, incarnation, port, false, clique, socket);
   }
 
   /** A location without a clique. */
@@ -70,7 +90,7 @@ public record Location(
 
   /** The form that travels in a map status: ASCII, at most {@link #MAX_ENCODED_BYTES} bytes. */
   public String encode() {
-    return format(bootId, folderId, incarnation, port, clique, socket);
+    return format(bootId, folderId, incarnation, port, sends, clique, socket);
   }
 
   /** Name of an executor's socket: what {@link #executorOf} says of it, and its life. */
@@ -109,8 +129,9 @@ public record Location(
             matcher.group(2),
             Long.parseUnsignedLong(matcher.group(3), 16),
             port,
-            matcher.group(5),
-            matcher.group(6));
+            !matcher.group(5).isEmpty(),
+            matcher.group(6),
+            matcher.group(7));
   }
 
   /** Names the node: 8 hexadecimal digits of a hash of its boot id. */
@@ -141,15 +162,17 @@ public record Location(
       final String folderId,
       final long incarnation,
       final int port,
+      final boolean sends,
       final String clique,
       final String socket) {
     return String.format(
         Locale.ROOT,
-        "zh3:%s:%s:%016x:%d:%s:%s",
+        "zh3:%s:%s:%016x:%d%s:%s:%s",
         bootId,
         folderId,
         incarnation,
         port,
+        sends ? "s" : "",
         clique,
         socket);
   }

@@ -8,6 +8,11 @@ public enum Path {
   PEER,
   /** Another node: read out of the owner's memory by UCX, by RDMA where the hardware has it. */
   UCX,
+  /**
+   * Another node, or memory that cannot be mapped: sent by the owner in messages, over Spark's own
+   * connections.
+   */
+  SENT,
   /** Through Spark's block transfer service, or from a file: always correct, never fast. */
   STAGED;
 

@@ -264,8 +264,8 @@ public final class BlockFetcher implements AutoCloseable {
       return Path.STAGED;
     }
     final Route route = plan.choose(source);
-    if (route.path() == Path.UCX) {
-      return Path.UCX;
+    if (route.path() == Path.UCX || route.path() == Path.SENT) {
+      return route.path();
     }
     listener.fellBack(
         source,

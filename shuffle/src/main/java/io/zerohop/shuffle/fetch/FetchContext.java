@@ -12,7 +12,8 @@ import java.util.Map;
 /**
  * What all fetchers of a node share. Thread safe.
  *
- * @param ucx what moves blocks between nodes, by who reads them; empty if nothing does
+ * @param between what moves blocks between nodes, by path and by who reads them; empty if nothing
+ *     does
  */
 public record FetchContext(
     FetchSettings settings,
@@ -21,15 +22,13 @@ public record FetchContext(
     ReceiveBudget receiveBudget,
     FetchCounters counters,
     AccessTimes accessTimes,
-    Map<ReadSide, Transport> ucx) {
+    Map<Path, Map<ReadSide, Transport>> between) {
 
   /** What moves blocks to one reader, by path. */
   Map<Path, Transport> transports(final ReadSide side, final Transport fallback) {
     final Map<Path, Transport> transports = new EnumMap<>(Path.class);
     transports.put(Path.STAGED, fallback);
-    if (ucx.containsKey(side)) {
-      transports.put(Path.UCX, ucx.get(side));
-    }
+    between.forEach((path, sides) -> transports.put(path, sides.get(side)));
     return transports;
   }
 }

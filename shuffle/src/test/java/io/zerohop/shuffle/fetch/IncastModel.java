@@ -7,7 +7,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.Transport;
-import io.zerohop.shuffle.transport.ucx.owner.SendPlaces;
+import io.zerohop.shuffle.transport.remote.owner.SendPlaces;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -12,8 +12,9 @@ import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
+import io.zerohop.shuffle.transport.remote.SendingNode;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
-import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
@@ -31,6 +32,7 @@ public final class PathChooser {
   private final LocalMemory local;
   private final PeerDirectory peers;
   private final UcxNode ucx;
+  private final SendingNode sending;
   private final OwnerLiveness liveness;
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
@@ -38,7 +40,8 @@ public final class PathChooser {
   private final String stagedOnly;
 
   /**
-   * @param ucx the path between nodes; null if there is none here
+   * @param ucx the path between nodes by UCX; null if there is none here
+   * @param sending the path between nodes by Spark's connections; null if there is none here
    * @param clock by which it is remembered who lives
    */
   public PathChooser(
@@ -47,8 +50,9 @@ public final class PathChooser {
       final LocalMemory local,
       final PeerDirectory peers,
       final UcxNode ucx,
+      final SendingNode sending,
       final Clock clock) {
-    this(self, allowed, local, peers, ucx, new OwnerLiveness(clock), null);
+    this(self, allowed, local, peers, ucx, sending, new OwnerLiveness(clock), null);
   }
 
   private PathChooser(
@@ -57,6 +61,7 @@ public final class PathChooser {
       final LocalMemory local,
       final PeerDirectory peers,
       final UcxNode ucx,
+      final SendingNode sending,
       final OwnerLiveness liveness,
       final String stagedOnly) {
     this.self = self;
@@ -64,6 +69,7 @@ public final class PathChooser {
     this.local = local;
     this.peers = peers;
     this.ucx = ucx;
+    this.sending = sending;
     this.liveness = liveness;
     this.stagedOnly = stagedOnly;
   }
@@ -74,7 +80,7 @@ public final class PathChooser {
    * @param reason why, for messages
    */
   public static PathChooser stagedOnly(final Set<Path> allowed, final String reason) {
-    return new PathChooser(null, allowed, null, null, null, null, reason);
+    return new PathChooser(null, allowed, null, null, null, null, null, reason);
   }
 
   /**
@@ -99,10 +105,11 @@ public final class PathChooser {
     final Location owner = source.location();
     return stagedOnly == null
         && owner != null
-        && mayUseUcx(owner)
         && !isLocal(owner)
         && !(isOnThisNode(owner) && allowed.contains(Path.PEER) && hasOurFolder(owner))
-        && !ucx.isConnected(owner);
+        && (mayUseUcx(owner) || maySend(owner))
+        && !(mayUseUcx(owner) && ucx.isConnected(owner))
+        && !(maySend(owner) && sending.isConnected(owner));
   }
 
   private boolean isLocal(final Location owner) {
@@ -119,6 +126,10 @@ public final class PathChooser {
 
   private boolean mayUseUcx(final Location owner) {
     return ucx != null && owner.port() > 0 && allowed.contains(Path.UCX);
+  }
+
+  private boolean maySend(final Location owner) {
+    return sending != null && owner.sends() && allowed.contains(Path.SENT);
   }
 
   /**
@@ -162,7 +173,7 @@ public final class PathChooser {
       return elsewhere(source, staging, "spark.zerohop.paths does not allow 'peer'");
     }
     if (!hasOurFolder(owner)) {
-      if (mayUseUcx(owner)) {
+      if (mayUseUcx(owner) || maySend(owner)) {
         return elsewhere(source, staging, "it has another spark.zerohop.socket.dir");
       }
       return staged(
@@ -176,9 +187,81 @@ public final class PathChooser {
     return peer(source, staging);
   }
 
-  /** The owner's memory cannot be mapped: by UCX if that is to be had, else staged. */
+  /** The owner's memory cannot be mapped: by UCX where it is worth it, else sent, else staged. */
   private Route elsewhere(
       final BlockSource source, final FallbackTransport staging, final String why) {
+    final Route byUcx = byUcx(source, staging, why);
+    if (!allowed.contains(Path.SENT)) {
+      return byUcx;
+    }
+    if (byUcx.path() == Path.UCX
+        && (!maySend(source.location()) || ucx.isWorthIt(source.location()))) {
+      return byUcx;
+    }
+    return bySending(source, staging, why);
+  }
+
+  private Route bySending(
+      final BlockSource source, final FallbackTransport staging, final String why) {
+    if (sending == null) {
+      return Route.staged(
+          ShuffleCode.SENDING_NOT_HERE.marked(
+              why + ", and nothing is sent here (this executor's log says why)"));
+    }
+    if (!source.location().sends()) {
+      return Route.staged(
+          ShuffleCode.SENDING_NOT_THERE.marked(
+              why + ", and it does not send its blocks (that executor's log says why)"));
+    }
+    try {
+      sending.connect(source);
+      return Route.sent();
+    } catch (final ExchangeException e) {
+      if (e.reason() == ExchangeException.Reason.BUSY) {
+        return Route.staged(ShuffleCode.SENDER_BUSY.marked(e.getMessage()));
+      }
+      if (isDead(e, sending.hasMet(source.location()), source, staging)) {
+        throw new OwnerGoneException(
+            ShuffleCode.SENDER_DEAD.marked(
+                "executor " + source.executorId() + " does not answer: " + e.getMessage()),
+            e);
+      }
+      return notSent(source, e);
+    } catch (final CarrierException e) {
+      return notSent(source, e);
+    }
+  }
+
+  private Route notSent(final BlockSource source, final ZerohopException why) {
+    return staged(
+        ShuffleCode.SENDER_NOT_REACHED,
+        source.executorId(),
+        "executor {} does not send its blocks here; they are staged. It may be leaving, or this"
+            + " one, or have paused",
+        why,
+        "it does not send them: " + why.getMessage());
+  }
+
+  /**
+   * Dead is who refuses where it answered before, or who answers at none of its ports. Whoever only
+   * says nothing may have paused, or something may be in between: the kernel still accepts
+   * connections for a process that is stopped, and its blocks are staged, with Spark's patience.
+   */
+  private boolean isDead(
+      final ExchangeException e,
+      final boolean wasMet,
+      final BlockSource source,
+      final FallbackTransport staging) {
+    final boolean refused = e.reason() == ExchangeException.Reason.REFUSED;
+    // One that is just dying may still accept a connection, and then reset it.
+    final boolean doubtful =
+        refused
+            || e.reason() == ExchangeException.Reason.TIMEOUT
+            || e.reason() == ExchangeException.Reason.CLOSED;
+    return (refused && wasMet) || (doubtful && !liveness.answers(source, staging));
+  }
+
+  private Route byUcx(final BlockSource source, final FallbackTransport staging, final String why) {
     if (!allowed.contains(Path.UCX)) {
       return Route.staged(
           ShuffleCode.UCX_NOT_ALLOWED.marked(
@@ -195,25 +278,20 @@ public final class PathChooser {
               why + ", and UCX is not used there (that executor's log says why)"));
     }
     try {
-      ucx.connect(source.location(), source.host(), source.executorId());
+      ucx.connect(source);
       return Route.ucx();
     } catch (final ExchangeException e) {
       return unanswered(source, staging, e);
-    } catch (final UcxException e) {
+    } catch (final CarrierException e) {
       return staged(
           ShuffleCode.UCX_CANNOT_READ,
           source.executorId(),
-          "UCX cannot read executor {}; its blocks are staged",
+          "UCX cannot read executor {}; its blocks go another way",
           e,
           "UCX cannot read it: " + e.getMessage());
     }
   }
 
-  /**
-   * Dead is who refuses where it answered before, or who answers at none of its ports. Whoever only
-   * says nothing may have paused, or something may be in between: the kernel still accepts
-   * connections for a process that is stopped, and its blocks are staged, with Spark's patience.
-   */
   private Route unanswered(
       final BlockSource source, final FallbackTransport staging, final ExchangeException e) {
     final String executorId = source.executorId();
@@ -221,22 +299,15 @@ public final class PathChooser {
       return staged(
           ShuffleCode.OWNER_UNAUTHENTICATED,
           executorId,
-          "executor {} could not prove to belong to this application; its blocks are staged."
-              + " Check spark.authenticate.secret",
+          "executor {} could not prove to belong to this application; its blocks go another"
+              + " way. Check spark.authenticate.secret",
           e,
           "it failed authentication, see spark.authenticate.secret");
     }
     if (e.reason() == ExchangeException.Reason.BUSY) {
       return Route.staged(ShuffleCode.OWNER_BUSY.marked(e.getMessage()));
     }
-    final boolean refused = e.reason() == ExchangeException.Reason.REFUSED;
-    // One that is just dying may still accept a connection, and then reset it.
-    final boolean doubtful =
-        refused
-            || e.reason() == ExchangeException.Reason.TIMEOUT
-            || e.reason() == ExchangeException.Reason.CLOSED;
-    if ((refused && ucx.hasMet(source.location()))
-        || (doubtful && !liveness.answers(source, staging))) {
+    if (isDead(e, ucx.hasMet(source.location()), source, staging)) {
       throw new OwnerGoneException(
           ShuffleCode.OWNER_DEAD.marked(
               "executor " + executorId + " does not answer: " + e.getMessage()),
@@ -245,8 +316,8 @@ public final class PathChooser {
     return staged(
         ShuffleCode.OWNER_NOT_ASKED,
         executorId,
-        "executor {} cannot be asked at its control port; its blocks are staged. If a firewall is"
-            + " between, set spark.zerohop.port to a port that it lets through; it may also have"
+        "executor {} cannot be asked at its control port; its blocks go another way. If a firewall"
+            + " is between, set spark.zerohop.port to a port that it lets through; it may also have"
             + " paused, as for a full garbage collection",
         e,
         "it cannot be asked at its control port: " + e.getMessage());

@@ -20,6 +20,10 @@ public record Route(Path path, BlockMemory memory, String reason) {
     return new Route(Path.UCX, null, "");
   }
 
+  static Route sent() {
+    return new Route(Path.SENT, null, "");
+  }
+
   static Route staged(final String reason) {
     return new Route(Path.STAGED, null, reason);
   }

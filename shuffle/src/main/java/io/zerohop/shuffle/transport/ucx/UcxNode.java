@@ -12,21 +12,23 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.Transport;
+import io.zerohop.shuffle.transport.remote.RemoteThreads;
+import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
+import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
+import io.zerohop.shuffle.transport.remote.owner.RemoteService;
+import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.ucx.connect.PeerConnector;
-import io.zerohop.shuffle.transport.ucx.connect.RemotePeers;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
-import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricReader;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
-import io.zerohop.shuffle.transport.ucx.owner.BlockHolder;
-import io.zerohop.shuffle.transport.ucx.owner.RemoteService;
-import io.zerohop.shuffle.transport.ucx.reader.MessageReceiver;
-import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
-import io.zerohop.shuffle.transport.ucx.reader.RemoteTransfer;
+import io.zerohop.shuffle.transport.ucx.owner.UcxAnswers;
+import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
+import io.zerohop.shuffle.transport.ucx.reader.UcxTransfer;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -42,14 +44,17 @@ public final class UcxNode implements AutoCloseable {
 
   private final UcxEngine engine;
   private final TransferMemory memory;
-  private final UcxThreads threads;
+  private final RemoteThreads threads;
   private final RemoteService service;
   private final ControlChannel channel;
   private final MessageReceiver arrivals = new MessageReceiver();
-  private final RemotePeers peers;
+  private final RemotePeers<UcxPeer> peers;
 
   /** What reads GPU memory within this node's clique; null if it is in none. */
   private final FabricReader fabric;
+
+  /** Whether UCX is to be used whatever it can do. */
+  private final boolean forced;
 
   private volatile boolean alive = true;
 
@@ -61,19 +66,22 @@ public final class UcxNode implements AutoCloseable {
       final Devices devices,
       final Tiers tiers,
       final BlockHolder holder,
-      final UcxThreads threads) {
+      final RemoteThreads threads) {
     this.engine = engine;
     this.threads = threads;
+    this.forced = settings.mode() != UcxMode.AUTO;
     memory =
         TransferMemory.of(engine, devices, tiers, settings.receiveBufferBytes(), settings.clock());
     service =
         new RemoteService(
             incarnation,
             engine,
-            memory,
+            new UcxAnswers(engine, memory, threads.sends()),
+            memory.slabs(),
             holder,
             devices,
             settings.deviceLimit(),
+            settings.receiveBufferBytes(),
             settings.clock(),
             threads.answers(),
             threads.sends());
@@ -98,9 +106,12 @@ public final class UcxNode implements AutoCloseable {
     }
     channel = made;
     peers =
-        new RemotePeers(
+        new RemotePeers<>(
             new PeerConnector(engine, channel, memory, arrivals, devices.hasGpu(), settings),
-            settings);
+            settings.requestLimit(),
+            settings.deviceLimit(),
+            settings.idleLimit(),
+            settings.clock());
   }
 
   /**
@@ -123,13 +134,13 @@ public final class UcxNode implements AutoCloseable {
       return null;
     }
     UcxEngine engine = null;
-    UcxThreads threads = null;
+    RemoteThreads threads = null;
     boolean done = false;
     try {
       final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
       engine = settings.starter().start(settings.mode().oneSided(devices.hasGpu()), device::enter);
       LoopbackTest.run(engine);
-      threads = new UcxThreads();
+      threads = new RemoteThreads();
       final UcxNode node =
           new UcxNode(settings, incarnation, clique, engine, devices, tiers, holder, threads);
       done = true;
@@ -170,13 +181,23 @@ public final class UcxNode implements AutoCloseable {
    * time or was lost.
    *
    * @throws io.zerohop.device.exchange.ExchangeException if it cannot be asked
-   * @throws UcxException if its memory cannot be read
+   * @throws io.zerohop.shuffle.transport.remote.carrier.CarrierException if its memory cannot be
+   *     read
    */
-  public void connect(final Location location, final String host, final String executorId) {
-    final RemotePeer peer = peers.connect(location, host, executorId);
-    if (fabric != null && fabric.reaches(location.clique())) {
-      peer.fabric(() -> fabric.owner(executorId));
+  public void connect(final BlockSource source) {
+    final UcxPeer peer = peers.connect(source);
+    if (fabric != null && fabric.reaches(source.location().clique())) {
+      peer.fabric(() -> fabric.owner(source.executorId()));
     }
+  }
+
+  /**
+   * Whether a connected owner's blocks are got, or the user wants messages: those cost as much by
+   * UCX as by other ways.
+   */
+  public boolean isWorthIt(final Location location) {
+    final UcxPeer peer = peers.connected(location);
+    return peer != null && (forced || !peer.byMessage() || peer.direct() || peer.fabric() != null);
   }
 
   /** Whether an owner is connected. */
@@ -203,7 +224,7 @@ public final class UcxNode implements AutoCloseable {
       final List<Block> blocks,
       final ReadSide side,
       final Transport.Sink sink) {
-    final RemotePeer peer = peers.connected(source.location());
+    final UcxPeer peer = peers.connected(source.location());
     if (peer == null) {
       throw new ZerohopException(
           ZerohopException.Category.RETRY,
@@ -217,7 +238,7 @@ public final class UcxNode implements AutoCloseable {
         end++;
       }
       final List<Block> ofOne = blocks.subList(from, end);
-      new RemoteTransfer(
+      new UcxTransfer(
               peer, ofOne, sink, memory.slabs(), onGpu, mapped, arrivals, threads.transfers())
           .start();
       from = end;

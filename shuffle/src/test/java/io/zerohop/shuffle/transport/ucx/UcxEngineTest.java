@@ -7,14 +7,14 @@ import io.zerohop.device.TestClock;
 import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.net.NetworkInterface;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -78,7 +78,7 @@ class UcxEngineTest {
     return end.get(20, TimeUnit.SECONDS);
   }
 
-  private static UcxCompletion completing(final CompletableFuture<String> end) {
+  private static Completion completing(final CompletableFuture<String> end) {
     return failure -> end.complete(failure == null ? "" : failure);
   }
 
@@ -197,9 +197,8 @@ class UcxEngineTest {
   }
 
   /** Keeps UCX's thread at the first message. */
-  private static UcxReceiver standingStill(
-      final CountDownLatch standing, final CountDownLatch end) {
-    return new UcxReceiver() {
+  private static Arrivals standingStill(final CountDownLatch standing, final CountDownLatch end) {
+    return new Arrivals() {
       @Override
       public long arriving(final long id, final long offset, final long length) {
         standing.countDown();
@@ -262,7 +261,7 @@ class UcxEngineTest {
         reader = TestUcx.start();
       }
       reader.receiver(
-          new UcxReceiver() {
+          new Arrivals() {
             @Override
             public long arriving(final long id, final long offset, final long length) {
               return id == 42 && offset + length <= BYTES ? to.addressOffset() + offset : 0;

@@ -21,9 +21,10 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
-import io.zerohop.shuffle.transport.ucx.wire.Wire;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -69,7 +70,8 @@ class UcxFabricTest {
     reader = ShuffleNode.start(config("2", readersPaths), readersDevice);
     made = new GpuBlocks(ownersDevice);
     readersBlocks = new GpuBlocks(readersDevice);
-    channels.onQuestion = question -> handles.addAndGet(question.get() == Wire.HANDLES ? 1 : 0);
+    channels.onQuestion =
+        question -> handles.addAndGet(question.get() == GetQuestions.HANDLES ? 1 : 0);
   }
 
   private void start() {

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
-import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
-import io.zerohop.shuffle.transport.ucx.wire.Wire;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
@@ -21,7 +21,7 @@ class UcxMessageTest extends UcxReads {
     final AtomicLong tested = new AtomicLong();
     channels.onQuestion =
         question -> {
-          if (question.get() == Wire.TEST) {
+          if (question.get() == GetQuestions.TEST) {
             tested.addAndGet(question.getLong(question.position() + Long.BYTES));
           }
         };

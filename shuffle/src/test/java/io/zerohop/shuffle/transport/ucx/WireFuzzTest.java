@@ -7,12 +7,15 @@ import io.zerohop.device.Fuzz;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.OpaqueHandle;
 import io.zerohop.shuffle.pool.Devices;
-import io.zerohop.shuffle.transport.ucx.owner.RemoteService;
-import io.zerohop.shuffle.transport.ucx.owner.RemoteServiceTest;
+import io.zerohop.shuffle.transport.remote.owner.RemoteService;
+import io.zerohop.shuffle.transport.remote.owner.RemoteServiceTest;
+import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
+import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
+import io.zerohop.shuffle.transport.ucx.owner.UcxAnswers;
 import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
-import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
-import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -33,7 +36,11 @@ class WireFuzzTest {
   private static final long LINK = 1;
 
   private final Devices devices = new Devices(null);
-  private final RemoteService service = RemoteServiceTest.serviceOfNothing(devices, Runnable::run);
+  private final RemoteService service =
+      RemoteServiceTest.serviceOfNothing(
+          devices,
+          new UcxAnswers(null, new TransferMemory(null, null, null, null, null), Runnable::run),
+          Runnable::run);
 
   @AfterEach
   void close() {
@@ -97,8 +104,8 @@ class WireFuzzTest {
         }
       }
       case 2 -> to.put(Wire.CLOSE).putLong(random.nextInt(9));
-      case 3 -> to.put(Wire.HANDLES).putInt(0);
-      default -> to.put(Wire.KEYS).putInt(0);
+      case 3 -> to.put(GetQuestions.HANDLES).putInt(0);
+      default -> to.put(GetQuestions.KEYS).putInt(0);
     }
     return encoded(to);
   }

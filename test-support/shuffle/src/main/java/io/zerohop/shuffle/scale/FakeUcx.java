@@ -2,12 +2,12 @@ package io.zerohop.shuffle.scale;
 
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -61,7 +61,7 @@ final class FakeUcx implements AutoCloseable {
     /** Bytes that came to this executor, by either way. */
     private final AtomicLong received = new AtomicLong();
 
-    private volatile UcxReceiver receiver;
+    private volatile Arrivals receiver;
 
     private Engine(final long id, final boolean oneSided) {
       this.id = id;
@@ -141,7 +141,7 @@ final class FakeUcx implements AutoCloseable {
     }
 
     @Override
-    public void receiver(final UcxReceiver taker) {
+    public void receiver(final Arrivals taker) {
       receiver = taker;
     }
 
@@ -174,7 +174,7 @@ final class FakeUcx implements AutoCloseable {
         final long localAddress,
         final long bytes,
         final UcxMemory gpu,
-        final UcxCompletion done) {
+        final Completion done) {
       run(
           () -> {
             if (!registered.containsKey(ByteBuffer.wrap(key).getLong())) {
@@ -193,7 +193,7 @@ final class FakeUcx implements AutoCloseable {
         final long offset,
         final long address,
         final long bytes,
-        final UcxCompletion done) {
+        final Completion done) {
       run(
           () -> {
             to.events.incrementAndGet();
@@ -213,7 +213,7 @@ final class FakeUcx implements AutoCloseable {
       String run();
     }
 
-    private void run(final Step step, final UcxCompletion done) {
+    private void run(final Step step, final Completion done) {
       from.pending.incrementAndGet();
       threads.execute(
           () -> {

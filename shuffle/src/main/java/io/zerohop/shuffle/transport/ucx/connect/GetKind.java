@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
-import io.zerohop.shuffle.transport.ucx.memory.Slab;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;

@@ -4,24 +4,28 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
+import io.zerohop.shuffle.transport.remote.wire.Questions;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
-import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
-import io.zerohop.shuffle.transport.ucx.reader.MessageReceiver;
-import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
-import io.zerohop.shuffle.transport.ucx.wire.Questions;
+import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
-import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -33,7 +37,7 @@ import org.slf4j.LoggerFactory;
  * of UCX, tries each way that bytes could come by, and says in one line of the log which one is
  * taken. Thread safe; owns nothing, the connection is the caller's.
  */
-public final class PeerConnector {
+public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   private static final Logger LOG = LoggerFactory.getLogger(PeerConnector.class);
 
   /** After so many owners, and none that worked, it is this node's fault; each costs its limit. */
@@ -51,7 +55,13 @@ public final class PeerConnector {
   private final Clock clock;
   private final NodeRates rates;
 
-  /** Owners whose GPU memory could not be got. */
+  /**
+   * Lives of owners from whose GPU a get to this one has failed, and may have taken the connection
+   * with it: then none is tried again.
+   */
+  private final Set<Long> gpuFailed = ConcurrentHashMap.newKeySet();
+
+  /** How often GPU memory could not be got. */
   private final AtomicInteger gpuFailures = new AtomicInteger();
 
   /** Whether that of any could: then who fails stands for itself only. */
@@ -81,8 +91,8 @@ public final class PeerConnector {
     this.rates = new NodeRates(clock);
   }
 
-  /** How long others wait for the one who connects; they do without it then. */
-  Duration limit() {
+  @Override
+  public Duration limit() {
     return connectLimit.plus(requestLimit.multipliedBy(4));
   }
 
@@ -90,32 +100,33 @@ public final class PeerConnector {
    * Connects to an owner; twice if UCX is what failed, and failed soon: when both ends connect to
    * each other at the same moment one of the connections may break. A silent peer has cost enough.
    *
-   * @param contact what is known of the owner; locked by the caller
    * @throws ExchangeException as {@link ControlChannel#connect} does
    * @throws UcxException if UCX cannot read its memory
    */
-  RemotePeer connect(
-      final Contact contact, final Location location, final String host, final String executorId) {
+  @Override
+  public UcxPeer connect(final BlockSource source) {
     final long begin = clock.nanos();
     try {
-      return connectOnce(contact, location, host, executorId);
+      return connectOnce(source);
     } catch (final UcxException e) {
       if (clock.since(begin) > requestLimit.toNanos() / 2
           || Thread.currentThread().isInterrupted()) {
         throw e;
       }
-      LOG.info("executor {} is tried again: {}", executorId, e.getMessage());
-      return connectOnce(contact, location, host, executorId);
+      LOG.info("executor {} is tried again: {}", source.executorId(), e.getMessage());
+      return connectOnce(source);
     }
   }
 
-  private RemotePeer connectOnce(
-      final Contact contact, final Location location, final String host, final String executorId) {
+  private UcxPeer connectOnce(final BlockSource source) {
+    final Location location = source.location();
+    final String host = source.host();
+    final String executorId = source.executorId();
     final ControlLink link = channel.connect(host, location.port(), connectLimit);
-    final RemotePeer peer = new RemotePeer(executorId, link, clock);
+    final UcxPeer peer = new UcxPeer(executorId, link, clock);
     boolean done = false;
     try {
-      final GpuTrial trial = gpuTrial(contact);
+      final GpuTrial trial = gpuTrial(location);
       final SelfTest.Targets targets = introduce(peer, location, host, trial);
       final SelfTest test = test(peer, targets, trial, location.bootId());
       peer.byMessage(
@@ -123,7 +134,7 @@ public final class PeerConnector {
               || test.gets() == GetKind.NONE
               || (mode == UcxMode.AUTO && test.byMessage()));
       final GpuReach reach = trial.slab() == null ? trial.obstacle() : reach(test);
-      learn(contact, test);
+      learn(location, test);
       peer.direct(reach == GpuReach.DIRECT);
       final String how = test.describe(peer.byMessage(), reach);
       LOG.info(
@@ -144,10 +155,7 @@ public final class PeerConnector {
   }
 
   private SelfTest test(
-      final RemotePeer peer,
-      final SelfTest.Targets targets,
-      final GpuTrial trial,
-      final String node) {
+      final UcxPeer peer, final SelfTest.Targets targets, final GpuTrial trial, final String node) {
     final Slab slab = memory.slabs().take(TestRange.BYTES);
     try {
       final TestReads reads = new TestReads(peer, arrivals, requestLimit);
@@ -157,9 +165,9 @@ public final class PeerConnector {
     }
   }
 
-  private void learn(final Contact contact, final SelfTest test) {
+  private void learn(final Location owner, final SelfTest test) {
     if (test.gpuGets() == GetKind.FAILED) {
-      contact.gpuHasFailed();
+      gpuFailed.add(owner.incarnation());
       gpuFailures.incrementAndGet();
     } else if (test.gpuGets() != GetKind.NONE) {
       gpuWorks = true;
@@ -175,8 +183,8 @@ public final class PeerConnector {
   private record GpuTrial(Slab slab, GpuReach obstacle) {}
 
   /** That there is none must not keep anybody from the rest. */
-  private GpuTrial gpuTrial(final Contact contact) {
-    final GpuReach obstacle = obstacle(contact);
+  private GpuTrial gpuTrial(final Location owner) {
+    final GpuReach obstacle = obstacle(owner);
     if (obstacle != null) {
       return new GpuTrial(null, obstacle);
     }
@@ -191,7 +199,7 @@ public final class PeerConnector {
     }
   }
 
-  private GpuReach obstacle(final Contact contact) {
+  private GpuReach obstacle(final Location owner) {
     if (!gpu) {
       return GpuReach.NO_GPU;
     }
@@ -205,7 +213,7 @@ public final class PeerConnector {
       return GpuReach.OLD_PROTOCOLS;
     }
     final boolean hopeless = !gpuWorks && gpuFailures.get() >= MOST_GPU_FAILURES;
-    return contact.gpuFailed() || hopeless ? GpuReach.FAILED : null;
+    return gpuFailed.contains(owner.incarnation()) || hopeless ? GpuReach.FAILED : null;
   }
 
   private GpuReach reach(final SelfTest test) {
@@ -223,7 +231,7 @@ public final class PeerConnector {
 
   /** Tells who it is, learns who answers, and connects the workers. */
   private SelfTest.Targets introduce(
-      final RemotePeer peer, final Location location, final String host, final GpuTrial trial) {
+      final UcxPeer peer, final Location location, final String host, final GpuTrial trial) {
     final ByteBuffer answer = hello(peer, trial.slab() != null);
     if (answer.getInt() != Wire.VERSION || answer.getLong() != location.incarnation()) {
       throw new ExchangeException(
@@ -242,7 +250,7 @@ public final class PeerConnector {
         rdma, engine.oneSided() ? near : TestTarget.NONE, TestTarget.read(answer));
   }
 
-  private ByteBuffer hello(final RemotePeer peer, final boolean triesGpu) {
+  private ByteBuffer hello(final UcxPeer peer, final boolean triesGpu) {
     final ByteBuffer question = Questions.hello(engine.address(), triesGpu);
     try {
       return clock.get(peer.ask(question), requestLimit);

@@ -1,10 +1,10 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.connect.NodeRates.Way;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
-import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import java.util.ArrayList;

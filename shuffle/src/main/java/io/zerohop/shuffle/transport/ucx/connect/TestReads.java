@@ -1,12 +1,12 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
-import io.zerohop.shuffle.transport.ucx.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.reader.Gets;
-import io.zerohop.shuffle.transport.ucx.reader.MessageReceiver;
-import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
-import io.zerohop.shuffle.transport.ucx.wire.Questions;
+import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -19,7 +19,7 @@ import java.util.concurrent.TimeoutException;
  * slabs are the caller's.
  */
 final class TestReads {
-  private final RemotePeer peer;
+  private final UcxPeer peer;
   private final MessageReceiver arrivals;
   private final Duration limit;
 
@@ -27,7 +27,7 @@ final class TestReads {
    * @param arrivals where messages come to
    * @param limit of each read
    */
-  TestReads(final RemotePeer peer, final MessageReceiver arrivals, final Duration limit) {
+  TestReads(final UcxPeer peer, final MessageReceiver arrivals, final Duration limit) {
     this.peer = peer;
     this.arrivals = arrivals;
     this.limit = limit;
@@ -81,7 +81,7 @@ final class TestReads {
       throws ExecutionException, TimeoutException, InterruptedException {
     final MessageReceiver.Waiting all = arrivals.expect(slab, bytes, peer::progress);
     try {
-      all.total(await(peer.ask(Questions.test(all.id(), bytes))).getLong());
+      all.total(await(peer.ask(GetQuestions.test(all.id(), bytes))).getLong());
       await(all.complete());
     } finally {
       all.end();
@@ -90,7 +90,7 @@ final class TestReads {
 
   /** Events that the peer's UCX has handled so far. */
   long events() throws ExecutionException, TimeoutException, InterruptedException {
-    final ByteBuffer answer = await(peer.ask(Questions.events()));
+    final ByteBuffer answer = await(peer.ask(GetQuestions.events()));
     return answer.getLong();
   }
 

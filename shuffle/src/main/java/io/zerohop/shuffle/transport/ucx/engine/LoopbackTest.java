@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -69,7 +70,7 @@ public final class LoopbackTest {
       throws ExecutionException, TimeoutException, InterruptedException {
     final CompletableFuture<Void> sent = new CompletableFuture<>();
     engine.receiver(
-        new UcxReceiver() {
+        new Arrivals() {
           @Override
           public long arriving(final long id, final long offset, final long bytes) {
             return id == MESSAGE && bytes == BYTES ? to.addressOffset() : 0;

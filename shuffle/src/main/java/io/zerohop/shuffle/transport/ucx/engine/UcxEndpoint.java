@@ -1,7 +1,10 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
-/** A way to one other worker. Thread safe; calls return at once. */
-public interface UcxEndpoint extends AutoCloseable {
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
+import io.zerohop.shuffle.transport.remote.carrier.Road;
+
+/** A way to one other worker, whose memory can be read, too. Thread safe; calls return at once. */
+public interface UcxEndpoint extends Road {
 
   /**
    * Reads the peer's memory.
@@ -18,19 +21,5 @@ public interface UcxEndpoint extends AutoCloseable {
       long localAddress,
       long bytes,
       UcxMemory gpu,
-      UcxCompletion done);
-
-  /**
-   * Sends bytes to the peer's {@link UcxReceiver}.
-   *
-   * @param id names the transfer
-   * @param offset where the bytes go in it
-   * @param address must stay mapped, and as it is, until {@code done} was called
-   * @param done called once, whatever happens; success says that the bytes may be changed again
-   */
-  void send(long id, long offset, long address, long bytes, UcxCompletion done);
-
-  /** Gives up what is under way, whose completions follow, and disconnects. Idempotent. */
-  @Override
-  void close();
+      Completion done);
 }

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import java.util.function.Consumer;
 
 /**
@@ -9,7 +10,7 @@ import java.util.function.Consumer;
  * is asked for is done by the engine's thread, one thing after the other, and whoever made the
  * engine owns and closes it.
  */
-public interface UcxEngine extends AutoCloseable {
+public interface UcxEngine extends Carrier, AutoCloseable {
 
   /** Whose binding was loaded and what it can do, for the log. */
   String describe();
@@ -35,9 +36,6 @@ public interface UcxEngine extends AutoCloseable {
    */
   long events();
 
-  /** The worker's address, by which others connect. Not to be changed. */
-  byte[] address();
-
   /**
    * Makes memory readable by those who have its key. Takes some milliseconds for each 64 MiB where
    * a network card pins it.
@@ -57,10 +55,8 @@ public interface UcxEngine extends AutoCloseable {
    * @return owned by the caller
    * @throws UcxException if the address is none, or cannot be reached from here by any transport
    */
+  @Override
   UcxEndpoint connect(byte[] address, Consumer<String> onFailure);
-
-  /** What takes messages from now on; set before any peer knows the address. */
-  void receiver(UcxReceiver receiver);
 
   /** Requests that were begun and have not called back yet. */
   int pending();

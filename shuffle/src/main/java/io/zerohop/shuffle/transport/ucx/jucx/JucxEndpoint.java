@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.lang.ref.Reference;
@@ -102,7 +102,7 @@ final class JucxEndpoint implements UcxEndpoint {
       final long localAddress,
       final long bytes,
       final UcxMemory gpu,
-      final UcxCompletion done) {
+      final Completion done) {
     submit(
         done,
         request -> {
@@ -132,7 +132,7 @@ final class JucxEndpoint implements UcxEndpoint {
       final long offset,
       final long address,
       final long bytes,
-      final UcxCompletion done) {
+      final Completion done) {
     final ByteBuffer header = ByteBuffer.allocateDirect(HEADER_ROOM).order(ByteOrder.LITTLE_ENDIAN);
     header.putLong(0, id).putLong(8, offset);
     submit(
@@ -157,7 +157,7 @@ final class JucxEndpoint implements UcxEndpoint {
                 JucxEngine.HOST));
   }
 
-  private void submit(final UcxCompletion done, final Consumer<JucxRequest> start) {
+  private void submit(final Completion done, final Consumer<JucxRequest> start) {
     worker.begun();
     final Begun completion = new Begun(done);
     final JucxRequest request = new JucxRequest(worker, completion);
@@ -183,11 +183,11 @@ final class JucxEndpoint implements UcxEndpoint {
   }
 
   /** Tells how a request has ended, and does what had to wait for it. */
-  private final class Begun implements UcxCompletion {
-    private final UcxCompletion done;
+  private final class Begun implements Completion {
+    private final Completion done;
     private boolean begun;
 
-    Begun(final UcxCompletion done) {
+    Begun(final Completion done) {
       this.done = done;
     }
 

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
@@ -10,7 +11,6 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Locale;
@@ -313,7 +313,7 @@ public final class JucxEngine implements UcxEngine {
   }
 
   @Override
-  public void receiver(final UcxReceiver receiver) {
+  public void receiver(final Arrivals receiver) {
     messages = new JucxMessages(worker, receiver);
     worker.call(
         "take messages",

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
-import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.openucx.jucx.UcxUtils;
@@ -18,9 +18,9 @@ final class JucxMessages implements UcpAmRecvCallback {
   static final int HEADER_BYTES = 16;
 
   private final JucxWorker worker;
-  private final UcxReceiver receiver;
+  private final Arrivals receiver;
 
-  JucxMessages(final JucxWorker worker, final UcxReceiver receiver) {
+  JucxMessages(final JucxWorker worker, final Arrivals receiver) {
     this.worker = worker;
     this.receiver = receiver;
   }

@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.shuffle.log.ShuffleCode;
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import org.openucx.jucx.UcxCallback;
 import org.openucx.jucx.ucp.UcpRequest;
 import org.slf4j.Logger;
@@ -15,11 +15,11 @@ final class JucxRequest extends UcxCallback {
   private static final Logger LOG = LoggerFactory.getLogger(JucxRequest.class);
 
   private final JucxWorker worker;
-  private final UcxCompletion completion;
+  private final Completion completion;
   private boolean completed;
 
   /** For a request that the worker was told of, see {@link JucxWorker#begun}. */
-  JucxRequest(final JucxWorker worker, final UcxCompletion completion) {
+  JucxRequest(final JucxWorker worker, final Completion completion) {
     this.worker = worker;
     this.completion = completion;
   }

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.memory;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 
 /**
@@ -24,6 +25,11 @@ public final class GpuSlabs {
     return new GpuSlabs(pool, null);
   }
 
+  /** What UCX knows a slab's memory by; null for host memory, and for what it does not know. */
+  public static UcxMemory registration(final Slab slab) {
+    return slab instanceof GpuSlab gpu ? gpu.registered() : null;
+  }
+
   /** Memory of at least so many bytes; null if the pool or UCX has none for it now. */
   public Slab tryTake(final long bytes) {
     final Region region;
@@ -33,13 +39,13 @@ public final class GpuSlabs {
       return null; // Map outputs go first: the blocks come over pinned host memory.
     }
     if (segments == null) {
-      return new Slab(region.address(), null, region::release);
+      return new Slab(region.address(), region::release);
     }
     boolean done = false;
     try {
       final UcxMemory registered = segments.registered(region.memory());
       done = registered != null;
-      return done ? new Slab(region.address(), registered, region::release) : null;
+      return done ? new GpuSlab(region.address(), registered, region::release) : null;
     } finally {
       if (!done) {
         region.release();

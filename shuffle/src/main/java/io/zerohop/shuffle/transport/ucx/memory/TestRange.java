@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.memory;
 
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.util.function.Supplier;
@@ -60,7 +61,9 @@ public final class TestRange implements AutoCloseable {
 
   /** It as a place to read something into. */
   public Slab slab() {
-    return new Slab(address(), kind == Tier.DEVICE ? registered() : null, () -> {});
+    return kind == Tier.DEVICE
+        ? new GpuSlab(address(), registered(), () -> {})
+        : new Slab(address(), () -> {});
   }
 
   /** Frees it; the engine must have ended, so that nothing reads or writes it. Idempotent. */

@@ -7,6 +7,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 
 /**

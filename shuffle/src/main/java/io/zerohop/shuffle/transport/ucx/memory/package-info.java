@@ -1,2 +1,2 @@
-/** Memory that UCX reads for peers, and that bytes of other nodes are received in. */
+/** Memory that UCX reads for peers, and GPU memory that it receives in. */
 package io.zerohop.shuffle.transport.ucx.memory;

@@ -1,5 +1,2 @@
-/**
- * The owner's side: holds blocks for readers on other nodes, and sends them where gets would be
- * emulated.
- */
+/** The owner's side: what readers need to get from its memory. */
 package io.zerohop.shuffle.transport.ucx.owner;

@@ -1,8 +1,9 @@
 package io.zerohop.shuffle.transport.ucx.reader;
 
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
-import io.zerohop.shuffle.transport.ucx.memory.Slab;
+import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.BooleanSupplier;
@@ -28,7 +29,7 @@ public final class Gets {
       long offset,
       long bytes,
       BooleanSupplier wanted,
-      UcxCompletion done) {}
+      Completion done) {}
 
   Gets(final UcxEndpoint endpoint) {
     this.endpoint = endpoint;
@@ -54,7 +55,7 @@ public final class Gets {
           get.remoteAddress(),
           get.slab().address() + get.offset(),
           get.bytes(),
-          get.slab().gpu(),
+          GpuSlabs.registration(get.slab()),
           failure -> ended(started, failure));
     }
   }

@@ -1,10 +1,11 @@
 package io.zerohop.shuffle.transport.ucx.reader;
 
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.remote.reader.ReceiveBuffers;
+import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout;
+import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricCopy;
-import io.zerohop.shuffle.transport.ucx.memory.Slab;
-import io.zerohop.shuffle.transport.ucx.wire.ReceiveLayout;
-import io.zerohop.shuffle.transport.ucx.wire.RemoteExtents;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -18,13 +19,13 @@ import java.util.stream.IntStream;
  */
 final class TransferPieces {
   private final RemoteExtents extents;
-  private final RemotePeer peer;
+  private final UcxPeer peer;
 
   /**
    * @param extents as the owner has told them; not changed
    * @param peer whose keys are known
    */
-  TransferPieces(final RemoteExtents extents, final RemotePeer peer) {
+  TransferPieces(final RemoteExtents extents, final UcxPeer peer) {
     this.extents = extents;
     this.peer = peer;
   }
@@ -71,7 +72,7 @@ final class TransferPieces {
 
   /** A segment is gone if the owner has not held the lease until now. */
   private boolean hasKey(final long segment) {
-    final RemotePeer.SegmentKey known = peer.key(segment);
+    final UcxPeer.SegmentKey known = peer.key(segment);
     return known != null && known.key().length > 0;
   }
 
@@ -86,11 +87,11 @@ final class TransferPieces {
       final ReceiveLayout layout,
       final Slab to,
       final BooleanSupplier wanted,
-      final UcxCompletion done) {
+      final Completion done) {
     final List<Gets.Get> gets = new ArrayList<>();
     for (int run = 0; run < layout.runs(); run++) {
       final int first = layout.first(run);
-      final RemotePeer.SegmentKey from = peer.key(extents.segment(first));
+      final UcxPeer.SegmentKey from = peer.key(extents.segment(first));
       final long bytes = layout.runBytes(run);
       for (long got = 0; got < bytes; got += ReceiveLayout.RUN_BYTES) {
         gets.add(

@@ -1,2 +1,2 @@
-/** The reader's side: blocks on their way from one owner, by gets or by messages. */
+/** The reader's side: blocks got from one owner, or copied over a fabric. */
 package io.zerohop.shuffle.transport.ucx.reader;

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.wire;
 
+import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import java.nio.ByteBuffer;
 

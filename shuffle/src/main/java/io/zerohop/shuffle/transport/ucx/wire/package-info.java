@@ -1,2 +1,2 @@
-/** What readers and owners write to one another: questions, and where blocks lie. */
+/** What readers ask owners for that are read by UCX, beside what is asked everywhere. */
 package io.zerohop.shuffle.transport.ucx.wire;

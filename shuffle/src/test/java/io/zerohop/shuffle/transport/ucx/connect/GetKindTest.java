@@ -2,7 +2,7 @@ package io.zerohop.shuffle.transport.ucx.connect;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.transport.ucx.memory.Slab;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import java.util.function.Consumer;
 import org.agrona.UnsafeAccess;
 import org.junit.jupiter.api.Test;
@@ -62,7 +64,7 @@ class MismatchedBindingTest {
     private final boolean oneSided;
     private final boolean moves;
     private final String failure;
-    private UcxReceiver receiver;
+    private Arrivals receiver;
     private int requests;
 
     /** Endpoints and registrations. */
@@ -112,7 +114,7 @@ class MismatchedBindingTest {
             final long localAddress,
             final long bytes,
             final UcxMemory gpu,
-            final UcxCompletion done) {
+            final Completion done) {
           move(remoteAddress, localAddress, bytes, done::done);
         }
 
@@ -122,7 +124,7 @@ class MismatchedBindingTest {
             final long offset,
             final long address,
             final long bytes,
-            final UcxCompletion done) {
+            final Completion done) {
           final long to = receiver.arriving(id, offset, bytes);
           move(address, to, bytes, end -> receiver.arrived(id, offset, bytes, end));
           done.done(null);
@@ -136,7 +138,7 @@ class MismatchedBindingTest {
     }
 
     @Override
-    public void receiver(final UcxReceiver taking) {
+    public void receiver(final Arrivals taking) {
       receiver = taking;
     }
 

@@ -2,12 +2,12 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.engine.UcxReceiver;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -133,7 +133,7 @@ final class GpuUcx implements UcxEngine {
           final long localAddress,
           final long bytes,
           final UcxMemory gpu,
-          final UcxCompletion done) {
+          final Completion done) {
         if (isDeviceOnly(localAddress) != gpu instanceof FarMemory) {
           throw new AssertionError("it is not said which memory it goes to");
         }
@@ -158,7 +158,7 @@ final class GpuUcx implements UcxEngine {
           final long offset,
           final long from,
           final long bytes,
-          final UcxCompletion done) {
+          final Completion done) {
         endpoint.send(id, offset, from, bytes, done);
       }
 
@@ -170,7 +170,7 @@ final class GpuUcx implements UcxEngine {
   }
 
   @Override
-  public void receiver(final UcxReceiver receiver) {
+  public void receiver(final Arrivals receiver) {
     near.receiver(receiver);
   }
 

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.ChildJvm;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
@@ -49,7 +49,7 @@ final class MemoryOwner implements AutoCloseable {
 
   /** Gets as many bytes from its beginning. */
   void get(
-      final UcxEndpoint endpoint, final UnsafeBuffer to, final int bytes, final UcxCompletion end) {
+      final UcxEndpoint endpoint, final UnsafeBuffer to, final int bytes, final Completion end) {
     endpoint.get(key, from, to.addressOffset(), bytes, null, end);
   }
 

@@ -3,15 +3,16 @@ package io.zerohop.shuffle.transport.ucx.connect;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ControlLink;
-import io.zerohop.shuffle.transport.ucx.engine.UcxCompletion;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
+import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
+import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.memory.Slab;
-import io.zerohop.shuffle.transport.ucx.memory.Slabs;
-import io.zerohop.shuffle.transport.ucx.reader.MessageReceiver;
-import io.zerohop.shuffle.transport.ucx.reader.RemotePeer;
+import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
-import io.zerohop.shuffle.transport.ucx.wire.Wire;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -41,7 +42,7 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
 
   /** What reads of it. */
   TestReads reads() {
-    final RemotePeer peer = new RemotePeer("7", this, Clock.system());
+    final UcxPeer peer = new UcxPeer("7", this, Clock.system());
     peer.endpoint(this);
     return new TestReads(peer, new MessageReceiver(), LIMIT);
   }
@@ -53,7 +54,7 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
 
   @Override
   public CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
-    if (question.get() != Wire.EVENTS) {
+    if (question.get() != GetQuestions.EVENTS) {
       throw new AssertionError("another question was expected");
     }
     events += busyQuestions-- > 0 ? perQuestion : 0;
@@ -68,7 +69,7 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
       final long localAddress,
       final long bytes,
       final UcxMemory gpu,
-      final UcxCompletion done) {
+      final Completion done) {
     gets++;
     events += perGet;
     done.done(null);
@@ -80,7 +81,7 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
       final long offset,
       final long address,
       final long bytes,
-      final UcxCompletion done) {
+      final Completion done) {
     throw new AssertionError("nothing is sent to it");
   }
 

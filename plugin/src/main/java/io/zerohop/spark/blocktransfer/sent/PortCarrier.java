@@ -1,0 +1,235 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.carrier.MessageSizes;
+import io.zerohop.shuffle.transport.remote.carrier.Road;
+import io.zerohop.spark.blocktransfer.sent.Uploads.Arriving;
+import io.zerohop.spark.blocktransfer.sent.Words.ArrivingWord;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.apache.spark.storage.BlockManagerId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Carries questions, answers and messages by uploads to the block ports that Spark's executors have
+ * open. Thread safe; owns its connections.
+ */
+final class PortCarrier implements AskingCarrier, Uploads.Receiver {
+  private static final Logger LOG = LoggerFactory.getLogger(PortCarrier.class);
+
+  static final int MOST_QUESTION_BYTES = 16 << 20;
+  private static final int MOST_ANSWER_BYTES = 64 << 20;
+
+  /** Of questions that are arriving, or wait to be read, altogether. */
+  private static final long MOST_WAITING_BYTES = 64 << 20;
+
+  /** From 256 KiB on a message costs the same for each byte. */
+  private static final MessageSizes SIZES = new MessageSizes(2 << 20, 2 << 20, 4);
+
+  private final PortSettings settings;
+  private final Uploads uploads;
+  private final Connections connections;
+  private final KnownNeighbours neighbours;
+  private final Executor sends;
+  private final Executor arriving;
+  private final Clock clock;
+  private final SecureRandom random = new SecureRandom();
+  private final Map<Long, PortLink> links = new ConcurrentHashMap<>();
+  private final AtomicLong waitingBytes = new AtomicLong();
+  private final SelfTest selfTest;
+  private volatile Arrivals arrivals;
+  private volatile ServedLinks served;
+  private volatile boolean closed;
+
+  /**
+   * @param uploads brings what others send; stays the caller's
+   * @param connections owned from now on
+   * @param sends sums what is sent, and connects
+   * @param arriving reads and checks what has come
+   */
+  PortCarrier(
+      final PortSettings settings,
+      final Uploads uploads,
+      final Connections connections,
+      final Executor sends,
+      final Executor arriving) {
+    this.settings = settings;
+    this.uploads = uploads;
+    this.connections = connections;
+    this.clock = settings.clock();
+    this.neighbours = new KnownNeighbours(settings.neighbours(), clock);
+    this.sends = sends;
+    this.arriving = arriving;
+    this.selfTest = new SelfTest(connections, settings);
+    uploads.receiver(this);
+  }
+
+  /**
+   * Uploads something to this executor itself, as another one would.
+   *
+   * @throws CarrierException if that does not come
+   */
+  void test() {
+    try {
+      selfTest.run(settings.connectLimit());
+    } catch (final ExchangeException e) {
+      throw new CarrierException(e.getMessage(), e);
+    }
+  }
+
+  @Override
+  public byte[] address() {
+    return settings.executorId().getBytes(StandardCharsets.UTF_8);
+  }
+
+  @Override
+  public MessageSizes sizes() {
+    return SIZES;
+  }
+
+  @Override
+  public void receiver(final Arrivals taker) {
+    arrivals = taker;
+  }
+
+  @Override
+  public void service(final ControlService service) {
+    served = new ServedLinks(service, this::connectTo);
+  }
+
+  /** To an executor of this application, and nobody else. */
+  private Connection connectTo(final String executorId) {
+    final BlockManagerId to = neighbours.find(executorId);
+    try {
+      return connections.connect(to.host(), to.port(), settings.connectLimit());
+    } catch (final ExchangeException e) {
+      neighbours.forget(executorId);
+      throw new CarrierException(
+          "executor " + executorId + " cannot be reached: " + e.getMessage(), e);
+    }
+  }
+
+  @Override
+  public Road connect(final byte[] address, final Consumer<String> onFailure) {
+    final Connection to = connectTo(new String(address, StandardCharsets.UTF_8));
+    to.onClosed(() -> onFailure.accept("the connection to it was lost"));
+    return new PortRoad(to, sends);
+  }
+
+  @Override
+  public ControlLink link(final BlockSource owner, final Duration limit) {
+    if (closed) {
+      throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
+    }
+    selfTest.run(limit); // What is sent here has to come: not if this executor is leaving.
+    final BlockManagerId to = (BlockManagerId) owner.address();
+    final Connection connection = connections.connect(to.host(), to.port(), limit);
+    final PortLink link =
+        new PortLink(
+            random.nextLong() & Long.MAX_VALUE,
+            settings.executorId(),
+            owner.executorId(),
+            connection,
+            settings.answerLimit(),
+            clock);
+    links.put(link.number(), link);
+    link.onClosed(() -> links.remove(link.number()));
+    return link;
+  }
+
+  @Override
+  public Arriving message(final UploadId id) {
+    final Arrivals taker = arrivals;
+    final long place = taker == null ? 0 : taker.arriving(id.number(), id.place(), id.length());
+    return place == 0 ? null : new ArrivingMessage(id, place, taker, arriving);
+  }
+
+  @Override
+  public Arriving word(final UploadId id) {
+    return switch (id.type()) {
+      case UploadId.QUESTION, UploadId.BYE -> question(id);
+      case UploadId.ANSWER -> answer(id);
+      case UploadId.ECHO -> selfTest.arriving(id);
+      default -> null;
+    };
+  }
+
+  private Arriving question(final UploadId id) {
+    final ServedLinks answering = served;
+    final int bytes = id.length();
+    if (answering == null || bytes > MOST_QUESTION_BYTES) {
+      return null;
+    }
+    if (waitingBytes.addAndGet(bytes) > MOST_WAITING_BYTES) {
+      waitingBytes.addAndGet(-bytes);
+      return null;
+    }
+    return new ArrivingWord(
+        bytes, sends, words -> read(answering, id, words), () -> waitingBytes.addAndGet(-bytes));
+  }
+
+  private static void read(final ServedLinks answering, final UploadId id, final ByteBuffer words) {
+    final String sender = words == null ? null : Words.sender(words);
+    if (sender == null) {
+      LOG.debug("a question makes no sense, or was damaged");
+      return; // Who asked gives up by itself.
+    }
+    if (id.type() == UploadId.BYE) {
+      answering.ended(sender, id.number());
+    } else {
+      answering.asked(sender, id.number(), id.place(), words);
+    }
+  }
+
+  private Arriving answer(final UploadId id) {
+    final PortLink link = links.get(id.number());
+    if (link == null || !link.waits(id.place()) || id.length() > MOST_ANSWER_BYTES) {
+      return null;
+    }
+    return new ArrivingWord(
+        id.length(), arriving, words -> link.answered(id.place(), words), () -> {});
+  }
+
+  @Override
+  public void maintain() {
+    links.values().forEach(PortLink::checkOverdue);
+  }
+
+  @Override
+  public long strangers() {
+    return uploads.strangers();
+  }
+
+  @Override
+  public String describe() {
+    return "over Spark's connections, " + settings.encryption();
+  }
+
+  @Override
+  public boolean end() {
+    closed = true;
+    uploads.receiver(null);
+    links.values().forEach(PortLink::close);
+    final ServedLinks answering = served;
+    if (answering != null) {
+      answering.close();
+    }
+    return connections.end();
+  }
+}

@@ -1,0 +1,48 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import org.apache.spark.SparkConf;
+
+/** What protects the bytes on Spark's connections between executors. */
+public enum PortEncryption {
+  NONE("not encrypted"),
+  AES("encrypted by spark.network.crypto"),
+  SASL("encrypted by SASL"),
+  TLS("encrypted by TLS");
+
+  private final String words;
+
+  PortEncryption(final String words) {
+    this.words = words;
+  }
+
+  /** As a configuration says, and this release of Spark does. */
+  public static PortEncryption of(final SparkConf conf) {
+    final String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
+    final boolean knowsTls = Integer.parseInt(version.substring(0, version.indexOf('.'))) >= 4;
+    if (knowsTls && conf.getBoolean("spark.ssl.rpc.enabled", false)) {
+      return TLS;
+    }
+    if (!conf.getBoolean("spark.authenticate", false)) {
+      return NONE; // Spark's other keys do nothing without.
+    }
+    if (conf.getBoolean("spark.network.crypto.enabled", false)) {
+      return AES;
+    }
+    return conf.getBoolean("spark.authenticate.enableSaslEncryption", false) ? SASL : NONE;
+  }
+
+  /** Of a connection. */
+  String words() {
+    return words;
+  }
+
+  /**
+   * Why blocks must not be sent as they are: the user wants them encrypted on disks, and Spark's
+   * block transfer has them so on the way, too. Null if they may be.
+   */
+  public static String obstacle(final SparkConf conf) {
+    return conf.getBoolean("spark.io.encryption.enabled", false) && of(conf) == NONE
+        ? "spark.io.encryption.enabled demands encryption, and Spark's connections have none"
+        : null;
+  }
+}

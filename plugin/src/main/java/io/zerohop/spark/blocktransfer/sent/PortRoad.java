@@ -1,0 +1,64 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import io.zerohop.shuffle.extent.Crc32c;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
+import io.zerohop.shuffle.transport.remote.carrier.Road;
+import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+
+/**
+ * The way to one reader: each message is summed by a thread of ours and then sent from where it
+ * lies. Thread safe; owns its connection.
+ */
+final class PortRoad implements Road {
+  private final Connection connection;
+  private final Executor executor;
+
+  /**
+   * @param executor sums
+   */
+  PortRoad(final Connection connection, final Executor executor) {
+    this.connection = connection;
+    this.executor = executor;
+  }
+
+  @Override
+  public void send(
+      final long id,
+      final long offset,
+      final long address,
+      final long bytes,
+      final Completion done) {
+    try {
+      executor.execute(() -> sendNow(id, offset, address, Math.toIntExact(bytes), done));
+    } catch (final RejectedExecutionException e) {
+      done.done("this executor is shutting down");
+    }
+  }
+
+  private void sendNow(
+      final long id,
+      final long offset,
+      final long address,
+      final int bytes,
+      final Completion done) {
+    connection.upload(
+        UploadId.message(id, offset, bytes, Crc32c.of(address, bytes)),
+        NativeView.of(address, bytes),
+        (reply, failure) -> ended(reply, failure, done));
+  }
+
+  private static void ended(final Reply reply, final Throwable failure, final Completion done) {
+    if (failure != null) {
+      done.done(String.valueOf(failure.getMessage()));
+    } else {
+      done.done(reply == Reply.TAKEN ? null : "the reader does not take it");
+    }
+  }
+
+  @Override
+  public void close() {
+    connection.close();
+  }
+}

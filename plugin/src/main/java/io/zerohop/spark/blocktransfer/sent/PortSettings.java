@@ -1,0 +1,26 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import io.zerohop.device.posix.Clock;
+import java.time.Duration;
+import java.util.function.Supplier;
+import org.apache.spark.storage.BlockManagerId;
+
+/**
+ * What a carrier has to know of its executor. Immutable.
+ *
+ * @param executorId this executor
+ * @param self where its block manager is
+ * @param neighbours where the others' are
+ * @param encryption what protects its connections, in words
+ * @param connectLimit longest time to connect
+ * @param answerLimit longest time for an answer
+ * @param clock by which these are measured
+ */
+record PortSettings(
+    String executorId,
+    Supplier<BlockManagerId> self,
+    Neighbours neighbours,
+    String encryption,
+    Duration connectLimit,
+    Duration answerLimit,
+    Clock clock) {}

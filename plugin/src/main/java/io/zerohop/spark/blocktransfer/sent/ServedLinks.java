@@ -1,0 +1,176 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The links by which readers ask this executor, and the connections by which they get their
+ * answers, one for each reader: the links of a reader end with it. Thread safe; owns the
+ * connections.
+ */
+final class ServedLinks implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ServedLinks.class);
+
+  /** Of one reader: it needs one, and has another while it makes it anew. */
+  private static final int MOST_OF_ONE = 4;
+
+  private final ControlService service;
+  private final Function<String, Connection> connector;
+  private final AtomicLong nextId = new AtomicLong();
+
+  /** Guards what is below. */
+  private final Object lock = new Object();
+
+  private final Map<String, Reader> readers = new HashMap<>();
+
+  /** One executor that asks: its links by their numbers, the oldest first, and the way back. */
+  private static final class Reader {
+    private final String executorId;
+    private final Map<Long, Long> links = new LinkedHashMap<>();
+    private Connection back;
+
+    Reader(final String executorId) {
+      this.executorId = executorId;
+    }
+  }
+
+  /**
+   * @param service stays the caller's
+   * @param connector connects to an executor of this application, within a limit
+   */
+  ServedLinks(final ControlService service, final Function<String, Connection> connector) {
+    this.service = service;
+    this.connector = connector;
+  }
+
+  /**
+   * A question has come. Waits for a connection to the reader, a limited time, if there is none.
+   *
+   * @param link the reader's number for it
+   */
+  void asked(final String executorId, final long link, final int question, final ByteBuffer words) {
+    final Connection back;
+    try {
+      back = back(executorId);
+    } catch (final RuntimeException e) {
+      LOG.debug("executor {} asks, and cannot be answered", executorId, e);
+      return; // It gives up by itself.
+    }
+    final List<Long> over = new ArrayList<>();
+    final long id;
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader == null || reader.back != back) {
+        return; // It is gone again.
+      }
+      id = reader.links.computeIfAbsent(link, first -> nextId.incrementAndGet());
+      final Iterator<Long> oldest = reader.links.values().iterator();
+      for (int left = reader.links.size(); left > MOST_OF_ONE; left--) {
+        over.add(oldest.next());
+        oldest.remove();
+      }
+    }
+    over.forEach(service::disconnected);
+    try {
+      service.asked(id, words, answer -> answer(back, link, question, answer));
+    } catch (final RuntimeException e) {
+      answer(back, link, question, Wire.refusal(e));
+    }
+  }
+
+  private static void answer(
+      final Connection back, final long link, final int question, final ByteBuffer answer) {
+    final ByteBuffer body = Words.body(answer);
+    back.upload(
+        UploadId.word(UploadId.ANSWER, link, question, body.remaining()),
+        body,
+        (reply, failure) -> {
+          if (failure != null) {
+            back.close(); // With it the reader's links end.
+          }
+        });
+  }
+
+  /** The way to a reader, made if there is none. */
+  private Connection back(final String executorId) {
+    synchronized (lock) {
+      final Reader known = readers.get(executorId);
+      if (known != null && known.back.alive()) {
+        return known.back;
+      }
+    }
+    final Connection made = connector.apply(executorId);
+    final Connection unused;
+    synchronized (lock) {
+      final Reader reader = readers.computeIfAbsent(executorId, Reader::new);
+      final boolean lost = reader.back == null || !reader.back.alive();
+      unused = lost ? null : made;
+      if (lost) {
+        reader.back = made;
+      }
+    }
+    if (unused != null) {
+      unused.close();
+      return back(executorId);
+    }
+    made.onClosed(() -> lost(executorId, made));
+    return made;
+  }
+
+  private void lost(final String executorId, final Connection back) {
+    final List<Long> links;
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader == null || reader.back != back) {
+        return;
+      }
+      readers.remove(executorId);
+      links = List.copyOf(reader.links.values());
+    }
+    LOG.debug("executor {} is gone, and does not read any more", executorId);
+    links.forEach(service::disconnected);
+  }
+
+  /** A reader says that its link has ended. */
+  void ended(final String executorId, final long link) {
+    final Long id;
+    final Connection last;
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader == null) {
+        return;
+      }
+      id = reader.links.remove(link);
+      last = reader.links.isEmpty() ? reader.back : null;
+    }
+    if (id != null) {
+      service.disconnected(id);
+    }
+    if (last != null) {
+      last.close();
+    }
+  }
+
+  @Override
+  public void close() {
+    final List<Reader> all;
+    synchronized (lock) {
+      all = List.copyOf(readers.values());
+    }
+    for (final Reader reader : all) {
+      reader.back.close();
+      lost(reader.executorId, reader.back);
+    }
+  }
+}

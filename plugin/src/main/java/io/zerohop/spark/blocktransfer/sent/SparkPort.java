@@ -1,0 +1,102 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
+import io.zerohop.spark.conf.ZerohopConf;
+import java.time.Duration;
+import java.util.concurrent.Executor;
+import java.util.function.Supplier;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.storage.BlockManager;
+import org.apache.spark.storage.BlockManagerId;
+import scala.collection.Iterator;
+
+/** Starts what carries blocks over Spark's block ports, if the Spark at hand lets it. */
+public final class SparkPort implements CarrierStarter {
+  private final SparkConf conf;
+  private final SecurityManager security;
+  private final Uploads uploads;
+  private final PortSettings settings;
+
+  private SparkPort(
+      final SparkConf conf,
+      final SecurityManager security,
+      final Uploads uploads,
+      final PortSettings settings) {
+    this.conf = conf;
+    this.security = security;
+    this.uploads = uploads;
+    this.settings = settings;
+  }
+
+  /** Of this executor. */
+  public static SparkPort of(final SparkEnv env, final SparkConf conf, final Uploads uploads) {
+    final BlockManager manager = env.blockManager();
+    return of(
+        conf,
+        env.securityManager(),
+        uploads,
+        env.executorId(),
+        manager::blockManagerId,
+        executorId -> listed(manager, executorId));
+  }
+
+  /**
+   * Of any executor.
+   *
+   * @param uploads brings what others send; stays the caller's
+   * @param self where its block port is
+   * @param neighbours where the others' are
+   */
+  public static SparkPort of(
+      final SparkConf conf,
+      final SecurityManager security,
+      final Uploads uploads,
+      final String executorId,
+      final Supplier<BlockManagerId> self,
+      final Neighbours neighbours) {
+    return new SparkPort(
+        conf,
+        security,
+        uploads,
+        new PortSettings(
+            executorId,
+            self,
+            neighbours,
+            PortEncryption.of(conf).words(),
+            Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)),
+            Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)),
+            Clock.system()));
+  }
+
+  private static BlockManagerId listed(final BlockManager manager, final String executorId) {
+    final Iterator<BlockManagerId> peers =
+        manager.master().getPeers(manager.blockManagerId()).iterator();
+    while (peers.hasNext()) {
+      final BlockManagerId peer = peers.next();
+      if (peer.executorId().equals(executorId)) {
+        return peer;
+      }
+    }
+    return null;
+  }
+
+  @Override
+  public AskingCarrier start(final Executor sends, final Executor arrivals) {
+    final PortCarrier carrier =
+        new PortCarrier(settings, uploads, new Connections(conf, security), sends, arrivals);
+    boolean done = false;
+    try {
+      carrier.test();
+      done = true;
+      return carrier;
+    } finally {
+      if (!done) {
+        carrier.end();
+      }
+    }
+  }
+}

@@ -1,0 +1,83 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import org.apache.spark.storage.ShuffleBlockBatchId;
+
+/**
+ * What an upload is, in the numbers of its block id, none of which may be negative.
+ *
+ * <pre>
+ *              shuffle (31 bits)                            map (63)  first partition  last
+ *  a message   01, top bits of transfer and sum, length - 1 transfer  offset           CRC32C
+ *  a word      10, type (3)                                 link      number           length
+ * </pre>
+ *
+ * @param kind {@link #MESSAGE}, {@link #WORD}, or something that nobody knows
+ * @param type of a word
+ * @param number of a message: the transfer; of a word: the link
+ * @param place of a message: its offset in the transfer; of a word: the question's number
+ * @param length bytes of the body
+ * @param sum of a message: the CRC32C of its bytes
+ */
+record UploadId(int kind, int type, long number, int place, int length, int sum) {
+  static final int MESSAGE = 1;
+  static final int WORD = 2;
+
+  /** Words. */
+  static final int QUESTION = 1;
+
+  static final int ANSWER = 2;
+
+  /** The link has ended. */
+  static final int BYE = 3;
+
+  /** To oneself. */
+  static final int ECHO = 4;
+
+  private static final int KIND_SHIFT = 29;
+  private static final int TYPE_SHIFT = 26;
+  private static final int TYPE_MASK = 7;
+  private static final int TOP_OF_NUMBER = 28;
+  private static final int TOP_OF_SUM = 27;
+  private static final int LENGTH_MASK = (1 << TOP_OF_SUM) - 1;
+
+  static UploadId message(
+      final long transfer, final long offset, final long length, final int sum) {
+    return new UploadId(
+        MESSAGE, 0, transfer, Math.toIntExact(offset), Math.toIntExact(length), sum);
+  }
+
+  /**
+   * @param link not negative
+   * @param number not negative
+   */
+  static UploadId word(final int type, final long link, final int number, final int length) {
+    return new UploadId(WORD, type, link, number, length, 0);
+  }
+
+  ShuffleBlockBatchId encode() {
+    if (kind == WORD) {
+      return new ShuffleBlockBatchId(
+          kind << KIND_SHIFT | type << TYPE_SHIFT, number, place, length);
+    }
+    final int first =
+        kind << KIND_SHIFT
+            | (int) (number >>> 63) << TOP_OF_NUMBER
+            | sum >>> 31 << TOP_OF_SUM
+            | (length - 1);
+    return new ShuffleBlockBatchId(first, number & Long.MAX_VALUE, place, sum & Integer.MAX_VALUE);
+  }
+
+  /** Takes any id apart, also one that makes no sense. */
+  static UploadId decode(final ShuffleBlockBatchId id) {
+    final int first = id.shuffleId();
+    final int kind = first >>> KIND_SHIFT;
+    if (kind != MESSAGE) {
+      final int type = first >>> TYPE_SHIFT & TYPE_MASK;
+      return new UploadId(kind, type, id.mapId(), id.startReduceId(), id.endReduceId(), 0);
+    }
+    final long number = id.mapId() | (long) (first >>> TOP_OF_NUMBER & 1) << 63;
+    final int sum = id.endReduceId() | (first >>> TOP_OF_SUM & 1) << 31;
+    final int length = (first & LENGTH_MASK) + 1;
+    return new UploadId(MESSAGE, 0, number, id.startReduceId(), length, sum);
+  }
+}

@@ -1,0 +1,95 @@
+package io.zerohop.shuffle.transport.remote;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
+import io.zerohop.shuffle.log.ShuffleCode;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The threads that serve other executors: for own transfers, for answers, and for what takes long,
+ * so that none waits for another. All of them are there from the beginning: later the system may
+ * have none left, and the carrier's own, which hand most of the work over, must not do it. Thread
+ * safe.
+ */
+public final class RemoteThreads implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(RemoteThreads.class);
+  private static final int THREADS = 2;
+  private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
+
+  private final List<ThreadPoolExecutor> all = new ArrayList<>();
+  private final ThreadPoolExecutor transfers;
+  private final ThreadPoolExecutor answers;
+  private final ThreadPoolExecutor sends;
+
+  /**
+   * Starts them.
+   *
+   * @throws ZerohopException (FALLBACK) if the system has not as many left; none stays behind
+   */
+  public RemoteThreads() {
+    boolean done = false;
+    try {
+      transfers = start("transfers");
+      answers = start("answers");
+      sends = start("sends");
+      done = true;
+    } finally {
+      if (!done) {
+        close();
+      }
+    }
+  }
+
+  private ThreadPoolExecutor start(final String name) {
+    final ThreadPoolExecutor executor =
+        new ThreadPoolExecutor(
+            THREADS,
+            THREADS,
+            0,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            task -> Threads.daemon(task, "zerohop-" + name));
+    all.add(executor);
+    executor.prestartAllCoreThreads();
+    return executor;
+  }
+
+  public Executor transfers() {
+    return transfers;
+  }
+
+  public Executor answers() {
+    return answers;
+  }
+
+  public Executor sends() {
+    return sends;
+  }
+
+  /** Lets them do what was handed over, for a limited time, and ends them. Idempotent. */
+  @Override
+  public void close() {
+    all.forEach(ThreadPoolExecutor::shutdown);
+    all.forEach(RemoteThreads::awaitEnd);
+  }
+
+  /** Also for a caller that was interrupted: what the threads use is freed behind this. */
+  private static void awaitEnd(final ThreadPoolExecutor executor) {
+    if (!Deadline.in(STOP_LIMIT)
+        .await(
+            executor::isTerminated,
+            millis -> executor.awaitTermination(millis, TimeUnit.MILLISECONDS))) {
+      ShuffleCode.SERVING_NOT_ENDED.warn(
+          LOG, "threads that serve other nodes do not end: {}", executor);
+    }
+  }
+}

@@ -1,0 +1,232 @@
+package io.zerohop.shuffle.transport.remote;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.Transport;
+import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
+import io.zerohop.shuffle.transport.remote.connect.OwnerConnector;
+import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
+import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
+import io.zerohop.shuffle.transport.remote.owner.CarrierAnswers;
+import io.zerohop.shuffle.transport.remote.owner.RemoteService;
+import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
+import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
+import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An executor's part of path {@code sent}: it sends its own map outputs to readers elsewhere, and
+ * has sent here what they hold. Thread safe; owns the carrier.
+ */
+public final class SendingNode implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(SendingNode.class);
+
+  private final AskingCarrier carrier;
+  private final RemoteThreads threads;
+  private final Slabs slabs;
+  private final MessageReceiver arrivals = new MessageReceiver();
+  private final RemoteService service;
+  private final RemotePeers<RemotePeer> peers;
+  private volatile boolean alive = true;
+
+  private SendingNode(
+      final SendSettings settings,
+      final long incarnation,
+      final AskingCarrier carrier,
+      final Devices devices,
+      final BlockHolder holder,
+      final RemoteThreads threads) {
+    this.carrier = carrier;
+    this.threads = threads;
+    final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
+    slabs = new Slabs(device::hostBuffer, settings.bufferBytes(), settings.clock());
+    service =
+        new RemoteService(
+            incarnation,
+            carrier,
+            CarrierAnswers.NONE,
+            slabs,
+            holder,
+            devices,
+            settings.deviceLimit(),
+            settings.bufferBytes(),
+            settings.clock(),
+            threads.answers(),
+            threads.sends());
+    peers =
+        new RemotePeers<>(
+            new OwnerConnector(
+                carrier,
+                settings.connectLimit(),
+                settings.requestLimit(),
+                settings.contacts(),
+                settings.clock()),
+            settings.requestLimit(),
+            settings.deviceLimit(),
+            settings.idleLimit(),
+            settings.clock());
+    carrier.receiver(arrivals);
+    carrier.service(service);
+  }
+
+  /**
+   * Starts it, if the configuration has a carrier.
+   *
+   * @param incarnation which life of this executor answers
+   * @param holder finds own map outputs
+   * @return null if there is none, or it cannot be used here, which is said once in the log
+   */
+  public static SendingNode start(
+      final SendSettings settings,
+      final long incarnation,
+      final Devices devices,
+      final BlockHolder holder) {
+    if (settings.starter() == null) {
+      return null;
+    }
+    RemoteThreads threads = null;
+    AskingCarrier carrier = null;
+    boolean done = false;
+    try {
+      threads = new RemoteThreads();
+      carrier = settings.starter().start(threads.sends(), threads.transfers());
+      final SendingNode node =
+          new SendingNode(settings, incarnation, carrier, devices, holder, threads);
+      done = true;
+      LOG.info(
+          "executor {} sends its blocks to executors elsewhere, {}",
+          settings.executorId(),
+          carrier.describe());
+      return node;
+    } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
+      // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
+      LOG.info(
+          ShuffleCode.SENDING_UNAVAILABLE.marked(
+              "executor {} neither sends its blocks nor has others' sent; those that are not read"
+                  + " in place are staged: {}"),
+          settings.executorId(),
+          e.getMessage());
+      LOG.debug("why nothing is sent", e);
+      return null;
+    } finally {
+      if (!done && carrier != null) {
+        carrier.close();
+      }
+      if (!done && threads != null) {
+        threads.close();
+      }
+    }
+  }
+
+  /**
+   * Makes sure that an owner sends here, which takes a limited time when it is met for the first
+   * time or was lost.
+   *
+   * @throws io.zerohop.device.exchange.ExchangeException if it cannot be asked
+   * @throws io.zerohop.shuffle.transport.remote.carrier.CarrierException if it cannot send
+   */
+  public void connect(final BlockSource source) {
+    peers.connect(source);
+  }
+
+  /** Whether an owner is connected. */
+  public boolean isConnected(final Location location) {
+    return peers.connected(location) != null;
+  }
+
+  /** Whether an owner was connected before. */
+  public boolean hasMet(final Location location) {
+    return peers.hasMet(location);
+  }
+
+  /** What moves blocks here, for any reader: they come to pinned host memory. */
+  public Transport transport() {
+    return this::fetch;
+  }
+
+  private void fetch(
+      final BlockSource source, final List<Block> blocks, final Transport.Sink sink) {
+    final RemotePeer peer = peers.connected(source.location());
+    if (peer == null) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY,
+          "the connection to executor " + source.executorId() + " was lost");
+    }
+    for (int from = 0; from < blocks.size(); ) {
+      int end = from + 1;
+      while (end < blocks.size() && blocks.get(end).shuffleId() == blocks.get(from).shuffleId()) {
+        end++;
+      }
+      final List<Block> ofOne = blocks.subList(from, end);
+      new RemoteTransfer(peer, ofOne, sink, slabs, arrivals, threads.transfers()).start();
+      from = end;
+    }
+  }
+
+  /** Small chores that nobody waits for. */
+  public void maintain() {
+    carrier.maintain();
+    peers.check();
+    service.expire();
+    slabs.trim();
+  }
+
+  /** Owners that are connected. */
+  public int connected() {
+    return peers.connected();
+  }
+
+  /** Readers that are connected. */
+  public int readers() {
+    return service.readers();
+  }
+
+  /** Leases that readers elsewhere hold here. */
+  public int leases() {
+    return service.leases();
+  }
+
+  /** Bytes that are being sent to readers now. */
+  public long sendingBytes() {
+    return service.sendingBytes();
+  }
+
+  /** Messages that nobody here had asked for. */
+  public long strangers() {
+    return carrier.strangers();
+  }
+
+  /** Pieces of memory that bytes are received in, or sent from, now, each shared by many blocks. */
+  public int slabsTaken() {
+    return slabs.taken();
+  }
+
+  /** Whether this node's memory may still be read or written although it was closed. */
+  public boolean isAlive() {
+    return alive;
+  }
+
+  /** Ends what is under way, both ways, and frees everything. Takes a limited time. Idempotent. */
+  @Override
+  public void close() {
+    peers.close();
+    alive = !carrier.end();
+    threads.close();
+    if (alive) {
+      ShuffleCode.SENDING_NOT_ENDED.warn(
+          LOG, "what is being sent does not end; the memory that it comes from stays mapped");
+      return;
+    }
+    service.close();
+    slabs.close();
+  }
+}

@@ -1,0 +1,30 @@
+package io.zerohop.shuffle.transport.remote.carrier;
+
+/** Says where bytes go that arrive. Called by the carrier's threads, which must not be blocked. */
+public interface Arrivals {
+
+  /**
+   * A message has come. If an address is returned, {@link #arrived} or {@link #damaged} follows
+   * once.
+   *
+   * @param id names the transfer
+   * @param offset where the bytes go in it
+   * @return where they go, memory that stays mapped until they have arrived; 0 to drop them
+   */
+  long arriving(long id, long offset, long bytes);
+
+  /**
+   * A message that was to arrive has done so, or failed.
+   *
+   * @param failure what the carrier says; null if all bytes are there
+   */
+  void arrived(long id, long offset, long bytes, String failure);
+
+  /**
+   * A message that was to arrive has done so, but with other bytes than were sent; instead of
+   * {@link #arrived}.
+   */
+  default void damaged(final long id, final long offset, final long bytes) {
+    arrived(id, offset, bytes, "it was damaged on its way");
+  }
+}

@@ -1,0 +1,18 @@
+package io.zerohop.shuffle.transport.remote.carrier;
+
+import java.util.concurrent.Executor;
+
+/** Starts a carrier in this process. */
+@FunctionalInterface
+public interface CarrierStarter {
+
+  /**
+   * Starts it.
+   *
+   * @param sends does what sending takes besides the network: sums, and first contact
+   * @param arrivals checks what has arrived
+   * @return owned by the caller
+   * @throws CarrierException if it cannot be used here
+   */
+  AskingCarrier start(Executor sends, Executor arrivals);
+}

@@ -1,0 +1,13 @@
+package io.zerohop.shuffle.transport.remote.carrier;
+
+/** The end of a request. Called once, by a carrier's thread, which must not be blocked. */
+@FunctionalInterface
+public interface Completion {
+
+  /**
+   * The request has ended.
+   *
+   * @param failure what the carrier says of it; null if it succeeded
+   */
+  void done(String failure);
+}

@@ -1,0 +1,19 @@
+package io.zerohop.shuffle.transport.remote.carrier;
+
+/** A way to one other executor. Thread safe; calls return at once. */
+public interface Road extends AutoCloseable {
+
+  /**
+   * Sends bytes to the other's {@link Arrivals}.
+   *
+   * @param id names the transfer
+   * @param offset where the bytes go in it
+   * @param address must stay mapped, and as it is, until {@code done} was called
+   * @param done called once, whatever happens; success says that the bytes may be changed again
+   */
+  void send(long id, long offset, long address, long bytes, Completion done);
+
+  /** Gives up what is under way, whose completions follow, and disconnects. Idempotent. */
+  @Override
+  void close();
+}

@@ -1,0 +1,99 @@
+package io.zerohop.shuffle.transport.remote.connect;
+
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.transport.ContactListener;
+import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
+import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
+import io.zerohop.shuffle.transport.remote.wire.Questions;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Connects this executor to an owner that sends: opens a link and introduces it, which shows that
+ * the owner reaches this executor, too. Thread safe; owns nothing.
+ */
+public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
+  private static final Logger LOG = LoggerFactory.getLogger(OwnerConnector.class);
+
+  private final AskingCarrier carrier;
+  private final Duration connectLimit;
+  private final Duration requestLimit;
+  private final ContactListener contacts;
+  private final Clock clock;
+
+  /**
+   * @param carrier stays the caller's
+   * @param contacts hears of owners that were connected
+   */
+  public OwnerConnector(
+      final AskingCarrier carrier,
+      final Duration connectLimit,
+      final Duration requestLimit,
+      final ContactListener contacts,
+      final Clock clock) {
+    this.carrier = carrier;
+    this.connectLimit = connectLimit;
+    this.requestLimit = requestLimit;
+    this.contacts = contacts;
+    this.clock = clock;
+  }
+
+  @Override
+  public Duration limit() {
+    return connectLimit.plus(requestLimit);
+  }
+
+  @Override
+  public RemotePeer connect(final BlockSource source) {
+    final ControlLink link = carrier.link(source, connectLimit);
+    final String name = source.executorId();
+    final RemotePeer peer =
+        new RemotePeer(
+            name, "what it sends (path 'sent')", ShuffleCode.SENDER_BROKEN_OFF, link, clock);
+    boolean done = false;
+    try {
+      final ByteBuffer answer = hello(peer);
+      if (answer.getInt() != Wire.VERSION || answer.getLong() != source.location().incarnation()) {
+        throw new ExchangeException(
+            Reason.REFUSED, "executor " + name + " is gone; another one answers in its place");
+      }
+      LOG.info("executor {} sends its blocks here, {}", name, carrier.describe());
+      contacts.met(name, "sends its blocks, " + carrier.describe());
+      done = true;
+      return peer;
+    } finally {
+      if (!done) {
+        peer.breakOff("it could not be connected");
+      }
+    }
+  }
+
+  private ByteBuffer hello(final RemotePeer peer) {
+    try {
+      return clock.get(peer.ask(Questions.hello(carrier.address(), false)), requestLimit);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
+    } catch (final TimeoutException e) {
+      throw new ExchangeException(
+          Reason.TIMEOUT,
+          "executor " + peer.name() + " does not answer, or cannot reach this executor",
+          e);
+    } catch (final ExecutionException e) {
+      if (e.getCause() instanceof ExchangeException known) {
+        throw known;
+      }
+      throw new ExchangeException(Reason.PROTOCOL, e.getCause().getMessage(), e);
+    }
+  }
+}

@@ -1,0 +1,108 @@
+package io.zerohop.shuffle.transport.remote.owner;
+
+import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.carrier.Road;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * Messages of one transfer on their way to a reader, a few at a time. Any thread may be the one
+ * that sends the next.
+ */
+public final class MessageSender {
+  private final Road to;
+  private final long transfer;
+  private final List<Message> messages;
+  private final int atOnce;
+  private final Consumer<String> end;
+  private int next;
+  private int underWay;
+  private String failure;
+  private boolean ended;
+
+  /** Bytes of this process that go to an offset of the transfer. */
+  public record Message(long offset, long address, long bytes) {}
+
+  /**
+   * @param atOnce how many are under way at a time
+   * @param end called once, when none is under way any more: with null if all were sent
+   */
+  public MessageSender(
+      final Road to,
+      final long transfer,
+      final List<Message> messages,
+      final int atOnce,
+      final Consumer<String> end) {
+    this.to = to;
+    this.transfer = transfer;
+    this.messages = messages;
+    this.atOnce = atOnce;
+    this.end = end;
+  }
+
+  public void start() {
+    sendMore();
+  }
+
+  /** Bytes of all messages. */
+  long bytes() {
+    return messages.stream().mapToLong(Message::bytes).sum();
+  }
+
+  /** Why not all messages go; null as long as they do. */
+  synchronized String failure() {
+    return failure;
+  }
+
+  /** How much comes; a refusal if that is known not to be, which the reader would wait for. */
+  public ByteBuffer answer() {
+    final String failed = failure();
+    return failed == null
+        ? Wire.granted(Long.BYTES).putLong(bytes()).flip()
+        : Wire.refusal(new CarrierException("the blocks cannot be sent: " + failed, null));
+  }
+
+  private void sendMore() {
+    final List<Message> now = new ArrayList<>();
+    synchronized (this) {
+      while (failure == null && next < messages.size() && underWay < atOnce) {
+        now.add(messages.get(next++));
+        underWay++;
+      }
+    }
+    for (final Message message : now) {
+      send(message);
+    }
+    finish();
+  }
+
+  /** A message that cannot even be begun has failed, like one that got lost. */
+  private void send(final Message message) {
+    try {
+      to.send(transfer, message.offset(), message.address(), message.bytes(), this::sent);
+    } catch (final RuntimeException | OutOfMemoryError e) { // Of direct memory, mostly.
+      sent(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private void sent(final String failed) {
+    synchronized (this) {
+      underWay--;
+      failure = failure == null ? failed : failure;
+    }
+    sendMore();
+  }
+
+  private void finish() {
+    synchronized (this) {
+      if (ended || underWay > 0 || (failure == null && next < messages.size())) {
+        return;
+      }
+      ended = true;
+    }
+    end.accept(failure);
+  }
+}

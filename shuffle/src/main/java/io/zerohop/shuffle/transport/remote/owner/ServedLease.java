@@ -1,0 +1,156 @@
+package io.zerohop.shuffle.transport.remote.owner;
+
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.catalog.EntryCursor;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.extent.ExtentList;
+import io.zerohop.shuffle.extent.HostCopies;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * An owner's hold on the blocks of one request: their memory stays until it is released, by the
+ * reader, when it has passed, by the end of the reader's connection, or after a while. Counted,
+ * since messages that are under way read the memory too: made with one reference. Thread safe.
+ */
+final class ServedLease {
+  private final List<OwnOutput> outputs = new ArrayList<>();
+  private final RemoteExtents extents = new RemoteExtents();
+
+  /** Where each extent lies here; those in GPU memory in a copy, once there is one. */
+  private final ExtentList places = new ExtentList();
+
+  private final AtomicInteger references = new AtomicInteger(1);
+  private final Clock clock;
+  private final long begun;
+  private HostCopies copy;
+  private boolean byMessage;
+  private long bytes;
+  private volatile long left;
+
+  private ServedLease(final Clock clock) {
+    this.clock = clock;
+    this.begun = clock.nanos();
+  }
+
+  /**
+   * Looks blocks up and holds them. Copies nothing.
+   *
+   * @param direct whether the reader would get GPU memory as it is
+   * @param wanted number, then map id and partition of each
+   * @param clock by which it ages
+   */
+  static ServedLease of(
+      final BlockHolder holder,
+      final int shuffleId,
+      final boolean direct,
+      final ByteBuffer wanted,
+      final Clock clock) {
+    final ServedLease lease = new ServedLease(clock);
+    boolean done = false;
+    try {
+      lease.hold(holder, shuffleId, wanted);
+      lease.byMessage = lease.places.hasDeviceOnly() && !direct;
+      done = true;
+      return lease;
+    } finally {
+      if (!done) {
+        lease.release();
+      }
+    }
+  }
+
+  private void hold(final BlockHolder holder, final int shuffleId, final ByteBuffer wanted) {
+    final int count = wanted.getInt();
+    long mapId = -1;
+    OwnOutput output = null;
+    for (int i = 0; i < count; i++) {
+      final long next = wanted.getLong();
+      final int partition = wanted.getInt();
+      if (i == 0 || next != mapId) {
+        mapId = next;
+        output = holder.retain(shuffleId, mapId);
+        if (output != null) {
+          outputs.add(output);
+        }
+      }
+      if (output != null && partition >= 0 && partition < output.partitions()) {
+        output.forEachExtent(partition, this::add);
+      }
+      extents.endBlock();
+    }
+  }
+
+  private void add(final EntryCursor extent, final SegmentMemory memory) {
+    extents.add(memory.id(), extent.offset(), extent.length(), extent.checked(), extent.checksum());
+    final boolean onGpu = extents.isOnGpu(extents.size() - 1);
+    places.add(extent.address(memory), extent.length(), onGpu);
+    bytes += extent.length();
+  }
+
+  /** What the reader is told. */
+  RemoteExtents extents() {
+    return extents;
+  }
+
+  /** Bytes of all blocks. */
+  long bytes() {
+    return bytes;
+  }
+
+  /** Whether something of it cannot be got, only sent. */
+  boolean byMessage() {
+    return byMessage;
+  }
+
+  /** Copies what lies in GPU memory to the host, unless that was done. Waits for the GPU. */
+  synchronized void bringToHost(final Devices devices, final Duration limit) {
+    if (places.hasDeviceOnly()) {
+      copy = HostCopies.gather(devices, places, limit, () -> {});
+    }
+  }
+
+  /** Where an extent lies here, after {@link #bringToHost}. */
+  long address(final int extent) {
+    return places.address(extent);
+  }
+
+  /**
+   * The reader is gone, or takes too long. What it began to read may still be read for it, by a
+   * carrier in this very process, so the memory stays a while longer.
+   */
+  void leave() {
+    left = clock.nanos() | 1;
+  }
+
+  /** How long ago the reader left it; 0 if it did not. */
+  long leftNanos() {
+    return left == 0 ? 0 : clock.since(left);
+  }
+
+  /** How long ago it was taken. */
+  long ageNanos() {
+    return clock.since(begun);
+  }
+
+  /** Takes a reference more; false if the last one was dropped already. */
+  boolean retain() {
+    return references.getAndUpdate(count -> count == 0 ? 0 : count + 1) > 0;
+  }
+
+  /** Drops a reference; the last one lets the memory go. */
+  void release() {
+    if (references.decrementAndGet() == 0) {
+      if (copy != null) {
+        copy.close();
+      }
+      outputs.forEach(OwnOutput::release);
+    }
+  }
+}

@@ -1,0 +1,122 @@
+package io.zerohop.shuffle.transport.remote.reader;
+
+import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
+import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout;
+import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout.Part;
+import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
+
+/**
+ * Where the blocks of one request are received: on the host, but for what lies in the owner's GPU
+ * memory if that is to come to this GPU's. Holds the memory until it is released, once. Not
+ * changed; thread safe.
+ */
+public final class ReceiveBuffers {
+  private final RemoteExtents extents;
+  private final ReceiveLayout host;
+  private final ReceiveLayout gpu;
+  private final Slab hostSlab;
+  private final Slab gpuSlab;
+  private final boolean byFabric;
+
+  private ReceiveBuffers(
+      final RemoteExtents extents,
+      final ReceiveLayout host,
+      final Slab hostSlab,
+      final ReceiveLayout gpu,
+      final Slab gpuSlab,
+      final boolean byFabric) {
+    this.extents = extents;
+    this.host = host;
+    this.hostSlab = hostSlab;
+    this.gpu = gpu;
+    this.gpuSlab = gpuSlab;
+    this.byFabric = byFabric;
+  }
+
+  /** Everything on the host. */
+  public static ReceiveBuffers onHost(final RemoteExtents extents, final Slabs slabs) {
+    final ReceiveLayout all = new ReceiveLayout(extents, Part.ALL);
+    return new ReceiveBuffers(extents, all, slabs.take(all.bytes()), null, null, false);
+  }
+
+  /**
+   * Each extent in the kind of memory that it lies in.
+   *
+   * @param gpu GPU memory for what lies in the owner's, as {@code layout} places it; owned from now
+   *     on, also if this fails
+   * @param byFabric whether this GPU itself copies there, from an owner's memory that it has mapped
+   */
+  public static ReceiveBuffers inKind(
+      final RemoteExtents extents,
+      final Slabs slabs,
+      final ReceiveLayout layout,
+      final Slab gpu,
+      final boolean byFabric) {
+    boolean done = false;
+    try {
+      final ReceiveLayout near = new ReceiveLayout(extents, Part.HOST);
+      final Slab nearSlab = slabs.take(near.bytes());
+      done = true;
+      return new ReceiveBuffers(extents, near, nearSlab, layout, gpu, byFabric);
+    } finally {
+      if (!done) {
+        gpu.release();
+      }
+    }
+  }
+
+  /** What is received on the host. */
+  public ReceiveLayout host() {
+    return host;
+  }
+
+  public Slab hostSlab() {
+    return hostSlab;
+  }
+
+  /** What is received in GPU memory; null if nothing is. */
+  public ReceiveLayout gpu() {
+    return gpu;
+  }
+
+  public Slab gpuSlab() {
+    return gpuSlab;
+  }
+
+  /** Whether GPU memory is copied here by this GPU itself. */
+  public boolean byFabric() {
+    return byFabric;
+  }
+
+  /** A block of it, which holds the memory from now on, too. */
+  ReceivedPayload payload(final int block) {
+    return new ReceivedPayload(this, extents, block);
+  }
+
+  /** Where an extent is received. */
+  public long address(final int extent) {
+    return isOnGpu(extent)
+        ? gpuSlab.address() + gpu.place(extent)
+        : hostSlab.address() + host.place(extent);
+  }
+
+  /** Whether an extent is received in GPU memory. */
+  boolean isOnGpu(final int extent) {
+    return gpu != null && extents.isOnGpu(extent);
+  }
+
+  public void retain() {
+    hostSlab.retain();
+    if (gpuSlab != null) {
+      gpuSlab.retain();
+    }
+  }
+
+  public void release() {
+    hostSlab.release();
+    if (gpuSlab != null) {
+      gpuSlab.release();
+    }
+  }
+}

@@ -1,0 +1,71 @@
+package io.zerohop.shuffle.transport.remote.wire;
+
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+
+/**
+ * The questions that readers ask owners over a {@link io.zerohop.shuffle.transport.ControlLink},
+ * big-endian: one byte that names the question, and what it needs. Texts and keys are four bytes of
+ * length and the bytes. Both ends are of one application and so of one version; the version is
+ * checked even so, since a rolling change of jars would else be read wrongly.
+ *
+ * <pre>
+ *  HELLO  version, reader's address, would it         -> version, incarnation, and what the
+ *         get GPU memory?                                carrier has to say besides
+ *  PING                                               -> nothing
+ *  OPEN   would it get GPU memory?,                   -> lease, by message only?, extents
+ *         shuffle, n, n x (map id, partition)
+ *  SEND   lease, transfer, not what is in GPU memory? -> bytes that will be sent; if it is all,
+ *                                                        the lease ends when they were
+ *  CLOSE  lease                                       -> whether it was still held
+ * </pre>
+ *
+ * <p>Numbers from {@link #FIRST_OF_CARRIERS} on are the carriers' own.
+ */
+public final class Wire {
+  public static final int VERSION = 4;
+  public static final byte HELLO = 1;
+  public static final byte OPEN = 2;
+  public static final byte SEND = 4;
+  public static final byte CLOSE = 5;
+  public static final byte PING = 7;
+  public static final byte FIRST_OF_CARRIERS = 8;
+
+  /** What an answer begins with. */
+  public static final byte GRANTED = 0;
+
+  /** What it begins with if the rest is a sentence that says why not. */
+  public static final byte REFUSED = 1;
+
+  public static final java.nio.charset.Charset TEXT = java.nio.charset.StandardCharsets.UTF_8;
+
+  private static final int MOST_BYTES = 1 << 16;
+
+  private Wire() {}
+
+  /** An answer that grants what was asked for, with room for so many bytes. */
+  public static ByteBuffer granted(final int bytes) {
+    return ByteBuffer.allocate(1 + bytes).put(GRANTED);
+  }
+
+  /** An answer that says why not. */
+  public static ByteBuffer refusal(final Throwable why) {
+    final byte[] words = String.valueOf(why.getMessage()).getBytes(TEXT);
+    return ByteBuffer.allocate(1 + words.length).put(REFUSED).put(words).flip();
+  }
+
+  public static void put(final ByteBuffer to, final byte[] bytes) {
+    to.putInt(bytes.length).put(bytes);
+  }
+
+  /** Reads what {@link #put} wrote. */
+  public static byte[] bytes(final ByteBuffer from) {
+    final int length = from.getInt();
+    if (length < 0 || length > MOST_BYTES) {
+      throw new BufferUnderflowException();
+    }
+    final byte[] bytes = new byte[length];
+    from.get(bytes);
+    return bytes;
+  }
+}

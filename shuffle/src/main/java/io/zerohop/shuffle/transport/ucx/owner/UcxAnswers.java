@@ -1,0 +1,162 @@
+package io.zerohop.shuffle.transport.ucx.owner;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.transport.remote.owner.CarrierAnswers;
+import io.zerohop.shuffle.transport.remote.owner.MessageSender;
+import io.zerohop.shuffle.transport.remote.owner.ServedReader;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.memory.TestRange;
+import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
+import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
+import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What readers need to know that get from this owner's memory. Thread safe. */
+public final class UcxAnswers implements CarrierAnswers {
+  private static final Logger LOG = LoggerFactory.getLogger(UcxAnswers.class);
+
+  private final UcxEngine engine;
+  private final TransferMemory memory;
+  private final Executor slow;
+
+  /**
+   * @param memory what is read; stays the caller's
+   * @param slow sends what is sent for a test
+   */
+  public UcxAnswers(final UcxEngine engine, final TransferMemory memory, final Executor slow) {
+    this.engine = engine;
+    this.memory = memory;
+    this.slow = slow;
+  }
+
+  @Override
+  public byte[] hello(final boolean gpu) {
+    final byte[] own = engine.address();
+    final TestTarget near = engine.oneSided() ? TestTarget.of(memory.hostTest()) : TestTarget.NONE;
+    final TestTarget far = gpu ? gpuTarget() : TestTarget.NONE;
+    final ByteBuffer rest =
+        ByteBuffer.allocate(1 + 4 + own.length + near.encodedBytes() + far.encodedBytes());
+    rest.put((byte) (engine.rdma() ? 1 : 0));
+    Wire.put(rest, own);
+    near.write(rest);
+    far.write(rest);
+    return rest.array();
+  }
+
+  /** None if there is no memory for it now, or UCX cannot register it: it is only a test. */
+  private TestTarget gpuTarget() {
+    try {
+      return memory.gpuTest() == null ? TestTarget.NONE : TestTarget.of(memory.gpuTest());
+    } catch (final ZerohopException e) {
+      ShuffleCode.GPU_NOT_OFFERED.warn(
+          LOG, "readers on other nodes cannot get GPU memory from here: {}", e.getMessage());
+      return TestTarget.NONE;
+    }
+  }
+
+  @Override
+  public void answer(
+      final byte kind,
+      final ByteBuffer question,
+      final ServedReader reader,
+      final Consumer<ByteBuffer> answer) {
+    switch (kind) {
+      case GetQuestions.KEYS -> answer.accept(keys(question));
+      case GetQuestions.HANDLES -> answer.accept(handles(question));
+      case GetQuestions.TEST -> test(reader, question.getLong(), question.getLong(), answer);
+      case GetQuestions.EVENTS ->
+          answer.accept(Wire.granted(Long.BYTES).putLong(engine.events()).flip());
+      default -> throw new IllegalArgumentException("there is no such question");
+    }
+  }
+
+  private ByteBuffer keys(final ByteBuffer question) {
+    final int count = segmentCount(question);
+    final byte[][] keys = new byte[count][];
+    final long[] addresses = new long[count];
+    int bytes = 0;
+    for (int i = 0; i < count; i++) {
+      final SegmentMemory segment = memory.segments().memory(question.getLong());
+      final byte[] key = segment == null ? null : memory.segments().key(segment);
+      keys[i] = key == null ? new byte[0] : key;
+      addresses[i] = segment == null ? 0 : segment.address();
+      bytes += 8 + 4 + keys[i].length;
+    }
+    final ByteBuffer answer = Wire.granted(bytes);
+    for (int i = 0; i < count; i++) {
+      answer.putLong(addresses[i]);
+      Wire.put(answer, keys[i]);
+    }
+    return answer.flip();
+  }
+
+  private static int segmentCount(final ByteBuffer question) {
+    final int count = question.getInt();
+    if (count < 0 || count > question.remaining() / Long.BYTES) {
+      throw new IllegalArgumentException("the question is cut off");
+    }
+    return count;
+  }
+
+  /** The reader holds leases on the segments; one that is gone all the same has no handle. */
+  private ByteBuffer handles(final ByteBuffer question) {
+    final FabricTarget[] targets = new FabricTarget[segmentCount(question)];
+    int bytes = 0;
+    for (int i = 0; i < targets.length; i++) {
+      final SegmentMemory segment = memory.segments().memory(question.getLong());
+      targets[i] = fabricTarget(segment);
+      bytes += targets[i].encodedBytes();
+    }
+    final ByteBuffer answer = Wire.granted(bytes);
+    for (final FabricTarget target : targets) {
+      target.write(answer);
+    }
+    return answer.flip();
+  }
+
+  /** A handle that is not to be had is no reason to fail: the reader has other ways. */
+  private static FabricTarget fabricTarget(final SegmentMemory segment) {
+    try {
+      return FabricTarget.of(segment == null ? null : segment.segment().exportFabric());
+    } catch (final ZerohopException e) {
+      ShuffleCode.FABRIC_NOT_OFFERED.warn(
+          LOG, "{} cannot be read over the NVLink fabric: {}", segment, e.getMessage());
+      return FabricTarget.of(null);
+    }
+  }
+
+  private void test(
+      final ServedReader reader,
+      final long transfer,
+      final long most,
+      final Consumer<ByteBuffer> answer) {
+    slow.execute(
+        () -> {
+          try {
+            answer.accept(test(reader, transfer, most));
+          } catch (final RuntimeException e) {
+            LOG.debug("a test range cannot be sent", e);
+            answer.accept(Wire.refusal(e));
+          }
+        });
+  }
+
+  private ByteBuffer test(final ServedReader reader, final long transfer, final long most) {
+    final TestRange range = memory.hostTest();
+    final List<MessageSender.Message> all =
+        List.of(new MessageSender.Message(0, range.address(), Math.min(most, range.bytes())));
+    final MessageSender sending =
+        new MessageSender(reader.back(), transfer, all, engine.sizes().atOnce(), failure -> {});
+    sending.start();
+    return sending.answer();
+  }
+}

@@ -1,0 +1,122 @@
+package io.zerohop.shuffle.transport.ucx.reader;
+
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
+
+/**
+ * A connected owner on another node that is read by UCX: besides the link the endpoint to get from
+ * it, and the keys of its segments. Thread safe; owns link and endpoint.
+ */
+public final class UcxPeer extends RemotePeer {
+
+  /**
+   * By the slot of the owner's segment table: what comes into a slot takes the place of a segment
+   * that is gone, so there are never more keys than the owner can have segments.
+   */
+  private final Map<Integer, KnownKey> keys = new ConcurrentHashMap<>();
+
+  private volatile UcxEndpoint endpoint;
+  private volatile Gets gets;
+  private boolean byMessage;
+  private boolean direct;
+
+  /** What is mapped of its GPU memory; null if it is not in this node's clique. */
+  private FabricImports fabric;
+
+  /**
+   * What it takes to get from a segment.
+   *
+   * @param key empty if it can be sent only
+   */
+  record SegmentKey(long address, byte[] key) {}
+
+  private record KnownKey(long segmentId, SegmentKey key) {}
+
+  /**
+   * @param clock by which it is idle, or silent
+   */
+  public UcxPeer(final String name, final ControlLink link, final Clock clock) {
+    super(name, "UCX", ShuffleCode.UCX_BROKEN_OFF, link, clock);
+  }
+
+  /** Its worker was reached. */
+  public void endpoint(final UcxEndpoint to) {
+    endpoint = to;
+    gets = new Gets(to);
+    if (isBroken()) {
+      to.close();
+    }
+  }
+
+  /** Whether its blocks come by message, since gets are slower. */
+  public boolean byMessage() {
+    return byMessage;
+  }
+
+  public void byMessage(final boolean slowGets) {
+    byMessage = slowGets;
+  }
+
+  /** Whether blocks in its GPU's memory are got into that of this GPU as they are. */
+  public boolean direct() {
+    return direct;
+  }
+
+  public void direct(final boolean gpuToGpu) {
+    direct = gpuToGpu;
+  }
+
+  /** Its GPU memory as an NVLink fabric shows it; null if it does not. */
+  public synchronized FabricImports fabric() {
+    return fabric;
+  }
+
+  /** It is in this node's clique; the first call counts. The mappings are closed with the peer. */
+  public synchronized void fabric(final Supplier<FabricImports> clique) {
+    if (fabric == null && !isBroken()) {
+      fabric = clique.get();
+    }
+  }
+
+  public Gets gets() {
+    return gets;
+  }
+
+  /** What was kept of a segment; null if nothing was, or it is gone. */
+  SegmentKey key(final long segmentId) {
+    final KnownKey known = keys.get(SegmentIds.slot(segmentId));
+    return known != null && known.segmentId() == segmentId ? known.key() : null;
+  }
+
+  void key(final long segmentId, final SegmentKey key) {
+    keys.merge(
+        SegmentIds.slot(segmentId),
+        new KnownKey(segmentId, key),
+        (old, young) -> old.segmentId() > young.segmentId() ? old : young);
+  }
+
+  /** Segments of which something is kept. */
+  int keys() {
+    return keys.size();
+  }
+
+  @Override
+  protected void disconnect() {
+    synchronized (this) {
+      if (fabric != null) {
+        fabric.close();
+      }
+    }
+    if (endpoint != null) {
+      endpoint.close();
+    }
+  }
+}

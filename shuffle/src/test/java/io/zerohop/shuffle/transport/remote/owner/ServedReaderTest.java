@@ -1,0 +1,78 @@
+package io.zerohop.shuffle.transport.remote.owner;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier;
+import io.zerohop.shuffle.transport.remote.carrier.Road;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.junit.jupiter.api.Test;
+
+class ServedReaderTest {
+  private final ServedReader reader =
+      new ServedReader(null, Runnable::run, lease -> {}, Clock.system());
+
+  private static ServedLease lease() {
+    return ServedLease.of(
+        (shuffleId, mapId) -> null, 1, false, ByteBuffer.allocate(4), Clock.system());
+  }
+
+  @Test
+  void aLeaseThatIsFoundIsHeldOnceMore() {
+    final ServedLease lease = lease();
+    reader.hold(1, lease);
+    assertThat(reader.find(1)).isSameAs(lease);
+    assertThat(reader.drop(1)).isTrue();
+    assertThat(lease.retain()).as("by who found it").isTrue();
+    assertThat(reader.find(1)).isNull();
+  }
+
+  @Test
+  void whoTakesNothingLosesItsConnection() {
+    final List<String> closed = new ArrayList<>();
+    final Deque<Road> endpoints =
+        new ArrayDeque<>(List.of(endpoint("first", closed), endpoint("second", closed)));
+    final Carrier engine = stub(Carrier.class, method -> endpoints.poll());
+    final ServedReader slow = new ServedReader(engine, Runnable::run, lease -> {}, Clock.system());
+    slow.address(new byte[1]);
+    final Road first = slow.back();
+    slow.sends(7);
+    slow.expire(TimeUnit.HOURS.toNanos(1));
+    assertThat(closed).as("it has time").isEmpty();
+    slow.expire(-1);
+    assertThat(closed).containsExactly("first");
+    assertThat(slow.back() == first).as("the next message goes by a new endpoint").isFalse();
+    slow.sent(7);
+    slow.expire(-1);
+    assertThat(closed).as("nothing is on its way").containsExactly("first");
+  }
+
+  private static Road endpoint(final String name, final List<String> closed) {
+    return stub(Road.class, method -> method.equals("close") && closed.add(name));
+  }
+
+  /** Answers each call by its name. */
+  private static <T> T stub(final Class<T> type, final Function<String, Object> answer) {
+    return type.cast(
+        Proxy.newProxyInstance(
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            (self, method, arguments) -> answer.apply(method.getName())));
+  }
+
+  /** Another thread drops it: it was found in the table, and is released by now. */
+  @Test
+  void aLeaseThatEndsMeanwhileIsNotFound() {
+    final ServedLease lease = lease();
+    reader.hold(1, lease);
+    lease.release();
+    assertThat(reader.find(1)).isNull();
+  }
+}
