@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
-import io.zerohop.spark.blocktransfer.sent.Uploads;
 import io.zerohop.spark.LocalSpark;
+import io.zerohop.spark.blocktransfer.sent.Uploads;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
@@ -50,7 +50,8 @@ class NodeStartTest {
   }
 
   private NodeStart start(final Throwable failure) {
-    return new NodeStart(SparkEnv.get(), new FailingConf(failure), new byte[32], null, new Uploads(), reports);
+    return new NodeStart(
+        SparkEnv.get(), new FailingConf(failure), new byte[32], null, new Uploads(), reports);
   }
 
   static Stream<Throwable> survivable() {
