@@ -9,6 +9,7 @@ import static org.apache.spark.sql.functions.udf;
 import io.zerohop.gpu.Strike;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.concurrent.ThreadLocalRandom;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -61,14 +62,15 @@ public final class RoundRobinApp {
               .collectAsList()
               .get(0);
       System.out.println(
-          "round-robin-app: version=%s rows=%d ids=%d most=%d sum=%d struck=%b"
-              .formatted(
-                  spark.version(),
-                  row.getLong(0),
-                  row.getLong(1),
-                  row.getLong(2),
-                  row.getLong(3),
-                  Files.exists(Path.of(marker))));
+          String.format(
+              Locale.ROOT,
+              "round-robin-app: version=%s rows=%d ids=%d most=%d sum=%d struck=%b",
+              spark.version(),
+              row.getLong(0),
+              row.getLong(1),
+              row.getLong(2),
+              row.getLong(3),
+              Files.exists(Path.of(marker))));
     } finally {
       spark.stop();
     }

@@ -2,6 +2,7 @@ package io.zerohop.spark.versions;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
@@ -58,8 +59,13 @@ public final class ShuffleApp {
             .collectAsList()
             .get(0);
     return () ->
-        "shuffle-app: version=%s rdd=%d groups=%d sum=%d"
-                .formatted(spark.version(), rdd, sql.getLong(0), sql.getLong(1))
+        String.format(
+                Locale.ROOT,
+                "shuffle-app: version=%s rdd=%d groups=%d sum=%d",
+                spark.version(),
+                rdd,
+                sql.getLong(0),
+                sql.getLong(1))
             + bytes;
   }
 

@@ -6,6 +6,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
@@ -101,7 +102,7 @@ public final class TabApp {
 
   /** Bytes by a path, as the tab's page says; 0 if it does not. */
   public static long bytes(final String page, final String path) {
-    final Matcher row = Pattern.compile(String.format(ROW, path)).matcher(page);
+    final Matcher row = Pattern.compile(String.format(Locale.ROOT, ROW, path)).matcher(page);
     return row.find() ? Long.parseLong(row.group(2)) : 0;
   }
 

@@ -1,6 +1,7 @@
 package io.zerohop.spark.faults
 
 import java.io.IOException
+import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
@@ -91,7 +92,7 @@ private object ColdFilesSuite {
         .of(new SparkConf(false))
         .appId(spark.applicationId)
         .executorId("1")
-        .secret("a secret of this test".getBytes)
+        .secret("a secret of this test".getBytes(UTF_8))
         .poolBytes(16 << 20)
         .segmentBytes(4 << 20)
         .spillStart(1)

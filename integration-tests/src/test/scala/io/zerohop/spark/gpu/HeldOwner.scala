@@ -1,5 +1,6 @@
 package io.zerohop.spark.gpu
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Path
 import java.time.Duration
 
@@ -27,7 +28,7 @@ object HeldOwner {
         .appId("app-held")
         .executorId(executorId)
         .socketBase(base)
-        .secret("a secret of this test alone".getBytes)
+        .secret("a secret of this test alone".getBytes(UTF_8))
         .poolBytes(16L << 20)
         .segmentBytes(4L << 20)
         .devicePoolBytes(64L << 20)
