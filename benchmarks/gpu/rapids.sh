@@ -55,7 +55,8 @@
 #   CONTENDERS  zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA; each may
 #               be varied: +arena (another memory pool of RAPIDS), +compress (files, as is Spark's
 #               default; without it they are not), +skipmerge and +kudo (of multithreaded), +nodes
-#               (of zerohop: by UCX), +packed (of zerohop: RAPIDS' own split), +async (of
+#               (of zerohop: by UCX), +between (as if each executor were on a node of its own, at
+#               defaults; of files, too), +packed (of zerohop: RAPIDS' own split), +async (of
 #               zerohop: published before copies have ended), +tight (little GPU
 #               memory)
 #   ROUNDS      5

@@ -53,7 +53,7 @@ def row_of(folder, line):
     found = json.loads(file.read_text())["rows"] if file.exists() else []
     row["cases"] = len(found)
     row["equal"] = sum(is_right(each) for each in found)
-    for path in ("local", "peer", "ucx", "staged"):
+    for path in ("local", "peer", "ucx", "sent", "staged"):
         row[f"{path}_bytes"] = sum(each.get(f"{path}_bytes", 0) for each in found)
     return row
 

@@ -21,7 +21,7 @@ def check(files):
         rows += [{"run": file.stem, **row} for row in results]
         total = collections.Counter()
         for row in results:
-            for path in ("local", "peer", "ucx", "staged"):
+            for path in ("local", "peer", "ucx", "sent", "staged"):
                 total[path] += row.get(path + "_bytes", 0)
             for side in ("gpu", "cpu"):
                 if side + "_exchanges" in row:

@@ -109,6 +109,10 @@ settings() { # contender, which may be followed by "+" and a variation, or sever
 vary() { # a variation of a contender
   case "$1" in
     nodes) as_nodes ;;
+    # Executors of this host as if on other nodes, at defaults: neither files nor memory are shared.
+    between)
+      echo "--conf spark.zerohop.paths=local,sent,staged --conf spark.shuffle.readHostLocalDisk=false"
+      ;;
     killed) ;; # By who submits it.
     arena) echo "--conf spark.rapids.memory.gpu.pool=ARENA" ;;
     compress) echo "--conf spark.shuffle.compress=true" ;;
@@ -129,7 +133,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, killed, arena, compress, skipmerge, kudo, packed, async and tight" >&2
+      echo "no variation '$1'; there are nodes, between, killed, arena, compress, skipmerge, kudo, packed, async and tight" >&2
       return 1
       ;;
   esac

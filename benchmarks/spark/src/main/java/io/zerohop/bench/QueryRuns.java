@@ -117,6 +117,7 @@ final class QueryRuns {
       row.put("local_bytes", last.localBytes());
       row.put("peer_bytes", last.peerBytes());
       row.put("ucx_bytes", last.ucxBytes());
+      row.put("sent_bytes", last.sentBytes());
       row.put("staged_bytes", last.stagedBytes());
       row.put("rows", last.rows());
     }

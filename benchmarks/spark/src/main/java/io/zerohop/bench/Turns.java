@@ -97,6 +97,7 @@ final class Turns {
     row.put("local_bytes", outcome.localBytes());
     row.put("peer_bytes", outcome.peerBytes());
     row.put("ucx_bytes", outcome.ucxBytes());
+    row.put("sent_bytes", outcome.sentBytes());
     row.put("staged_bytes", outcome.stagedBytes());
     return row;
   }

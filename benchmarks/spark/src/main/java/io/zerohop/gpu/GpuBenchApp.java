@@ -175,6 +175,7 @@ public final class GpuBenchApp {
     row.put("local_bytes", outcome.localBytes());
     row.put("peer_bytes", outcome.peerBytes());
     row.put("ucx_bytes", outcome.ucxBytes());
+    row.put("sent_bytes", outcome.sentBytes());
     row.put("staged_bytes", outcome.stagedBytes());
     row.put("overflow_bytes", overflow.spilledBytes());
     row.put("overflow_file_bytes", overflow.fileBytes());

@@ -44,7 +44,7 @@ public final class GpuCheckApp {
   /**
    * @param args folder for data, file for the results as JSON, rows of the large tables, the way
    *     that blocks must take ({@code direct} in GPU memory, {@code host} for pools of GPU memory
-   *     that overflow, {@code files} for pools of the host that do, too, {@code ucx} between
+   *     that overflow, {@code files} for pools of the host that do, too, {@code ucx} or {@code sent} between
    *     executors that take each other to be on other nodes, or {@code staged}), and the names of
    *     queries if not all are wanted
    */
@@ -106,6 +106,7 @@ public final class GpuCheckApp {
         result.put("local_bytes", outcome.localBytes());
         result.put("peer_bytes", outcome.peerBytes());
         result.put("ucx_bytes", outcome.ucxBytes());
+        result.put("sent_bytes", outcome.sentBytes());
         result.put("staged_bytes", outcome.stagedBytes());
         result.put("overflow_bytes", overflow.spilledBytes());
         result.put("file_bytes", overflow.fileBytes());
@@ -116,8 +117,8 @@ public final class GpuCheckApp {
             switch (way) {
               case "direct" -> outcome.stagedBytes() == 0 && overflow.spilledBytes() == 0;
               case "host" -> outcome.stagedBytes() == 0;
-              case "staged" -> direct + outcome.ucxBytes() == 0;
-              case "ucx" -> outcome.peerBytes() + outcome.stagedBytes() == 0;
+              case "staged" -> direct + outcome.ucxBytes() + outcome.sentBytes() == 0;
+              case "ucx", "sent" -> outcome.peerBytes() + outcome.stagedBytes() == 0;
               default -> true;
             };
         result.put("went_its_way", went);

@@ -64,6 +64,9 @@ public final class NodeSite implements Site {
             Integer.toString(shape.executors() * shape.coresPerExecutor()),
             "spark.zerohop.ucx.trustedNetwork",
             "true",
+            // There are no one-sided gets here, and UCX's messages are what is measured.
+            "spark.zerohop.paths",
+            "local,peer,ucx,staged",
             "spark.zerohop.ucx.jucx",
             jucx.toString(),
             // Two nodes of one kernel: UCX would find out, and use shared memory.

@@ -14,6 +14,7 @@ package io.zerohop.workload;
  * @param localBytes bytes that Zerohop read from the reader's own executor
  * @param peerBytes bytes that Zerohop read from another process' memory
  * @param ucxBytes bytes that Zerohop read from another node's memory
+ * @param sentBytes bytes that owners on other nodes sent over Spark's block ports
  * @param stagedBytes bytes that Zerohop read through Spark's block transfer
  */
 public record Outcome(
@@ -28,11 +29,12 @@ public record Outcome(
     long localBytes,
     long peerBytes,
     long ucxBytes,
+    long sentBytes,
     long stagedBytes) {
 
   /** The outcome of a run that threw. */
   public static Outcome failed(final String workload, final Throwable cause) {
-    return new Outcome(workload, cause.toString(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    return new Outcome(workload, cause.toString(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
   }
 
   /** Whether it ran to its end. */

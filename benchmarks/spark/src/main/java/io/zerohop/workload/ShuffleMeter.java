@@ -80,6 +80,7 @@ public final class ShuffleMeter extends SparkListener {
         bytes("local"),
         bytes("peer"),
         bytes("ucx"),
+        bytes("sent"),
         bytes("staged"));
   }
 

@@ -1,6 +1,6 @@
 package io.zerohop.spark.faults
 
-import io.zerohop.spark.support.RunBy
+import io.zerohop.spark.support.{PathBytes, RunBy}
 
 /** The same answer whichever way the bytes go. */
 @RunBy.Verify
@@ -36,6 +36,38 @@ class PathSuite extends AnswerOnClusters {
     onZerohop {
       assert(bytes.bytes("local") > 0)
       assert(bytes.bytes("peer") === 0)
+      assert(bytes.bytes("staged") > 0)
+    }
+  }
+
+  private val Elsewhere = Seq(
+    "spark.zerohop.paths" -> "local,sent,staged",
+    "spark.shuffle.readHostLocalDisk" -> "false"
+  )
+
+  test("peer forbidden: what lies elsewhere is sent, at defaults") {
+    assertSent(runWith(Elsewhere: _*))
+  }
+
+  test("peer forbidden, everything encrypted: sent under Spark's encryption") {
+    assertSent(runWith(Elsewhere ++ Seq(
+      "spark.authenticate" -> "true",
+      "spark.authenticate.secret" -> "only a test",
+      "spark.network.crypto.enabled" -> "true",
+      "spark.io.encryption.enabled" -> "true"
+    ): _*))
+  }
+
+  private def assertSent(bytes: PathBytes): Unit = onZerohop {
+    assert(bytes.bytes("local") > 0)
+    assert(bytes.bytes("sent") > 0)
+    assert(bytes.bytes("peer") + bytes.bytes("staged") === 0)
+  }
+
+  test("files encrypted and the network not: nothing is sent in plain") {
+    val bytes = runWith(Elsewhere :+ ("spark.io.encryption.enabled" -> "true"): _*)
+    onZerohop {
+      assert(bytes.bytes("sent") === 0)
       assert(bytes.bytes("staged") > 0)
     }
   }

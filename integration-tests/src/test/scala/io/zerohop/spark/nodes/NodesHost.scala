@@ -95,6 +95,8 @@ object NodesHost {
     // Two nodes of one kernel: UCX would find out, and use shared memory.
     "spark.executorEnv.UCX_TLS" -> "tcp",
     "spark.zerohop.ucx.trustedNetwork" -> "true",
+    // There are no one-sided gets here, and UCX's messages are what is tested.
+    "spark.zerohop.paths" -> "local,peer,ucx,staged",
     "spark.zerohop.ucx.jucx" -> Installation.jucxJar(repository).toString)
 
   private def suiteJars: Seq[Path] =

@@ -31,7 +31,7 @@ final class PathBytes extends SparkListener {
     } counts.computeIfAbsent(name, _ => new LongAdder).add(update.toString.toLong)
   }
 
-  /** `local`, `peer` or `staged`. */
+  /** `local`, `peer`, `ucx`, `sent` or `staged`. */
   def bytes(path: String): Long = Option(counts.get(s"zerohop.$path.bytes")).fold(0L)(_.sum)
 
   def failedTasks: Int = failures.get

@@ -30,6 +30,7 @@ final class ShuffleTable {
         "local",
         "peer",
         "ucx",
+        "sent",
         "staged",
         "Fetch wait time",
         "Fallbacks");

@@ -31,7 +31,7 @@ public final class ServedBlocks implements FallbackTransport, AutoCloseable {
   private final AtomicInteger held = new AtomicInteger();
 
   /** From now on blocks of this executor are served. */
-  void serve(final String executorId, final ShuffleNode owner) {
+  public void serve(final String executorId, final ShuffleNode owner) {
     owners.put(executorId, owner);
   }
 

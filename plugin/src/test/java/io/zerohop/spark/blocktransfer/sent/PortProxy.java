@@ -1,0 +1,139 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Stands before one port, for any number of connections, and does to what is sent there what a
+ * network may do. Thread safe; owns its threads and sockets.
+ */
+final class PortProxy implements AutoCloseable {
+  private static final int CHUNK = 32 << 10;
+
+  /** Pieces that are as long are bytes of blocks: of words there are fewer. */
+  private static final int LONG = 16 << 10;
+
+  private static final long NEVER = Long.MAX_VALUE;
+
+  private final ServerSocket listener;
+  private final int port;
+  private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+  private final AtomicInteger flips = new AtomicInteger();
+  private final AtomicLong untilReset = new AtomicLong(NEVER);
+  private volatile boolean paused;
+
+  PortProxy(final int port) throws IOException {
+    this.port = port;
+    listener = new ServerSocket(0, 50, InetAddress.getByName(BlockPort.HOST));
+    start(this::accept);
+  }
+
+  int port() {
+    return listener.getLocalPort();
+  }
+
+  /** In so many of the next pieces of blocks one bit is changed. */
+  void flip(final int pieces) {
+    flips.set(pieces);
+  }
+
+  /** All connections are reset when so many more bytes of blocks have passed. */
+  void resetAfter(final long bytes) {
+    untilReset.set(bytes);
+  }
+
+  /** Whether a reset has happened since it was wanted. */
+  boolean hasReset() {
+    return untilReset.get() == NEVER;
+  }
+
+  /** From now on nothing passes, or everything does. */
+  void pause(final boolean on) {
+    paused = on;
+  }
+
+  private void accept() throws IOException {
+    while (!listener.isClosed()) {
+      final Socket client = listener.accept();
+      final Socket server = new Socket(BlockPort.HOST, port);
+      sockets.add(client);
+      sockets.add(server);
+      start(() -> copy(client, server, true));
+      start(() -> copy(server, client, false));
+    }
+  }
+
+  private void copy(final Socket from, final Socket to, final boolean changes) throws IOException {
+    try (from;
+        to) {
+      final InputStream in = from.getInputStream();
+      final OutputStream out = to.getOutputStream();
+      final byte[] chunk = new byte[CHUNK];
+      for (int read = in.read(chunk); read >= 0; read = in.read(chunk)) {
+        while (paused && !listener.isClosed()) {
+          Thread.onSpinWait();
+        }
+        if (changes && read >= LONG) {
+          change(chunk, read);
+        }
+        out.write(chunk, 0, read);
+      }
+    }
+  }
+
+  private void change(final byte[] chunk, final int read) throws IOException {
+    if (!hasHeader(chunk, read) && flips.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+      chunk[read / 2] ^= 1;
+    }
+    final long left =
+        untilReset.updateAndGet(before -> before == NEVER ? NEVER : Math.max(0, before - read));
+    if (left == 0) {
+      untilReset.set(NEVER);
+      for (final Socket each : sockets) {
+        each.setSoLinger(true, 0);
+        each.close();
+      }
+    }
+  }
+
+  /** A frame that does not begin where it should is another thing than a block that is damaged. */
+  private static boolean hasHeader(final byte[] chunk, final int read) {
+    return new String(chunk, 0, read, StandardCharsets.ISO_8859_1).contains("shuffle_");
+  }
+
+  private interface Work {
+    void run() throws IOException;
+  }
+
+  private static void start(final Work work) {
+    final Thread thread =
+        new Thread(
+            () -> {
+              try {
+                work.run();
+              } catch (final IOException e) {
+                // One of the ends has closed.
+              }
+            },
+            "port-proxy");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  @Override
+  public void close() throws IOException {
+    listener.close();
+    for (final Socket each : sockets) {
+      each.close();
+    }
+  }
+}
