@@ -44,9 +44,9 @@ public final class GpuCheckApp {
   /**
    * @param args folder for data, file for the results as JSON, rows of the large tables, the way
    *     that blocks must take ({@code direct} in GPU memory, {@code host} for pools of GPU memory
-   *     that overflow, {@code files} for pools of the host that do, too, {@code ucx} or {@code sent} between
-   *     executors that take each other to be on other nodes, or {@code staged}), and the names of
-   *     queries if not all are wanted
+   *     that overflow, {@code files} for pools of the host that do, too, {@code ucx} or {@code
+   *     sent} between executors that take each other to be on other nodes, or {@code staged}), and
+   *     the names of queries if not all are wanted
    */
   public static void main(final String[] args) throws Exception {
     final SparkSession spark = SparkSession.builder().getOrCreate();
