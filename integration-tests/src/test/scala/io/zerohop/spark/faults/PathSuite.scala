@@ -51,11 +51,11 @@ class PathSuite extends AnswerOnClusters {
 
   test("peer forbidden, everything encrypted: sent under Spark's encryption") {
     assertSent(runWith(Elsewhere ++ Seq(
-      "spark.authenticate" -> "true",
-      "spark.authenticate.secret" -> "only a test",
-      "spark.network.crypto.enabled" -> "true",
-      "spark.io.encryption.enabled" -> "true"
-    ): _*))
+          "spark.authenticate" -> "true",
+          "spark.authenticate.secret" -> "only a test",
+          "spark.network.crypto.enabled" -> "true",
+          "spark.io.encryption.enabled" -> "true"
+        ): _*))
   }
 
   private def assertSent(bytes: PathBytes): Unit = onZerohop {
