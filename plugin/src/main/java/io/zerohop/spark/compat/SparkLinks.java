@@ -18,9 +18,11 @@ import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.scheduler.MapStatus$;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.storage.BlockManagerId;
+import org.apache.spark.storage.BlockManagerMaster;
 import org.apache.spark.util.collection.ExternalSorter;
 import scala.Option;
 import scala.Tuple2;
+import scala.collection.Seq;
 import scala.math.Ordering;
 
 /**
@@ -36,6 +38,9 @@ public final class SparkLinks {
 
   /** {@code (SecurityManager, SparkConf)}: the options for TLS are in the first from 4.0 on. */
   private static final MethodHandle RPC_CONFIG = rpcConfig();
+
+  /** {@code (BlockManagerMaster, BlockManagerId)}: Scala 2.12 and 2.13 differ in the result. */
+  private static final MethodHandle PEERS = peers();
 
   private SparkLinks() {}
 
@@ -71,6 +76,27 @@ public final class SparkLinks {
       return (ConfigProvider) RPC_CONFIG.invokeExact(security, conf);
     } catch (final Throwable e) {
       throw rethrow(e);
+    }
+  }
+
+  /** The block managers of the other executors, as the driver lists them now. */
+  @SuppressWarnings("unchecked")
+  public static Seq<BlockManagerId> peers(
+      final BlockManagerMaster master, final BlockManagerId self) {
+    try {
+      return (Seq<BlockManagerId>) PEERS.invokeExact(master, self);
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  private static MethodHandle peers() {
+    try {
+      return MethodHandles.lookup()
+          .unreflect(BlockManagerMaster.class.getMethod("getPeers", BlockManagerId.class))
+          .asType(MethodType.methodType(Seq.class, BlockManagerMaster.class, BlockManagerId.class));
+    } catch (final ReflectiveOperationException e) {
+      throw unsupported("BlockManagerMaster.getPeers", e);
     }
   }
 

@@ -23,9 +23,9 @@ class PageContentTest {
     assertThat(text(page, "//table[@id='zerohop-heat']//tr[th='1']/td[2]"))
         .contains("peer 4.77 MiB 0.50 GB/s")
         .startsWith("\u25AE\u25AE\u25AE\u25AE");
-    assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr/td[8]")).isEqualTo("300 B");
+    assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr/td[9]")).isEqualTo("300 B");
     assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr")).contains("2.5 ms");
-    assertThat(text(page, "//table[@id='zerohop-shuffles']//td[10]"))
+    assertThat(text(page, "//table[@id='zerohop-shuffles']//td[11]"))
         .startsWith("5 blocks: it could not be reached: <timeout> & \"more\"");
     assertThat(text(page, "//table[@id='zerohop-memory']//td[2]")).isEqualTo("2.00 MiB");
     assertThat(text(page, "//table[@id='zerohop-contacts']")).contains("get over rc");

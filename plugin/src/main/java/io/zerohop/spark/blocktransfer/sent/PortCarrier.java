@@ -110,7 +110,7 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
 
   @Override
   public void service(final ControlService service) {
-    served = new ServedLinks(service, this::connectTo);
+    served = new ServedLinks(service, this::connectTo, sends);
   }
 
   /** To an executor of this application, and nobody else. */
@@ -127,9 +127,10 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
 
   @Override
   public Road connect(final byte[] address, final Consumer<String> onFailure) {
-    final Connection to = connectTo(new String(address, StandardCharsets.UTF_8));
+    final String executorId = new String(address, StandardCharsets.UTF_8);
+    final Connection to = connectTo(executorId);
     to.onClosed(() -> onFailure.accept("the connection to it was lost"));
-    return new PortRoad(to, sends);
+    return new PortRoad(to, sends, transfer -> served.lost(executorId, transfer));
   }
 
   @Override
@@ -165,6 +166,7 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
     return switch (id.type()) {
       case UploadId.QUESTION, UploadId.BYE -> question(id);
       case UploadId.ANSWER -> answer(id);
+      case UploadId.LOST -> lost(id);
       case UploadId.ECHO -> selfTest.arriving(id);
       default -> null;
     };
@@ -204,6 +206,21 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
     }
     return new ArrivingWord(
         id.length(), arriving, words -> link.answered(id.place(), words), () -> {});
+  }
+
+  private Arriving lost(final UploadId id) {
+    final Arrivals taker = arrivals;
+    final ByteBuffer nothing = Words.body(ByteBuffer.allocate(0));
+    return taker == null || id.length() != nothing.remaining()
+        ? null
+        : new ArrivingWord(
+            id.length(),
+            arriving,
+            words ->
+                taker.lost(
+                    id.number() | (long) id.place() << 63,
+                    "its owner lost the connection to this executor"),
+            () -> {});
   }
 
   @Override

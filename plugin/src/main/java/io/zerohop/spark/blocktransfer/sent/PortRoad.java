@@ -6,6 +6,7 @@ import io.zerohop.shuffle.transport.remote.carrier.Road;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.LongConsumer;
 
 /**
  * The way to one reader: each message is summed by a thread of ours and then sent from where it
@@ -14,13 +15,16 @@ import java.util.concurrent.RejectedExecutionException;
 final class PortRoad implements Road {
   private final Connection connection;
   private final Executor executor;
+  private final LongConsumer lost;
 
   /**
    * @param executor sums
+   * @param lost told, by a thread of Netty's, of transfers of which a message was lost
    */
-  PortRoad(final Connection connection, final Executor executor) {
+  PortRoad(final Connection connection, final Executor executor, final LongConsumer lost) {
     this.connection = connection;
     this.executor = executor;
+    this.lost = lost;
   }
 
   @Override
@@ -46,7 +50,12 @@ final class PortRoad implements Road {
     connection.upload(
         UploadId.message(id, offset, bytes, Crc32c.of(address, bytes)),
         NativeView.of(address, bytes),
-        (reply, failure) -> ended(reply, failure, done));
+        (reply, failure) -> {
+          if (failure != null) {
+            lost.accept(id);
+          }
+          ended(reply, failure, done);
+        });
   }
 
   private static void ended(final Reply reply, final Throwable failure, final Completion done) {

@@ -1,14 +1,18 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import org.slf4j.Logger;
@@ -27,6 +31,7 @@ final class ServedLinks implements AutoCloseable {
 
   private final ControlService service;
   private final Function<String, Connection> connector;
+  private final Executor executor;
   private final AtomicLong nextId = new AtomicLong();
 
   /** Guards what is below. */
@@ -48,10 +53,15 @@ final class ServedLinks implements AutoCloseable {
   /**
    * @param service stays the caller's
    * @param connector connects to an executor of this application, within a limit
+   * @param executor connects anew where a connection broke
    */
-  ServedLinks(final ControlService service, final Function<String, Connection> connector) {
+  ServedLinks(
+      final ControlService service,
+      final Function<String, Connection> connector,
+      final Executor executor) {
     this.service = service;
     this.connector = connector;
+    this.executor = executor;
   }
 
   /**
@@ -69,11 +79,13 @@ final class ServedLinks implements AutoCloseable {
     }
     final List<Long> over = new ArrayList<>();
     final long id;
+    final boolean anew;
     synchronized (lock) {
       final Reader reader = readers.get(executorId);
       if (reader == null || reader.back != back) {
         return; // It is gone again.
       }
+      anew = question > 0 && !reader.links.containsKey(link);
       id = reader.links.computeIfAbsent(link, first -> nextId.incrementAndGet());
       final Iterator<Long> oldest = reader.links.values().iterator();
       for (int left = reader.links.size(); left > MOST_OF_ONE; left--) {
@@ -83,23 +95,55 @@ final class ServedLinks implements AutoCloseable {
     }
     over.forEach(service::disconnected);
     try {
-      service.asked(id, words, answer -> answer(back, link, question, answer));
+      if (anew) { // The way back broke, and with it what was known of the link.
+        final byte[] name = executorId.getBytes(StandardCharsets.UTF_8);
+        service.asked(id, Questions.hello(name, false), ignored -> {});
+      }
+      service.asked(id, words, answer -> answer(executorId, link, question, answer));
     } catch (final RuntimeException e) {
-      answer(back, link, question, Wire.refusal(e));
+      answer(executorId, link, question, Wire.refusal(e));
     }
   }
 
-  private static void answer(
-      final Connection back, final long link, final int question, final ByteBuffer answer) {
+  private void answer(
+      final String executorId, final long link, final int question, final ByteBuffer answer) {
     final ByteBuffer body = Words.body(answer);
-    back.upload(
-        UploadId.word(UploadId.ANSWER, link, question, body.remaining()),
-        body,
-        (reply, failure) -> {
-          if (failure != null) {
-            back.close(); // With it the reader's links end.
-          }
-        });
+    say(executorId, UploadId.word(UploadId.ANSWER, link, question, body.remaining()), body, true);
+  }
+
+  /** Tells a reader that messages of a transfer were lost. Does not wait. */
+  void lost(final String executorId, final long transfer) {
+    final ByteBuffer body = Words.body(ByteBuffer.allocate(0));
+    final UploadId id =
+        UploadId.word(
+            UploadId.LOST, transfer & Long.MAX_VALUE, (int) (transfer >>> 63), body.remaining());
+    later(() -> say(executorId, id, body, true));
+  }
+
+  /** Uploads a word to a reader, and once more if the connection breaks. May connect. */
+  private void say(
+      final String executorId, final UploadId id, final ByteBuffer body, final boolean again) {
+    try {
+      back(executorId)
+          .upload(
+              id,
+              body,
+              (reply, failure) -> {
+                if (failure != null && again) {
+                  later(() -> say(executorId, id, body, false));
+                }
+              });
+    } catch (final RuntimeException e) {
+      LOG.debug("executor {} cannot be told something", executorId, e);
+    }
+  }
+
+  private void later(final Runnable chore) {
+    try {
+      executor.execute(chore);
+    } catch (final RejectedExecutionException e) {
+      LOG.debug("this executor is shutting down", e);
+    }
   }
 
   /** The way to a reader, made if there is none. */

@@ -3,6 +3,7 @@ package io.zerohop.spark.blocktransfer.sent;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
+import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.time.Duration;
 import java.util.concurrent.Executor;
@@ -74,7 +75,7 @@ public final class SparkPort implements CarrierStarter {
 
   private static BlockManagerId listed(final BlockManager manager, final String executorId) {
     final Iterator<BlockManagerId> peers =
-        manager.master().getPeers(manager.blockManagerId()).iterator();
+        SparkLinks.peers(manager.master(), manager.blockManagerId()).iterator();
     while (peers.hasNext()) {
       final BlockManagerId peer = peers.next();
       if (peer.executorId().equals(executorId)) {

@@ -33,6 +33,9 @@ record UploadId(int kind, int type, long number, int place, int length, int sum)
   /** To oneself. */
   static final int ECHO = 4;
 
+  /** Messages of a transfer were lost on their way; its place is the transfer's top bit. */
+  static final int LOST = 5;
+
   private static final int KIND_SHIFT = 29;
   private static final int TYPE_SHIFT = 26;
   private static final int TYPE_MASK = 7;

@@ -21,6 +21,13 @@ public interface Arrivals {
   void arrived(long id, long offset, long bytes, String failure);
 
   /**
+   * Messages of a transfer that were to come will not, although nothing of them was announced.
+   *
+   * @param why what the carrier says
+   */
+  default void lost(final long id, final String why) {}
+
+  /**
    * A message that was to arrive has done so, but with other bytes than were sent; instead of
    * {@link #arrived}.
    */

@@ -56,6 +56,14 @@ public final class MessageReceiver implements Arrivals {
     }
   }
 
+  @Override
+  public void lost(final long id, final String why) {
+    final Waiting transfer = waiting.get(id);
+    if (transfer != null) {
+      transfer.lost(why);
+    }
+  }
+
   /** Transfers that wait, or that something is still received for. */
   int size() {
     return waiting.size();
@@ -96,6 +104,13 @@ public final class MessageReceiver implements Arrivals {
     public void total(final long sent) {
       synchronized (this) {
         total = sent;
+      }
+      check();
+    }
+
+    private void lost(final String why) {
+      synchronized (this) {
+        failure = failure == null ? why : failure;
       }
       check();
     }
