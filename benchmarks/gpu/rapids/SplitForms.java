@@ -5,6 +5,7 @@ import ai.rapids.cudf.ContiguousTable;
 import ai.rapids.cudf.Cuda;
 import ai.rapids.cudf.DType;
 import ai.rapids.cudf.DeviceMemoryBuffer;
+import ai.rapids.cudf.DeviceMemoryBufferView;
 import ai.rapids.cudf.PartitionedTable;
 import ai.rapids.cudf.Rmm;
 import ai.rapids.cudf.RmmAllocationMode;
@@ -12,15 +13,26 @@ import ai.rapids.cudf.Scalar;
 import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.device.SpliceBatch;
+import io.zerohop.device.cuda.CudaDevice;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * Times the forms in which a batch could go to a shuffle, several tasks at a time on one GPU, in
@@ -52,9 +64,9 @@ public final class SplitForms {
     for (final String columns : new String[] {"longs", "strings", "nulls", "nested", "hundred"}) {
       for (final int partitions : new int[] {64, 200, 2000, 10000}) {
         for (final String step :
-            new String[] {"partition", "contiguous_split", "chunked_pack", "kudo_split", "kudo_assemble"}) {
+            new String[] {"partition", "contiguous_split", "chunked_pack", "kudo_split", "kudo_assemble", "own_write", "own_read"}) {
           final SplitForms form = new SplitForms(columns, partitions, step);
-          if (!form.takesTooLong() && System.nanoTime() < end) {
+          if (!form.takesTooLong() && form.isKnown() && System.nanoTime() < end) {
             System.out.printf(
                 Locale.ROOT, "{\"columns\": \"%s\", \"partitions\": %d, \"step\": \"%s\", \"rows\": %d, \"tasks\": %d, \"ms\": %.2f}%n",
                 columns, partitions, step, form.rows(), tasks, form.slowest(tasks));
@@ -68,6 +80,11 @@ public final class SplitForms {
   /** RAPIDS' split takes seconds a batch with many partitions. */
   private boolean takesTooLong() {
     return step.equals("contiguous_split") && (partitions > 2000 || partitions == 2000 && !columns.equals("longs"));
+  }
+
+  /** The own form is tried with columns of fixed width and strings, without nulls. */
+  private boolean isKnown() {
+    return !step.startsWith("own") || columns.matches("longs|strings|hundred");
   }
 
   private int rows() {
@@ -94,6 +111,11 @@ public final class SplitForms {
     try (Table table = table();
         ColumnVector partition = partitionOfRows();
         DeviceMemoryBuffer packed = DeviceMemoryBuffer.allocate(PACKED_BYTES)) {
+      if (step.startsWith("own")) {
+        try (OwnForm own = new OwnForm(packed)) {
+          return millis(together, table, partition, own);
+        }
+      }
       final Schema schema = schema(table);
       DeviceMemoryBuffer[] blocks = {};
       if (step.equals("kudo_assemble")) {
@@ -120,6 +142,28 @@ public final class SplitForms {
       }
       return millis;
     }
+  }
+
+  private double millis(
+      final CyclicBarrier together, final Table table, final ColumnVector partition, final OwnForm own)
+      throws Exception {
+    own.checkOnce(table, partition, partitions);
+    long begin = 0;
+    for (int round = -WARM_UPS; round < ROUNDS; round++) {
+      if (round == 0) {
+        together.await(WAIT_SECONDS, TimeUnit.SECONDS);
+        begin = System.nanoTime();
+      }
+      if (step.equals("own_read")) {
+        own.read().close();
+      } else {
+        try (PartitionedTable parts = table.partition(partition, partitions)) {
+          own.write(parts);
+        }
+      }
+      Cuda.DEFAULT_STREAM.sync();
+    }
+    return (System.nanoTime() - begin) / 1e6 / ROUNDS;
   }
 
   private void split(final Table table, final ColumnVector partition, final DeviceMemoryBuffer packed) {
@@ -212,6 +256,194 @@ public final class SplitForms {
       try (ColumnView child = column.getChildColumnView(i)) {
         add(added, child, i);
       }
+    }
+  }
+
+  /**
+   * A block of a partition is a row range of every column: values, ends of strings, characters. A
+   * table is written by copies of ranges into one region, and read by copies back, through the copy
+   * kernels that Zerohop has. One wait for the host when strings are written, none otherwise.
+   */
+  private static final class OwnForm implements AutoCloseable {
+    private static final CudaDevice DEVICE = new CudaDevice(0, Integer.getInteger("sms", 24));
+    private static final Duration LIMIT = Duration.ofSeconds(30);
+    private static final MethodHandle DATA = data();
+
+    private final DeviceMemoryBuffer region;
+    private final CopyStream stream = DEVICE.openThreadStream("own form");
+    private final HostBuffer counts = DEVICE.hostBuffer(4 << 20);
+    private boolean[] strings;
+    private int[] first;
+
+    /** Characters before each partition, by column of strings. */
+    private int[][] ends;
+
+    /** Where each column of each partition lies in the region. */
+    private long[][] places;
+
+    private int partitions;
+
+    OwnForm(final DeviceMemoryBuffer region) {
+      this.region = region;
+    }
+
+    private static MethodHandle data() {
+      try {
+        return MethodHandles.privateLookupIn(ColumnView.class, MethodHandles.lookup())
+            .findStatic(ColumnView.class, "getNativeDataAddress", MethodType.methodType(long.class, long.class));
+      } catch (final ReflectiveOperationException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    private static long address(final ColumnVector column) {
+      try {
+        return (long) DATA.invokeExact(column.getNativeView());
+      } catch (final Throwable e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    void checkOnce(final Table table, final ColumnVector partition, final int count) {
+      try (PartitionedTable parts = table.partition(partition, count)) {
+        write(parts);
+        try (Table back = read()) {
+          for (int i = 0; i < back.getNumberOfColumns(); i++) {
+            try (ColumnVector same = back.getColumn(i).equalTo(parts.getTable().getColumn(i));
+                Scalar all = same.all()) {
+              if (back.getRowCount() != parts.getTable().getRowCount() || !all.getBoolean()) {
+                throw new IllegalStateException("column " + i + " is not what was written");
+              }
+            }
+          }
+        }
+      }
+    }
+
+    void write(final PartitionedTable parts) {
+      final Table table = parts.getTable();
+      final int columns = table.getNumberOfColumns();
+      partitions = parts.getPartitions().length;
+      first = Arrays.copyOf(parts.getPartitions(), partitions + 1);
+      first[partitions] = (int) table.getRowCount();
+      strings = new boolean[columns];
+      ends = new int[columns][];
+      places = new long[columns][partitions];
+      final CopyBatch bounds = stream.newBatch();
+      for (int i = 0; i < columns; i++) {
+        strings[i] = table.getColumn(i).getType().equals(DType.STRING);
+        if (strings[i]) {
+          final long offsets = table.getColumn(i).getOffsets().getAddress();
+          for (int p = 0; p <= partitions; p++) {
+            bounds.add(offsets + 4L * first[p], counts.address() + 4L * ((long) i * (partitions + 1) + p), 4);
+          }
+        }
+      }
+      if (bounds.size() > 0) {
+        stream.submit(bounds);
+        stream.synchronize(LIMIT);
+      }
+      final CopyBatch copy = stream.newBatch();
+      final SpliceBatch splice = stream.newSplice();
+      final long[] data = new long[columns];
+      final long[] offsets = new long[columns];
+      for (int i = 0; i < columns; i++) {
+        data[i] = address(table.getColumn(i));
+        if (strings[i]) {
+          offsets[i] = table.getColumn(i).getOffsets().getAddress();
+          ends[i] = new int[partitions + 1];
+          for (int p = 0; p <= partitions; p++) {
+            ends[i][p] = Platform.getInt(null, counts.address() + 4L * ((long) i * (partitions + 1) + p));
+          }
+        }
+      }
+      long at = region.getAddress();
+      for (int p = 0; p < partitions; p++) {
+        final int rows = first[p + 1] - first[p];
+        for (int i = 0; i < columns; i++) {
+          places[i][p] = at;
+          if (strings[i]) {
+            splice.addOffsets(offsets[i] + 4L * (first[p] + 1), at, rows, -ends[i][p]);
+            at += (4L * rows + 7) & -8;
+            final int bytes = ends[i][p + 1] - ends[i][p];
+            copy.add(data[i] + ends[i][p], at, bytes);
+            at += (bytes + 7L) & -8;
+          } else {
+            copy.add(data[i] + 8L * first[p], at, 8L * rows);
+            at += 8L * rows;
+          }
+        }
+      }
+      if (at - region.getAddress() > region.getLength()) {
+        throw new IllegalStateException("the region is too small");
+      }
+      stream.submit(copy);
+      stream.submit(splice);
+    }
+
+    Table read() {
+      final int columns = places.length;
+      final int rows = first[partitions];
+      final long[] data = new long[columns];
+      final long[] offsets = new long[columns];
+      long bytes = 0;
+      for (int i = 0; i < columns; i++) {
+        data[i] = bytes;
+        bytes += (strings[i] ? ends[i][partitions] - ends[i][0] : 8L * rows) + 63 & -64;
+        offsets[i] = bytes;
+        bytes += strings[i] ? 4L * (rows + 1) + 63 & -64 : 0;
+      }
+      final CopyBatch copy = stream.newBatch();
+      final SpliceBatch splice = stream.newSplice();
+      Platform.putInt(null, counts.address(), 0);
+      final ColumnVector[] made = new ColumnVector[columns];
+      try (DeviceMemoryBuffer whole = DeviceMemoryBuffer.allocate(bytes)) {
+        final long to = whole.getAddress();
+        for (int i = 0; i < columns; i++) {
+          if (strings[i]) {
+            copy.add(counts.address(), to + offsets[i], 4);
+          }
+        }
+        for (int p = 0; p < partitions; p++) {
+          final int count = first[p + 1] - first[p];
+          for (int i = 0; i < columns; i++) {
+            if (strings[i]) {
+              final int before = ends[i][p] - ends[i][0];
+              splice.addOffsets(places[i][p], to + offsets[i] + 4L * (first[p] + 1), count, before);
+              copy.add(places[i][p] + ((4L * count + 7) & -8), to + data[i] + before, ends[i][p + 1] - ends[i][p]);
+            } else {
+              copy.add(places[i][p], to + data[i] + 8L * first[p], 8L * count);
+            }
+          }
+        }
+        stream.submit(copy);
+        stream.submit(splice);
+        for (int i = 0; i < columns; i++) {
+          final long length = strings[i] ? ends[i][partitions] - ends[i][0] : 8L * rows;
+          final ColumnView view =
+              new ColumnView(
+                  strings[i] ? DType.STRING : DType.INT64,
+                  rows,
+                  Optional.of(0L),
+                  new DeviceMemoryBufferView(to + data[i], length),
+                  null,
+                  strings[i] ? new DeviceMemoryBufferView(to + offsets[i], 4L * (rows + 1)) : null);
+          made[i] = ColumnVector.fromViewWithContiguousAllocation(view.getNativeView(), whole);
+        }
+        return new Table(made);
+      } finally {
+        for (final ColumnVector column : made) {
+          if (column != null) {
+            column.close();
+          }
+        }
+      }
+    }
+
+    @Override
+    public void close() {
+      stream.close();
+      counts.close();
     }
   }
 }

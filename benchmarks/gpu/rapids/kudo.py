@@ -47,6 +47,21 @@ def kudo(out, commit_file, folder):
         for columns in dict.fromkeys(row["columns"] for row in forms)
         if (columns, 10000, "kudo_split") in ms
     ]
+    # What decides whether blocks of an own form replace the serializer's (docs/internals/decisions).
+    for columns, partitions, step, at_most in (
+        ("longs", 2000, "own_write", 1.0),
+        ("longs", 2000, "own_read", 1.5),
+        ("hundred", 10000, "own_read", 15.0),
+    ):
+        if (columns, partitions, step) in ms:
+            partition = ms[columns, partitions, "partition"] if step == "own_write" else 0
+            value["goals"].append(
+                {
+                    "goal": f"own form, {columns}, {partitions} partitions: ms a batch of {step}, without partitioning",
+                    "at_most": at_most,
+                    "value": round(ms[columns, partitions, step] - partition, 2),
+                }
+            )
     value["goals"] += [
         {"goal": "random tables put together wrong", "at_most": 0, "value": rounds["wrong"]},
         {"goal": "tests of cudf's rules that failed", "at_most": 0, "value": contract["failed"]},
@@ -66,6 +81,8 @@ def kudo(out, commit_file, folder):
                     "chunked_pack",
                     "kudo_split",
                     "kudo_assemble",
+                    "own_write",
+                    "own_read",
                 )
                 if (columns, partitions, step) in ms
             ),

@@ -6,6 +6,7 @@
 #include "rowhash.cuh"
 #include "shift.cuh"
 #include "signal.cuh"
+#include "splice.cuh"
 
 namespace zerohop {
 
@@ -224,12 +225,14 @@ constexpr int STAGE_BYTES = 4096;
 
 constexpr int BULK_THREADS = 512;
 constexpr int LOADS_THREADS = 1024;
+constexpr int SPLICE_THREADS = 512;
 constexpr int ROW_HASH_THREADS = 256;
 
 // What the host reads before it launches: threads and bytes of shared memory of a block of each.
-extern "C" __device__ const uint32_t zerohop_shapes[5] = {
-    BULK_THREADS, (BULK_THREADS / zerohop::WARP) * zerohop::Ring<STAGES, STAGE_BYTES>::BYTES,
-    LOADS_THREADS, 0, ROW_HASH_THREADS};
+extern "C" __device__ const uint32_t zerohop_shapes[6] = {
+    BULK_THREADS,   (BULK_THREADS / zerohop::WARP) * zerohop::Ring<STAGES, STAGE_BYTES>::BYTES,
+    LOADS_THREADS,  0,
+    SPLICE_THREADS, ROW_HASH_THREADS};
 
 extern "C" __global__ void __launch_bounds__(BULK_THREADS, 1)
     zerohop_gather_bulk(const __grid_constant__ zerohop::Gather gather) {
@@ -243,6 +246,16 @@ extern "C" __global__ void __launch_bounds__(BULK_THREADS, 1)
 extern "C" __global__ void __launch_bounds__(LOADS_THREADS, 1)
     zerohop_gather_loads(const __grid_constant__ zerohop::Gather gather) {
   zerohop::gather_loads<2>(gather);
+}
+
+extern "C" __global__ void __launch_bounds__(SPLICE_THREADS)
+    zerohop_splice(const __grid_constant__ zerohop::Gather gather,
+                   const __grid_constant__ zerohop::Splice work) {
+  const bool go = zerohop::begin(gather);
+  if (go) {
+    zerohop::splice(work);
+  }
+  zerohop::finish(gather, go);
 }
 
 extern "C" __global__ void __launch_bounds__(ROW_HASH_THREADS)

@@ -8,9 +8,30 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
 /**
- * The part of the contract that is about columns: rows hashed. Part of {@link DeviceContractTest}.
+ * The part of the contract that is about columns: bits and offsets put together, and rows hashed.
+ * Part of {@link DeviceContractTest}.
  */
 public abstract class ColumnContract extends CopyContract {
+
+  @Test
+  void columnsOfBitsAndOffsetsArePutTogether() {
+    final Random random = new Random(11);
+    try (Segment segment = device.allocate(1 << 22);
+        CopyStream stream = device.openStream("splice")) {
+      for (int round = 0; round < 12; round++) {
+        final SpliceRound pieces = new SpliceRound(random, round < 6 ? 70 : 40_000);
+        subject.write(segment.address(), pieces.sources());
+        final SpliceBatch batch = stream.newSplice();
+        assertThat(batch.isEmpty()).isTrue();
+        pieces.fill(batch, segment.address(), segment.address() + (2 << 20));
+        stream.submit(batch);
+        batch.clear();
+        stream.synchronize(LIMIT);
+        assertThat(subject.read(segment.address() + (2 << 20), pieces.expected().length))
+            .isEqualTo(pieces.expected());
+      }
+    }
+  }
 
   @Test
   void rowsHashToTheSameNumbersEverywhere() {

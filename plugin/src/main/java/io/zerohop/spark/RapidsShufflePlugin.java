@@ -68,12 +68,10 @@ public final class RapidsShufflePlugin implements SparkPlugin {
       }
 
       private synchronized void closeOnce() {
-        if (!closed) {
-          closed = true;
-          if (RapidsMode.isActive(SparkEnv.get().conf())) {
-            RapidsLatch.closeInExecutor(SparkEnv.get());
-          }
-        }
+        closed =
+            closed
+                || !RapidsMode.isActive(SparkEnv.get().conf())
+                || RapidsLatch.closeInExecutor(SparkEnv.get());
       }
     };
   }

@@ -16,11 +16,7 @@ public final class Table implements AutoCloseable {
     throw new AssertionError("a stand-in for the compiler");
   }
 
-  public ColumnVector getColumn(final int index) {
-    throw new AssertionError("a stand-in for the compiler");
-  }
-
-  public final int getNumberOfColumns() {
+  public ContiguousTable[] contiguousSplit(final int... indices) {
     throw new AssertionError("a stand-in for the compiler");
   }
 

@@ -7,6 +7,8 @@ import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
 import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.SpliceBatch;
+import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import java.time.Duration;
@@ -116,6 +118,34 @@ final class CudaCopyStream implements CopyStream {
   @Override
   public void submit(final CopyBatch batch) {
     submit(batch, List.of(), List.of(), Duration.ZERO);
+  }
+
+  @Override
+  public SpliceBatch newSplice() {
+    return new SpliceLists();
+  }
+
+  @Override
+  public void submit(final SpliceBatch batch) {
+    enter();
+    if (!(batch instanceof SpliceLists lists)) {
+      throw new IllegalArgumentException("not a batch of a CUDA device: " + batch);
+    }
+    if (lists.isEmpty()) {
+      return;
+    }
+    final int bytes = SpliceArguments.bytes(lists);
+    if (bytes > ring.largest()) {
+      throw new IllegalArgumentException(
+          "too many pieces of columns for one submission: " + (lists.offsets() + lists.runs()));
+    }
+    final int number = ++launch;
+    final int at = ring.take(bytes, number);
+    arguments.begin(number, signals.conditional());
+    final SpliceArguments work = new SpliceArguments(lists, ring.bytes(), at, ring.address(at));
+    kernels.launchSplice(
+        stream.stream(), Math.min(mostBlocks, work.blocks()), arguments.struct(), work.struct());
+    mark(true);
   }
 
   @Override

@@ -24,7 +24,7 @@ final class Kernels {
   /** From this compute capability on there is a bulk copy engine. */
   private static final int FIRST_WITH_BULK = 90;
 
-  private static final int SHAPE_WORDS = 5;
+  private static final int SHAPE_WORDS = 6;
 
   /** Threads of a warp on every GPU so far. */
   private static final int WARP_THREADS = 32;
@@ -36,6 +36,7 @@ final class Kernels {
 
   private final Copier bulk;
   private final Copier loads;
+  private final Copier splice;
   private final Copier rowHash;
   private final int multiprocessors;
 
@@ -52,11 +53,13 @@ final class Kernels {
       final ByteBuffer image,
       final Copier bulk,
       final Copier loads,
+      final Copier splice,
       final Copier rowHash) {
     this.context = context;
     this.image = image;
     this.bulk = bulk;
     this.loads = loads;
+    this.splice = splice;
     this.rowHash = rowHash;
     this.multiprocessors =
         context.attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -82,9 +85,10 @@ final class Kernels {
     final int[] shapes = shapes(module, context);
     final Copier loads =
         new Copier(function(module, "zerohop_gather_loads", context), shapes[2], shapes[3]);
-    final Copier rowHash = new Copier(function(module, "zerohop_row_hash", context), shapes[4], 0);
+    final Copier splice = new Copier(function(module, "zerohop_splice", context), shapes[4], 0);
+    final Copier rowHash = new Copier(function(module, "zerohop_row_hash", context), shapes[5], 0);
     if (context.computeCapability() < FIRST_WITH_BULK) {
-      return new Kernels(context, image, null, loads, rowHash);
+      return new Kernels(context, image, null, loads, splice, rowHash);
     }
     final CUfunction bulk = function(module, "zerohop_gather_bulk", context);
     CudaStatus.check(
@@ -92,7 +96,8 @@ final class Kernels {
             bulk, CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shapes[1]),
         "cuFuncSetAttribute",
         context.toString());
-    return new Kernels(context, image, new Copier(bulk, shapes[0], shapes[1]), loads, rowHash);
+    return new Kernels(
+        context, image, new Copier(bulk, shapes[0], shapes[1]), loads, splice, rowHash);
   }
 
   private static ByteBuffer read(final CudaContext context) {
@@ -149,6 +154,12 @@ final class Kernels {
   void launchCopy(
       final Copier copier, final CUstream stream, final int blocks, final Pointer arguments) {
     launch(copier.function, stream, blocks, copier.threads, copier.sharedBytes, arguments);
+  }
+
+  /** Puts columns together; {@code gather} is the struct without copies. */
+  void launchSplice(
+      final CUstream stream, final int blocks, final Pointer gather, final Pointer work) {
+    launch(splice.function, stream, blocks, splice.threads, 0, Pointer.to(gather, work));
   }
 
   /** Hashes rows; {@code gather} is the struct without copies. */

@@ -5,6 +5,8 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
+import io.zerohop.device.SpliceBatch;
+import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
@@ -51,6 +53,20 @@ final class HostCopyStream implements CopyStream {
       throw new IllegalArgumentException("not a batch of the host device: " + batch);
     }
     enqueue(((HostCopyBatch) batch)::run, true);
+  }
+
+  @Override
+  public SpliceBatch newSplice() {
+    return new SpliceLists();
+  }
+
+  @Override
+  public void submit(final SpliceBatch batch) {
+    if (!(batch instanceof SpliceLists lists)) {
+      throw new IllegalArgumentException("not a batch of the host device: " + batch);
+    }
+    final SpliceLists copy = lists.copy();
+    enqueue(() -> HostSplice.run(copy), true);
   }
 
   @Override

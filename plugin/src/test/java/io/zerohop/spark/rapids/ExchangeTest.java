@@ -3,11 +3,13 @@ package io.zerohop.spark.rapids;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import ai.rapids.cudf.FakeGpu;
+import ai.rapids.cudf.FakeMetadata;
 import com.nvidia.spark.rapids.GpuSemaphore$;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
+import io.zerohop.spark.rapids.format.PackedColumns;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
 import java.util.List;
 import org.apache.spark.scheduler.MapStatus;
@@ -45,6 +47,28 @@ class ExchangeTest {
           exchange.check();
         }
       }
+    }
+  }
+
+  /** Whichever cudf this is: its layout is known, or is not and is left to cudf. */
+  @ParameterizedTest
+  @EnumSource
+  void everyRowIsReadOfTheTablesOfAnyCudf(final FakeMetadata release) {
+    FakeMetadata.play(release);
+    PackedColumns.trust(release != FakeMetadata.SHIFTED);
+    try {
+      for (final Store store : Store.values()) {
+        for (final List<Kind> kinds : List.of(PLAIN, STRINGS, NESTED)) {
+          try (TestExchange exchange = exchange(store, kinds, 5)) {
+            exchange.write(Form.PACKED, 0.3, 40, 3);
+            exchange.write(Form.PACKED, 0, 17);
+            exchange.check();
+          }
+        }
+      }
+    } finally {
+      FakeMetadata.play(FakeMetadata.COUNTS);
+      PackedColumns.trust(true);
     }
   }
 
@@ -95,7 +119,7 @@ class ExchangeTest {
   }
 
   @Test
-  void packedTablesOfManyMapOutputsAreGatheredByOneAllocation() {
+  void packedTablesOfManyMapOutputsAreOneTableByOneAllocation() {
     for (final List<Kind> kinds : List.of(PLAIN, STRINGS, NESTED)) {
       try (TestExchange exchange = exchange(Store.DEVICE, kinds, 1)) {
         for (int map = 0; map < 4; map++) {
@@ -103,7 +127,7 @@ class ExchangeTest {
         }
         final int before = FakeGpu.allocations();
         assertThat(exchange.read(0, 1)).hasSize(160);
-        assertThat(FakeGpu.allocations() - before).isEqualTo(2); // And cudf's, to concatenate.
+        assertThat(FakeGpu.allocations() - before).isEqualTo(1);
       }
     }
   }

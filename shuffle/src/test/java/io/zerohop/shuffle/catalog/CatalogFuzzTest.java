@@ -138,14 +138,16 @@ class CatalogFuzzTest {
       if (shuffle == null || !shuffle.find(output.mapId(), cursor)) {
         return false;
       }
-      assertThat(cursor.batches()).isEqualTo(output.batches().size());
-      assertThat(cursor.partitions()).isEqualTo(output.partitions());
-      for (int batch = 0; batch < cursor.batches(); batch++) {
-        for (int partition = 0; partition < cursor.partitions(); partition++) {
-          assertThat(output.matches(cursor, batch, partition)).isTrue();
+      // A fuzzer sees what checksums are compared with, and makes entries whose checksum is right.
+      boolean same =
+          cursor.batches() == output.batches().size()
+              && cursor.partitions() == output.partitions();
+      for (int batch = 0; same && batch < cursor.batches(); batch++) {
+        for (int partition = 0; same && partition < cursor.partitions(); partition++) {
+          same = output.matches(cursor, batch, partition);
         }
       }
-      return true;
+      return same;
     } catch (final CatalogException e) {
       return false;
     }

@@ -5,8 +5,6 @@ import ai.rapids.cudf.HostColumnVector.DataType;
 import ai.rapids.cudf.HostColumnVector.ListType;
 import ai.rapids.cudf.HostColumnVector.StructData;
 import ai.rapids.cudf.HostColumnVector.StructType;
-import java.math.BigDecimal;
-import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -29,10 +27,12 @@ import org.agrona.UnsafeAccess;
 record Column(
     DataType type, int rows, int nulls, long data, long mask, long offsets, List<Column> children) {
 
-  /** Columns of a packed table, whose metadata is as {@link PackedLayout#metadata} makes it. */
+  /** Columns of a packed table. */
   static List<Column> of(final ByteBuffer metadata, final long address) {
     final ByteBuffer from = metadata.duplicate().order(ByteOrder.nativeOrder());
-    final int count = from.getInt();
+    final FakeMetadata header = FakeMetadata.played();
+    final int count = header.columns(from.slice().order(ByteOrder.nativeOrder()));
+    from.position(from.position() + header.bytes());
     final List<Column> columns = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       columns.add(next(from, address));
@@ -42,7 +42,8 @@ record Column(
   }
 
   private static Column next(final ByteBuffer from, final long address) {
-    final DType type = DType.ofNative(from.getInt(), from.getInt());
+    final DType type = DType.ofNative(from.getInt());
+    from.getInt();
     final int rows = from.getInt();
     final int nulls = from.getInt();
     final long data = at(from.getLong(), address);
@@ -81,14 +82,6 @@ record Column(
     return offsets == 0 ? 0 : UnsafeAccess.UNSAFE.getInt(offsets + Integer.BYTES * row);
   }
 
-  BigDecimal decimal(final long row) {
-    final byte[] bytes = new byte[type.getType().getSizeInBytes()];
-    for (int i = 0; i < bytes.length; i++) { // The highest byte comes last, and BigInteger's first.
-      bytes[bytes.length - 1 - i] = UnsafeAccess.UNSAFE.getByte(data + row * bytes.length + i);
-    }
-    return new BigDecimal(new BigInteger(bytes), -type.getType().getScale());
-  }
-
   String text(final long row) {
     final byte[] bytes = new byte[offset(row + 1) - offset(row)];
     for (int i = 0; i < bytes.length; i++) {
@@ -118,7 +111,6 @@ record Column(
       case INT64 -> UnsafeAccess.UNSAFE.getLong(at);
       case FLOAT64 -> UnsafeAccess.UNSAFE.getDouble(at);
       case BOOL8 -> UnsafeAccess.UNSAFE.getByte(at) != 0;
-      case DECIMAL128 -> decimal(row);
       case STRING -> text(row);
       case LIST -> {
         final List<Object> items = new ArrayList<>();

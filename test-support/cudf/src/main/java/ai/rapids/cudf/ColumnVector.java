@@ -3,7 +3,6 @@ package ai.rapids.cudf;
 import ai.rapids.cudf.HostColumnVector.BasicType;
 import ai.rapids.cudf.HostColumnVector.DataType;
 import ai.rapids.cudf.HostColumnVector.StructData;
-import java.math.BigDecimal;
 import java.util.Arrays;
 import java.util.List;
 
@@ -56,15 +55,6 @@ public final class ColumnVector extends ColumnView {
 
   public static ColumnVector fromBoxedBooleans(final Boolean... values) {
     return of(new BasicType(hasNull(values), DType.BOOL8), values);
-  }
-
-  /** Decimals of 128 bits; one at least has more digits than a smaller type holds. */
-  public static ColumnVector fromDecimals(final BigDecimal... values) {
-    int scale = 0;
-    for (final BigDecimal value : values) {
-      scale = value == null ? scale : value.scale();
-    }
-    return of(new BasicType(hasNull(values), DType.decimal128(-scale)), values);
   }
 
   public static ColumnVector fromStrings(final String... values) {

@@ -7,14 +7,13 @@ public final class ContiguousTable implements AutoCloseable {
   private final int rows;
   private final ByteBuffer metadata;
 
-  /** Null when it is closed. */
+  /** Null if the table takes no memory. */
   private DeviceMemoryBuffer memory;
 
   ContiguousTable(final PackedLayout layout) {
     rows = layout.rows();
     metadata = layout.metadata();
-    final DeviceMemoryBuffer put = layout.put();
-    memory = put == null ? DeviceMemoryBuffer.allocate(0) : put; // As cudf's: there is one always.
+    memory = layout.put();
   }
 
   public long getRowCount() {

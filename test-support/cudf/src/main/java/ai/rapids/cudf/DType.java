@@ -16,7 +16,6 @@ public final class DType {
   };
 
   private final DTypeEnum id;
-  private final int scale;
 
   /** As cudf's. */
   public enum DTypeEnum {
@@ -28,7 +27,6 @@ public final class DType {
     BOOL8(11, Byte.BYTES),
     STRING(23, 0),
     LIST(24, 0),
-    DECIMAL128(27, 2 * Long.BYTES),
     STRUCT(28, 0);
 
     private final int nativeId;
@@ -45,23 +43,10 @@ public final class DType {
   }
 
   private DType(final DTypeEnum id) {
-    this(id, 0);
-  }
-
-  private DType(final DTypeEnum id, final int scale) {
     this.id = id;
-    this.scale = scale;
   }
 
-  /** Decimals with a number of digits behind the point that is the scale's negative. */
-  static DType decimal128(final int scale) {
-    return new DType(DTypeEnum.DECIMAL128, scale);
-  }
-
-  static DType ofNative(final int nativeId, final int scale) {
-    if (nativeId == DTypeEnum.DECIMAL128.nativeId) {
-      return decimal128(scale);
-    }
+  static DType ofNative(final int nativeId) {
     for (final DType type : ALL) {
       if (type.id.nativeId == nativeId) {
         return type;
@@ -72,10 +57,6 @@ public final class DType {
 
   public DTypeEnum getTypeId() {
     return id;
-  }
-
-  public int getScale() {
-    return scale;
   }
 
   public int getSizeInBytes() {

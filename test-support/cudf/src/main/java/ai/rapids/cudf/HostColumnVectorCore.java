@@ -1,6 +1,5 @@
 package ai.rapids.cudf;
 
-import java.math.BigDecimal;
 import org.agrona.UnsafeAccess;
 
 /** As cudf's: a column, or one below another, in memory of the host. */
@@ -61,10 +60,6 @@ public class HostColumnVectorCore implements AutoCloseable {
 
   public final double getDouble(final long row) {
     return UnsafeAccess.UNSAFE.getDouble(column.data() + Double.BYTES * row);
-  }
-
-  public final BigDecimal getBigDecimal(final long row) {
-    return column.decimal(row);
   }
 
   public String getJavaString(final long row) {

@@ -2,8 +2,6 @@ package ai.rapids.cudf;
 
 import ai.rapids.cudf.HostColumnVector.DataType;
 import ai.rapids.cudf.HostColumnVector.StructData;
-import java.math.BigDecimal;
-import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -13,8 +11,8 @@ import org.agrona.ExpandableArrayBuffer;
 import org.agrona.UnsafeAccess;
 
 /**
- * Lays values out as a packed table: each buffer at a multiple of 64 bytes, as cudf's {@code
- * contiguous_split} does, offsets from 0, masks from the first bit.
+ * Lays values out as a packed table: as cudf's {@code pack.cpp} and {@code contiguous_split} do,
+ * each buffer at a multiple of 64 bytes, offsets from 0, masks from the first bit.
  */
 final class PackedLayout {
   private static final int ALIGNMENT = 64;
@@ -85,12 +83,6 @@ final class PackedLayout {
         case INT16 -> bytes.putShort(end, number.shortValue());
         case INT32 -> bytes.putInt(end, number.intValue());
         case INT64 -> bytes.putLong(end, number.longValue());
-        case DECIMAL128 -> {
-          final BigInteger unscaled =
-              value == null ? BigInteger.ZERO : ((BigDecimal) value).unscaledValue();
-          bytes.putLong(end, unscaled.longValue());
-          bytes.putLong(end + Long.BYTES, unscaled.shiftRight(Long.SIZE).longValue());
-        }
         default -> bytes.putDouble(end, number.doubleValue());
       }
       end += type.getSizeInBytes();
@@ -155,15 +147,14 @@ final class PackedLayout {
     return rows;
   }
 
-  /** A form of this fake's own: only cudf knows what its metadata is like. */
   ByteBuffer metadata() {
+    final FakeMetadata header = FakeMetadata.played();
     final ByteBuffer metadata =
-        ByteBuffer.allocateDirect(Integer.BYTES + entries.size() * ENTRY_BYTES)
+        ByteBuffer.allocateDirect(header.bytes() + entries.size() * ENTRY_BYTES)
             .order(ByteOrder.nativeOrder());
-    metadata.putInt(columns);
+    header.put(metadata, columns, rows);
     for (final Entry entry : entries) {
-      metadata.putInt(entry.type.getTypeId().getNativeId()).putInt(entry.type.getScale());
-      metadata.putInt(entry.rows);
+      metadata.putInt(entry.type.getTypeId().getNativeId()).putInt(0).putInt(entry.rows);
       metadata.putInt(entry.nulls).putLong(entry.data).putLong(entry.mask);
       metadata.putInt(entry.children).putInt(0);
     }

@@ -4,6 +4,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.Signal;
+import io.zerohop.device.SpliceBatch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.DeviceOnlyGpu.Failure;
@@ -40,6 +41,17 @@ final class FarStream implements CopyStream {
     device.begin(this);
     device.holdUp(stream);
     stream.submit(((FarBatch) batch).batch);
+  }
+
+  @Override
+  public SpliceBatch newSplice() {
+    return new FarSplice(stream.newSplice());
+  }
+
+  @Override
+  public void submit(final SpliceBatch batch) {
+    device.begin(this);
+    stream.submit(((FarSplice) batch).batch);
   }
 
   @Override
@@ -125,6 +137,40 @@ final class FarStream implements CopyStream {
     @Override
     public long bytes() {
       return batch.bytes();
+    }
+
+    @Override
+    public void clear() {
+      batch.clear();
+    }
+  }
+
+  private final class FarSplice implements SpliceBatch {
+    private final SpliceBatch batch;
+
+    FarSplice(final SpliceBatch batch) {
+      this.batch = batch;
+    }
+
+    @Override
+    public void addOffsets(
+        final long source, final long destination, final int count, final int delta) {
+      batch.addOffsets(reach(source, 4L * count), reach(destination, 4L * count), count, delta);
+    }
+
+    @Override
+    public void beginBits(final long destination) {
+      batch.beginBits(reach(destination, 0));
+    }
+
+    @Override
+    public void addBits(final long source, final int count) {
+      batch.addBits(source == 0 ? 0 : reach(source, (count + 7) / 8), count);
+    }
+
+    @Override
+    public boolean isEmpty() {
+      return batch.isEmpty();
     }
 
     @Override

@@ -42,12 +42,6 @@ public enum RapidsMember {
       Owner.COLUMN,
       "getBase",
       "()Lai/rapids/cudf/ColumnVector;"),
-  COLUMN_DATA(
-      RapidsFeature.SHUFFLE,
-      Kind.PRIVATE_STATIC,
-      "ai.rapids.cudf.ColumnView",
-      "getNativeDataAddress",
-      "(J)J"),
   SCHEMA(
       RapidsFeature.SHUFFLE,
       Kind.STATIC,
@@ -139,6 +133,12 @@ public enum RapidsMember {
       Owner.RAPIDS + "shims.GpuRangePartitioning",
       "usesGPUShuffle",
       "()Z"),
+  COLUMN_DATA(
+      RapidsFeature.KUDO,
+      Kind.PRIVATE_STATIC,
+      "ai.rapids.cudf.ColumnView",
+      "getNativeDataAddress",
+      "(J)J"),
   NEW_ROUND_ROBIN(RapidsFeature.KUDO, Kind.CONSTRUCTOR, Owner.ROUND_ROBIN, "<init>", "(I)V"),
   ROUND_ROBIN_PARTITIONS(
       RapidsFeature.KUDO, Kind.METHOD, Owner.ROUND_ROBIN, "numPartitions", "()I"),

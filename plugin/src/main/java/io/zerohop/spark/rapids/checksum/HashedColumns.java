@@ -11,19 +11,11 @@ import io.zerohop.spark.rapids.api.RapidsMember;
 import java.lang.invoke.MethodHandle;
 
 /**
- * Tells a device where columns of cudf lie, so that it can hash the rows of each partition. They
- * may be plain ones, or those that cudf finds in a packed table: a row has the same hash. Takes no
- * memory of the GPU and waits for nothing. Columns begin with their first row: cudf's owned columns
- * have no offset, nor have those of its contiguous split.
+ * Tells a device where plain columns of cudf lie, so that it can hash the rows of each partition. A
+ * row has the hash that it has in a packed table ({@link HashedTable}). Takes no memory of the GPU
+ * and waits for nothing. Columns begin with their first row: cudf's owned columns have no offset.
  */
 final class HashedColumns {
-  /**
-   * Whether cudf may use 64-bit offsets for strings, which its Java has no method to ask about and
-   * this no hash for. RAPIDS' jars are built without them; this variable brings them back.
-   */
-  private static final boolean LARGE_STRINGS =
-      "1".equals(System.getenv("LIBCUDF_LARGE_STRINGS_ENABLED"));
-
   private final RowHashBatch batch;
   private int added;
 
@@ -46,18 +38,15 @@ final class HashedColumns {
   }
 
   /**
-   * Adds the partitions of a table, each with its number as slot, counted from a first one.
+   * Adds the partitions of a table, each with its number as slot.
    *
    * @param columns their rows are ordered by partition
    * @param firstRows first row of each partition, and the number of all rows
    * @return whether all columns are of known kinds; if not, the batch can only be cleared
    */
   static boolean add(
-      final ColumnVector[] columns,
-      final int[] firstRows,
-      final int firstSlot,
-      final RowHashBatch batch) {
-    batch.beginTable(firstRows[1] - firstRows[0], columns.length, firstSlot);
+      final ColumnVector[] columns, final int[] firstRows, final RowHashBatch batch) {
+    batch.beginTable(firstRows[1] - firstRows[0], columns.length, 0);
     final HashedColumns table = new HashedColumns(batch);
     for (final ColumnVector column : columns) {
       if (!table.column(column, 0)) {
@@ -67,7 +56,7 @@ final class HashedColumns {
     for (int partition = 1; partition < firstRows.length - 1; partition++) {
       final int rows = firstRows[partition + 1] - firstRows[partition];
       if (rows > 0) {
-        batch.addRows(firstRows[partition], rows, firstSlot + partition);
+        batch.addRows(firstRows[partition], rows, partition);
       }
     }
     return true;
@@ -86,7 +75,7 @@ final class HashedColumns {
     final DType type = column.getType();
     if (type.equals(DType.STRING)) {
       batch.addString(data(column), address(column.getOffsets()), mask);
-      return !LARGE_STRINGS;
+      return true;
     }
     if (!type.isNestedType()) {
       final int width = type.getSizeInBytes();

@@ -1,14 +1,13 @@
 package io.zerohop.spark.rapids.checksum;
 
 import ai.rapids.cudf.ColumnVector;
-import ai.rapids.cudf.Table;
 import io.zerohop.device.HashMix;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.TaskStream;
+import io.zerohop.spark.rapids.format.PackedColumns;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongFunction;
 import org.apache.spark.unsafe.Platform;
@@ -66,21 +65,29 @@ public final class RowHash implements AutoCloseable {
     this.attempt = attempt;
   }
 
-  /** Adds rows without columns. */
-  public void add(final int partition, final int rows) {
-    sums[partition] += rows * NO_COLUMNS;
-  }
-
   /**
    * Adds a table to the next launch.
    *
-   * @param table of one partition; it may be closed at once, and its memory stays until the launch
-   *     that follows has ended
+   * @param metadata cudf's; empty if the table has no columns
+   * @param address of its bytes, which stay until the launch that follows has ended
    */
-  public void add(final int partition, final Table table) {
-    final ColumnVector[] columns = new ColumnVector[table.getNumberOfColumns()];
-    Arrays.setAll(columns, table::getColumn);
-    add(columns, new int[] {0, (int) table.getRowCount()}, partition);
+  public void add(final int partition, final int rows, final byte[] metadata, final long address) {
+    if (metadata.length == 0) {
+      sums[partition] += rows * NO_COLUMNS;
+      return;
+    }
+    if (!known) {
+      return;
+    }
+    if (batch == null) {
+      batch = stream.get().newRowHash();
+    }
+    final PackedColumns columns = PackedColumns.parse(metadata);
+    if (columns == null || !HashedTable.add(columns, address, partition, batch)) {
+      known = false;
+      batch.clear();
+      sayUnknown("a packed table with " + metadata.length + " bytes of metadata");
+    }
   }
 
   /**
@@ -91,31 +98,27 @@ public final class RowHash implements AutoCloseable {
    * @param firstRows first row of each partition, and the number of all rows
    */
   public void add(final ColumnVector[] columns, final int[] firstRows) {
-    add(columns, firstRows, 0);
-  }
-
-  private void add(final ColumnVector[] columns, final int[] firstRows, final int partition) {
     if (!known) {
       return;
     }
     if (batch == null) {
       batch = stream.get().newRowHash();
     }
-    if (!HashedColumns.add(columns, firstRows, partition, batch)) {
+    if (!HashedColumns.add(columns, firstRows, batch)) {
       known = false;
       batch.clear();
-      sayUnknown(columns.length);
+      sayUnknown("a batch of " + columns.length + " columns");
     }
   }
 
-  private static void sayUnknown(final int columns) {
+  private static void sayUnknown(final String table) {
     if (!SAID_UNKNOWN.getAndSet(true)) {
       SparkCode.ROWS_NOT_HASHED.warn(
           LOG,
-          "Zerohop cannot hash what is in one of the {} columns of a table, so its rows have no"
-              + " checksum. If Spark computes such a map output again, it treats it as a different"
-              + " one and runs its consumers again; see docs/rapids.md",
-          columns);
+          "Zerohop does not know the layout of {}, so its rows have no checksum. If Spark computes"
+              + " such a map output again, it treats it as a different one and runs its consumers"
+              + " again; see docs/rapids.md",
+          table);
     }
   }
 

@@ -1,7 +1,5 @@
 package io.zerohop.spark.rapids.format;
 
-import ai.rapids.cudf.DeviceMemoryBuffer;
-import ai.rapids.cudf.Table;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -20,18 +18,19 @@ import java.util.List;
  *  | magic    | tables   | bytes of the header    |
  *  for each table
  *  | rows     | metadata bytes | bytes of the table (64)         |
- *  | cudf's metadata ...
+ *  | bounds   | zero           | cudf's metadata ...             |
+ *  | bounds: the first and the last offset of each column that has some
  * </pre>
  *
  * <p>The tables' bytes follow one another without gaps. A batch without columns is a table of
- * neither metadata nor bytes. Only cudf knows what its metadata says.
+ * neither metadata nor bytes.
  */
 public final class TableHeader {
-  private static final int MAGIC = 0x32544a5a;
+  private static final int MAGIC = 0x31544a5a;
   private static final int FIXED_BYTES = 16;
-  private static final int TABLE_BYTES = 16;
+  private static final int TABLE_BYTES = 24;
 
-  /** About what cudf's metadata takes for a column. */
+  /** Of cudf's metadata, where columns are an entry of this size each, or of a few. */
   private static final int COLUMN_BYTES = 40;
 
   private static final int MOST_BYTES = 1 << 30;
@@ -44,20 +43,10 @@ public final class TableHeader {
    *
    * @param metadata as cudf made it; empty if it has no columns
    * @param bytes of its packed columns
+   * @param bounds first and last offset of each of {@link PackedColumns#bounded}, in this order;
+   *     empty if they are not known
    */
-  public record PackedTable(int rows, byte[] metadata, long bytes) {
-
-    /**
-     * What cudf makes of it, for the caller to close.
-     *
-     * @param memory of its bytes; each column holds a reference
-     */
-    public Table in(final DeviceMemoryBuffer memory) {
-      final ByteBuffer direct = ByteBuffer.allocateDirect(metadata.length);
-      direct.put(metadata).flip();
-      return Table.fromPackedTable(direct, memory);
-    }
-  }
+  public record PackedTable(int rows, byte[] metadata, long bytes, int[] bounds) {}
 
   private TableHeader() {}
 
@@ -70,7 +59,8 @@ public final class TableHeader {
   public static int bytes(final List<PackedTable> tables) {
     int bytes = FIXED_BYTES;
     for (final PackedTable table : tables) {
-      bytes = Math.addExact(bytes, TABLE_BYTES + table.metadata().length);
+      bytes =
+          Math.addExact(bytes, TABLE_BYTES + table.metadata().length + 4 * table.bounds().length);
     }
     return bytes;
   }
@@ -81,7 +71,10 @@ public final class TableHeader {
     to.putInt(MAGIC).putInt(tables.size()).putLong(bytes(tables));
     for (final PackedTable table : tables) {
       to.putInt(table.rows()).putInt(table.metadata().length).putLong(table.bytes());
-      to.put(table.metadata());
+      to.putInt(table.bounds().length).putInt(0).put(table.metadata());
+      for (final int bound : table.bounds()) {
+        to.putInt(bound);
+      }
     }
   }
 
@@ -105,7 +98,12 @@ public final class TableHeader {
         final int rows = from.getInt();
         final int metadataBytes = from.getInt();
         final long bytes = from.getLong();
-        final boolean fits = metadataBytes >= 0 && metadataBytes <= from.remaining();
+        final int boundCount = from.getInt();
+        from.getInt();
+        final boolean fits =
+            metadataBytes >= 0
+                && boundCount >= 0
+                && metadataBytes + 4L * boundCount <= from.remaining();
         final boolean sized = bytes >= 0 && bytes < MOST_TABLE_BYTES;
         if (rows < 0 || !sized || !fits || metadataBytes == 0 && bytes > 0) {
           throw damaged();
@@ -116,7 +114,11 @@ public final class TableHeader {
         }
         final byte[] metadata = new byte[metadataBytes];
         from.get(metadata);
-        tables.add(new PackedTable(rows, metadata, bytes));
+        final int[] bounds = new int[boundCount];
+        for (int bound = 0; bound < boundCount; bound++) {
+          bounds[bound] = from.getInt();
+        }
+        tables.add(new PackedTable(rows, metadata, bytes, bounds));
       }
       if (from.hasRemaining()) {
         throw damaged();

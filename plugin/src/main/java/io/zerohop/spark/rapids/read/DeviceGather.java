@@ -6,9 +6,11 @@ import io.zerohop.device.CopyRuns;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.SpliceBatch;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.api.TaskStream;
+import io.zerohop.spark.rapids.format.TableAssembly;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -81,6 +83,23 @@ public final class DeviceGather implements TableGather {
   @Override
   public boolean reaches(final FetchedBlock block, final int extent) {
     return block.extentReachable(extent);
+  }
+
+  @Override
+  public boolean canAssemble() {
+    return true;
+  }
+
+  @Override
+  public void assemble(final TableAssembly plan, final long[] sources, final long destination) {
+    final CopyStream by = stream.get();
+    final CopyBatch copy = by.newBatch();
+    final SpliceBatch splice = by.newSplice();
+    plan.fill(sources, destination, copy, splice);
+    enqueueWaits(by);
+    by.submit(copy);
+    by.submit(splice);
+    seeToWaits();
   }
 
   @Override

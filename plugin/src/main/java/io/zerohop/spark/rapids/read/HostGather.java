@@ -5,6 +5,7 @@ import ai.rapids.cudf.HostMemoryBuffer;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.api.RapidsClasses;
+import io.zerohop.spark.rapids.format.TableAssembly;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -56,6 +57,16 @@ public final class HostGather implements TableGather {
   @Override
   public boolean reaches(final FetchedBlock block, final int extent) {
     return false;
+  }
+
+  @Override
+  public boolean canAssemble() {
+    return false;
+  }
+
+  @Override
+  public void assemble(final TableAssembly plan, final long[] sources, final long destination) {
+    throw new UnsupportedOperationException("cudf has no copies of this kind");
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids.read;
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.spark.rapids.format.TableAssembly;
 import java.util.List;
 
 /**
@@ -22,6 +23,17 @@ public interface TableGather extends AutoCloseable {
 
   /** Whether it can gather an extent from where that lies. */
   boolean reaches(FetchedBlock block, int extent);
+
+  /** Whether it can put tables together into one. */
+  boolean canAssemble();
+
+  /**
+   * Brings tables right into the columns of one, at once.
+   *
+   * @param sources where each of them is
+   * @param destination of the whole
+   */
+  void assemble(TableAssembly plan, long[] sources, long destination);
 
   /** Bytes and where they go, counted from the beginning of the destination. */
   record Piece(long source, long offset, long bytes) {}

@@ -3,10 +3,11 @@ package io.zerohop.spark.rapids.read;
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.Table;
 import io.zerohop.shuffle.fetch.FetchedBlock;
-import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.KudoBlock;
+import io.zerohop.spark.rapids.format.PackedColumns;
+import io.zerohop.spark.rapids.format.TableAssembly;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.io.IOException;
@@ -158,7 +159,18 @@ public final class TableLoader implements AutoCloseable {
     return first;
   }
 
-  private long addAll(final List<PackedTable> tables, final long from) {
+  /** A checksum says that a header is what its owner wrote, not that it makes sense. */
+  private static void checkFit(final List<PackedTable> tables) throws IOException {
+    for (final PackedTable table : tables) {
+      final PackedColumns columns = PackedColumns.parse(table.metadata());
+      if (columns != null && !columns.fits(table.bytes(), table.bounds())) {
+        throw new IOException("a table's columns do not lie within it");
+      }
+    }
+  }
+
+  private long addAll(final List<PackedTable> tables, final long from) throws IOException {
+    checkFit(tables);
     long rows = 0;
     long address = from;
     for (final PackedTable table : tables) {
@@ -199,8 +211,8 @@ public final class TableLoader implements AutoCloseable {
   }
 
   /**
-   * Gathers what waits, in its order, up to so many bytes but at least one, and of one form: Kudo
-   * blocks into one table, packed tables into one each.
+   * Gathers what waits, in its order, up to so many bytes but at least one, and of one form; into
+   * one table where that can be done.
    */
   void gather(final long mostBytes, final List<Table> to) {
     final boolean isKudo = waiting.getFirst().isKudo();
@@ -219,14 +231,36 @@ public final class TableLoader implements AutoCloseable {
               now.stream().mapToLong(Waiting::address).toArray(),
               now.stream().mapToLong(Waiting::bytes).toArray()));
     } else {
-      copy(now, Math.max(ALIGNMENT, bytes), to);
+      gatherPacked(now, bytes, to);
     }
     for (int i = 0; i < now.size(); i++) {
       waitingBytes -= waiting.remove().room();
     }
   }
 
-  /** Brings packed tables as they are, all of them by one allocation and one launch. */
+  private void gatherPacked(final List<Waiting> now, final long bytes, final List<Table> to) {
+    final TableAssembly plan =
+        now.size() == 1 || !gather.canAssemble()
+            ? null
+            : TableAssembly.plan(now.stream().map(Waiting::table).toList());
+    if (plan != null) {
+      to.add(assemble(plan, now));
+    } else {
+      copy(now, Math.max(ALIGNMENT, bytes), to);
+    }
+  }
+
+  /** Brings the tables right into the columns of one. */
+  private Table assemble(final TableAssembly plan, final List<Waiting> tables) {
+    try (DeviceMemoryBuffer memory =
+        rapids.withRetry(() -> DeviceMemoryBuffer.allocate(plan.bytes()))) {
+      gather.assemble(
+          plan, tables.stream().mapToLong(Waiting::address).toArray(), memory.getAddress());
+      return Table.fromPackedTable(plan.metadata(), memory);
+    }
+  }
+
+  /** Brings the tables as they are. */
   private void copy(final List<Waiting> tables, final long total, final List<Table> to) {
     try (DeviceMemoryBuffer memory = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(total))) {
       final List<TableGather.Piece> pieces = new ArrayList<>();
@@ -257,17 +291,11 @@ public final class TableLoader implements AutoCloseable {
   /** A table that holds a reference on its part of the memory. */
   private static Table table(
       final PackedTable packed, final DeviceMemoryBuffer memory, final long offset) {
-    final Table table;
+    final ByteBuffer metadata = ByteBuffer.allocateDirect(packed.metadata().length);
+    metadata.put(packed.metadata()).flip();
     try (DeviceMemoryBuffer part = memory.slice(offset, packed.bytes())) {
-      table = packed.in(part);
+      return Table.fromPackedTable(metadata, part);
     }
-    if (table.getRowCount() != packed.rows()) {
-      table.close();
-      throw new IllegalStateException(
-          SparkCode.TABLES_DAMAGED.marked(
-              "cudf finds " + table.getRowCount() + " rows where there are " + packed.rows()));
-    }
-    return table;
   }
 
   @Override

@@ -19,19 +19,34 @@ public final class RapidsLatch {
   private static final Logger LOG = LoggerFactory.getLogger(RapidsLatch.class);
   private static final String MANAGER = "spark.shuffle.manager";
 
+  /** So often an executor tries to look how cudf packs tables. */
+  private static final int MOST_LOOKS = 3;
+
+  private static int looks;
+
   /** Why it could not be closed in this process; null if it could, or was not tried. */
   private static volatile RuntimeException failure;
 
   private RapidsLatch() {}
 
-  /** Does so in an executor, where Spark only logs what plugins throw. */
+  /**
+   * Does so in an executor, where Spark only logs what plugins throw, and looks how cudf packs
+   * tables there. Not for two threads at a time.
+   *
+   * @return whether all is done; else it is to be called again at another task
+   */
   @SuppressWarnings("StaticAssignmentOfThrowable") // It is the cause of all that fail later.
-  public static void closeInExecutor(final SparkEnv env) {
+  public static boolean closeInExecutor(final SparkEnv env) {
     try {
-      close(env);
+      if (looks == 0) {
+        close(env);
+      }
+      looks++;
+      return LayoutCheck.run(RapidsClasses.get(), looks == MOST_LOOKS) || looks == MOST_LOOKS;
     } catch (final RuntimeException | LinkageError e) {
       failure = e instanceof RuntimeException known ? known : new IllegalStateException(e);
       SparkCode.LATCH_FAILED.error(LOG, "Zerohop: GPU shuffles will fail in this executor", e);
+      return true;
     }
   }
 

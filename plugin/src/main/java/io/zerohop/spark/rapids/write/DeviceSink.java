@@ -17,6 +17,7 @@ public final class DeviceSink extends TableSink {
   private final ShuffleNode node;
   private final Duration limit;
   private final TaskStream stream;
+  private final OffsetBounds bounds;
 
   /** Null if the map output reports no row checksum. */
   private final RowHash hash;
@@ -40,14 +41,15 @@ public final class DeviceSink extends TableSink {
     this.node = node;
     this.limit = limit;
     this.stream = new TaskStream(node::gpuStream);
+    this.bounds = new OffsetBounds(node, stream, limit);
     this.hash =
         rowChecksum ? new RowHash(partitions, stream, node::gpuHostBuffer, limit, attempt) : null;
   }
 
   @Override
   public void append(final OutputBatch batch) throws IOException {
-    if (hash != null && batch instanceof TableBatch tables) {
-      tables.hash(hash);
+    if (batch instanceof TableBatch tables) {
+      look(tables);
     }
     append(batch, batch.payload(), () -> toHost(batch));
   }
@@ -55,6 +57,19 @@ public final class DeviceSink extends TableSink {
   @Override
   void hash(final KudoBatch batch) {
     batch.hash(hash);
+  }
+
+  /** Reads of the tables what their headers say, and their rows' hashes. */
+  private void look(final TableBatch tables) {
+    bounds.read(tables);
+    if (hash != null) {
+      tables.forEach(
+          (table, partition) ->
+              hash.add(partition, table.rows(), table.metadata(), table.address()));
+      hash.launch(); // Behind the wait of the line above: nobody waits for it before the end.
+    } else {
+      stream.close(); // Idle since that wait; others can use it meanwhile.
+    }
   }
 
   private HostTables toHost(final OutputBatch batch) {
@@ -86,6 +101,7 @@ public final class DeviceSink extends TableSink {
     } finally {
       // What is under way on the stream ends before the memory that it uses is freed.
       stream.close();
+      bounds.close();
       if (hash != null) {
         hash.close();
       }

@@ -1,15 +1,14 @@
 package io.zerohop.spark.rapids.write;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
-import ai.rapids.cudf.Table;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.PackSource;
-import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ObjIntConsumer;
 import org.apache.spark.unsafe.Platform;
 
 /**
@@ -26,19 +25,43 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   private long tableCount;
   private long headers;
 
-  /**
-   * A table that waits.
-   *
-   * @param metadata cudf's; empty if it has no columns
-   * @param buffer of its columns; null if it has none
-   */
-  private record Pending(int rows, byte[] metadata, DeviceMemoryBuffer buffer) {
+  /** A table whose header is not complete before its offsets were read. */
+  static final class Pending {
+    private final int rows;
+    private final byte[] metadata;
+    private final DeviceMemoryBuffer buffer;
+    private int[] bounds = {};
+
+    private Pending(final int rows, final byte[] metadata, final DeviceMemoryBuffer buffer) {
+      this.rows = rows;
+      this.metadata = metadata;
+      this.buffer = buffer;
+    }
+
+    int rows() {
+      return rows;
+    }
+
+    byte[] metadata() {
+      return metadata;
+    }
+
+    /** Where its bytes lie on the GPU; 0 if it has none. */
+    long address() {
+      return buffer == null ? 0 : buffer.getAddress();
+    }
+
     long bytes() {
       return buffer == null ? 0 : buffer.getLength();
     }
 
-    PackedTable table() {
-      return new PackedTable(rows, metadata, bytes());
+    /** The first and last offset of each column that has some. */
+    void bounds(final int[] read) {
+      bounds = read;
+    }
+
+    private PackedTable table() {
+      return new PackedTable(rows, metadata, bytes(), bounds);
     }
   }
 
@@ -68,8 +91,7 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   /**
    * Adds a table.
    *
-   * @param metadata cudf's; empty if the table has no columns
-   * @param buffer a reference is taken; null if the table has no columns
+   * @param buffer a reference is taken; null if the table has no bytes
    */
   public void add(
       final int partition, final int rows, final byte[] metadata, final DeviceMemoryBuffer buffer) {
@@ -77,29 +99,20 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
       tables.set(partition, new ArrayList<>(1));
       used.add(partition);
     }
-    if (buffer != null) {
+    final boolean hasBytes = buffer != null && buffer.getLength() > 0;
+    if (hasBytes) {
       buffer.incRefCount();
       bytes += buffer.getLength();
     }
     tableCount++;
-    tables.get(partition).add(new Pending(rows, metadata, buffer));
+    tables.get(partition).add(new Pending(rows, metadata, hasBytes ? buffer : null));
   }
 
-  /** Launches the hash of all rows, which reads the tables' memory behind what was done to it. */
-  void hash(final RowHash hash) {
+  /** Gives every table, with its partition. */
+  void forEach(final ObjIntConsumer<Pending> consumer) {
     for (final int partition : used) {
-      for (final Pending table : tables.get(partition)) {
-        if (table.metadata.length == 0) {
-          hash.add(partition, table.rows);
-          continue;
-        }
-        // Asked for addresses alone: the memory stays until the launch is behind it.
-        try (Table columns = table.table().in(table.buffer)) {
-          hash.add(partition, columns);
-        }
-      }
+      tables.get(partition).forEach(table -> consumer.accept(table, partition));
     }
-    hash.launch();
   }
 
   @Override
@@ -170,8 +183,8 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
       public void forEachChunk(final int partition, final ExtentConsumer consumer) {
         if (tables.get(partition) != null) {
           for (final Pending table : tables.get(partition)) {
-            if (table.bytes() > 0) {
-              consumer.extents(table.buffer.getAddress(), table.bytes());
+            if (table.buffer != null) {
+              consumer.extents(table.address(), table.bytes());
             }
           }
         }

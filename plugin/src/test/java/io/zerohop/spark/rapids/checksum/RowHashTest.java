@@ -1,18 +1,19 @@
 package io.zerohop.spark.rapids.checksum;
 
+import static io.zerohop.spark.rapids.format.PackedTableMaker.BOOL;
+import static io.zerohop.spark.rapids.format.PackedTableMaker.INT16;
+import static io.zerohop.spark.rapids.format.PackedTableMaker.INT64;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import ai.rapids.cudf.DType;
-import ai.rapids.cudf.HostColumnVector.BasicType;
-import ai.rapids.cudf.HostColumnVector.DataType;
-import ai.rapids.cudf.HostColumnVector.ListType;
-import ai.rapids.cudf.HostColumnVector.StructData;
-import ai.rapids.cudf.HostColumnVector.StructType;
-import ai.rapids.cudf.Rmm;
-import ai.rapids.cudf.Table;
-import io.zerohop.device.RowHashBatch;
+import io.zerohop.device.Segment;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.spark.rapids.api.TaskStream;
+import io.zerohop.spark.rapids.format.PackedColumns;
+import io.zerohop.spark.rapids.format.PackedTableMaker;
+import io.zerohop.spark.rapids.format.PackedTableMaker.Kind;
+import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -20,34 +21,38 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
+import org.apache.spark.unsafe.Platform;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** The checksum of a map output follows its rows and their partitions, and nothing else. */
 class RowHashTest {
+  private static final int TABLE_BYTES = 1 << 16;
+  private static final int MOST_TABLES = 1_000;
   private static final int PARTITIONS = 5;
-  private static final List<DataType> TYPES =
+  private static final List<Kind> KINDS =
       List.of(
-          new BasicType(true, DType.INT64),
-          new BasicType(true, DType.BOOL8),
-          new BasicType(false, DType.INT16),
-          new BasicType(true, DType.STRING),
-          new ListType(true, new BasicType(true, DType.STRING)),
-          new StructType(
+          Kind.of(INT64, true),
+          Kind.of(BOOL, true),
+          Kind.of(INT16, false),
+          Kind.of(PackedColumns.STRING, true),
+          Kind.of(PackedColumns.LIST, true, Kind.of(PackedColumns.STRING, true)),
+          Kind.of(
+              PackedColumns.STRUCT,
               true,
-              new BasicType(true, DType.INT16),
-              new ListType(false, new BasicType(true, DType.INT64))));
+              Kind.of(INT16, true),
+              Kind.of(PackedColumns.LIST, false, Kind.of(INT64, true))));
 
   private final HostDevice device = new HostDevice();
+  private final Segment segment = device.allocate((long) TABLE_BYTES * MOST_TABLES);
   private final TaskStream stream = new TaskStream(() -> device.openStream("row hash"));
   private final Random random = new Random(8);
-  private final List<Table> tables = new ArrayList<>();
+  private int tables;
 
   @AfterEach
   void nothingIsLeftOpen() {
     stream.close();
-    tables.forEach(Table::close);
-    assertThat(Rmm.getTotalBytesAllocated()).isZero();
+    segment.close();
     assertThat(device.openResources()).isZero();
     device.close();
   }
@@ -58,29 +63,8 @@ class RowHashTest {
 
   private List<Object> row() {
     final List<Object> row = new ArrayList<>();
-    TYPES.forEach(type -> row.add(value(type)));
+    KINDS.forEach(kind -> row.add(PackedTableMaker.value(random, kind)));
     return row;
-  }
-
-  /** A value; null one time in four where it may be. */
-  private Object value(final DataType type) {
-    if (type.isNullable() && random.nextInt(4) == 0) {
-      return null;
-    }
-    return switch (type.getType().getTypeId()) {
-      case INT64 -> random.nextLong();
-      case BOOL8 -> random.nextBoolean();
-      case INT16 -> (short) random.nextInt();
-      case STRING -> "x".repeat(random.nextInt(20)) + random.nextInt();
-      case LIST -> {
-        final List<Object> items = new ArrayList<>();
-        for (int i = random.nextInt(4); i > 0; i--) {
-          items.add(value(type.getChild(0)));
-        }
-        yield items;
-      }
-      default -> new StructData(value(type.getChild(0)), value(type.getChild(1)));
-    };
   }
 
   /** Rows of each partition. */
@@ -106,6 +90,7 @@ class RowHashTest {
 
   /** The checksum of an output that is cut into tables of at most so many rows. */
   private long hash(final List<List<List<Object>>> output, final int mostRows) {
+    tables = 0;
     try (RowHash hash = newHash(1)) {
       for (int partition = 0; partition < PARTITIONS; partition++) {
         final List<List<Object>> rows = output.get(partition);
@@ -124,22 +109,39 @@ class RowHashTest {
   }
 
   private void add(final RowHash hash, final int partition, final List<List<Object>> rows) {
-    final Table table = Table.of(TYPES, columns(rows));
-    tables.add(table);
-    hash.add(partition, table);
+    final byte[] bytes = new byte[TABLE_BYTES];
+    random.nextBytes(bytes); // What lies between columns.
+    final PackedTable table = PackedTableMaker.pack(KINDS, columns(rows), ByteBuffer.wrap(bytes));
+    scrambleNulls(PackedColumns.parse(table.metadata()), bytes);
+    final long address = segment.address() + (long) TABLE_BYTES * tables++;
+    Platform.copyMemory(bytes, Platform.BYTE_ARRAY_OFFSET, null, address, TABLE_BYTES);
+    hash.add(partition, rows.size(), table.metadata(), address);
   }
 
   private static List<List<Object>> columns(final List<List<Object>> rows) {
     final List<List<Object>> columns = new ArrayList<>();
-    for (int column = 0; column < TYPES.size(); column++) {
+    for (int column = 0; column < KINDS.size(); column++) {
       final int at = column;
       columns.add(new ArrayList<>(rows.stream().map(row -> row.get(at)).toList()));
     }
     return columns;
   }
 
+  private void scrambleNulls(final PackedColumns columns, final byte[] bytes) {
+    final ByteBuffer table = ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder());
+    for (int entry = 0; entry < columns.entries(); entry++) {
+      final int width = PackedColumns.width(columns.type(entry));
+      final int mask = (int) columns.mask(entry);
+      for (int row = 0; width > 0 && mask >= 0 && row < columns.rows(entry); row++) {
+        if ((table.getInt(mask + row / 32 * 4) >>> row & 1) == 0) {
+          table.put((int) columns.data(entry) + row * width, (byte) random.nextInt());
+        }
+      }
+    }
+  }
+
   @Test
-  void neitherOrderNorTablesMatter() {
+  void neitherOrderNorTablesNorBytesBetweenThemMatter() {
     for (int round = 0; round < 20; round++) {
       final List<List<List<Object>>> output = output(1 + random.nextInt(150));
       final long expected = hash(output, 1_000);
@@ -158,12 +160,12 @@ class RowHashTest {
     assertThat(seen.add(hash(output, 10))).isTrue();
     for (int partition = 0; partition < PARTITIONS; partition++) {
       for (int row = 0; row < output.get(partition).size(); row++) {
-        for (int column = 0; column < TYPES.size(); column++) {
+        for (int column = 0; column < KINDS.size(); column++) {
           final List<List<List<Object>>> other = copy(output);
           other
               .get(partition)
               .get(row)
-              .set(column, changed(TYPES.get(column), other, partition, row));
+              .set(column, changed(KINDS.get(column), other, partition, row));
           assertThat(seen.add(hash(other, 10))).as("row %d, column %d", row, column).isTrue();
         }
       }
@@ -172,14 +174,11 @@ class RowHashTest {
 
   /** Another value than there is; null becomes something, and something null where it may. */
   private Object changed(
-      final DataType type,
-      final List<List<List<Object>>> output,
-      final int partition,
-      final int row) {
-    final Object before = output.get(partition).get(row).get(TYPES.indexOf(type));
-    Object after = before != null && type.isNullable() ? null : before;
+      final Kind kind, final List<List<List<Object>>> output, final int partition, final int row) {
+    final Object before = output.get(partition).get(row).get(KINDS.indexOf(kind));
+    Object after = before != null && kind.nullable() ? null : before;
     while (java.util.Objects.equals(before, after)) {
-      after = value(type);
+      after = PackedTableMaker.value(random, kind);
     }
     return after;
   }
@@ -227,10 +226,10 @@ class RowHashTest {
       for (int partition = 0; partition < 2; partition++) {
         try (RowHash whole = newHash(1);
             RowHash parts = newHash(2)) {
-          whole.add(partition, rows);
+          whole.add(partition, rows, new byte[0], 0);
           whole.launch();
-          parts.add(partition, rows / 2);
-          parts.add(partition, rows - rows / 2);
+          parts.add(partition, rows / 2, new byte[0], 0);
+          parts.add(partition, rows - rows / 2, new byte[0], 0);
           assertThat(parts.value()).isEqualTo(whole.value());
           assertThat(seen.add(whole.value())).isTrue();
         }
@@ -247,13 +246,14 @@ class RowHashTest {
     for (int i = 0; i < 2; i++) {
       final int perLaunch = i == 0 ? 500 : 40_000; // 32,768 fit the first buffer.
       try (RowHash hash = newHash(1)) {
+        tables = 0;
         add(hash, 2, output.get(2));
-        final Table table = tables.get(tables.size() - 1);
-        for (int count = 1; count < 80_000; count++) {
-          if (count % perLaunch == 0) {
+        final byte[] metadata = metadata(output.get(2));
+        for (int table = 1; table < 80_000; table++) {
+          if (table % perLaunch == 0) {
             hash.launch();
           }
-          hash.add(2, table);
+          hash.add(2, 1, metadata, segment.address());
         }
         hash.launch();
         all[i] = hash.value();
@@ -262,31 +262,29 @@ class RowHashTest {
     assertThat(all[0]).isEqualTo(all[1]).isNotEqualTo(one);
   }
 
+  private static byte[] metadata(final List<List<Object>> rows) {
+    return PackedTableMaker.pack(KINDS, columns(rows), ByteBuffer.allocate(TABLE_BYTES)).metadata();
+  }
+
   @Test
   void whatIsNotKnownIsTheAttemptsOwn() {
-    DataType deep = new BasicType(false, DType.INT64);
-    Object value = 5L;
-    for (int depth = 0; depth <= RowHashBatch.MOST_DEPTH; depth++) {
-      deep = new ListType(false, deep);
-      value = List.of(value);
-    }
-    final int many = RowHashBatch.MOST_COLUMNS + 1;
-    final List<Table> unknown =
-        List.of(
-            Table.of(List.of(deep), List.of(List.of(value))),
-            Table.of(
-                Collections.nCopies(many, TYPES.get(0)),
-                Collections.nCopies(many, List.of((Object) 1L))));
-    tables.addAll(unknown);
+    final byte[] good = metadata(List.of(row()));
     final Set<Long> seen = new HashSet<>(Set.of(hash(output(0), 1)));
-    for (int attempt = 1; attempt <= 4; attempt++) {
-      try (RowHash hash = newHash(attempt)) {
-        hash.add(0, unknown.get(attempt % 2));
+    long attempt = 1;
+    for (int entry = 0; entry < PackedColumns.parse(good).entries(); entry++) {
+      final byte[] dictionary = good.clone();
+      dictionary[PackedTableMaker.entryOffset(entry)] = 22;
+      if (PackedColumns.parse(dictionary) != null && PackedColumns.parse(good).rows(entry) == 0) {
+        continue; // Nobody comes there.
+      }
+      try (RowHash hash = newHash(attempt++)) {
+        hash.add(0, 1, dictionary, segment.address());
         hash.launch();
-        add(hash, 0, List.of(row()));
+        hash.add(0, 1, good, segment.address());
         hash.launch();
         assertThat(seen.add(hash.value())).isTrue();
       }
     }
+    assertThat(attempt).isGreaterThan(KINDS.size());
   }
 }

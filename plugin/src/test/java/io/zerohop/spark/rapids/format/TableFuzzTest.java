@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.zerohop.device.Fuzz;
+import io.zerohop.spark.rapids.format.PackedTableMaker.Kind;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -21,15 +22,36 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** What an owner says of its tables: a header of ours around metadata of cudf's. */
 class TableFuzzTest {
+  private static final int ROWS = 3;
+  private static final int PACKED_BYTES = 32 << 10;
+
   /** What all Kudo headers have, before a bit for each column. */
   private static final int KUDO_FIXED_BYTES = 28;
 
-  /** Only cudf knows what its metadata says. */
+  private static Kind kind(final Random random, final int depth) {
+    final boolean nullable = random.nextBoolean();
+    return switch (random.nextInt(depth > 1 ? 2 : 4)) {
+      case 0 -> Kind.of(PackedColumns.STRING, nullable);
+      case 1 -> Kind.of(PackedTableMaker.INT64, nullable);
+      case 2 -> Kind.of(PackedColumns.LIST, nullable, kind(random, depth + 1));
+      default ->
+          Kind.of(PackedColumns.STRUCT, nullable, kind(random, depth + 1), kind(random, depth + 1));
+    };
+  }
+
   private static PackedTable table(final Random random) {
-    final byte[] metadata = new byte[random.nextInt(4) * 40];
-    random.nextBytes(metadata);
-    return new PackedTable(
-        1 + random.nextInt(1000), metadata, metadata.length == 0 ? 0 : random.nextInt(1 << 20));
+    final List<Kind> kinds = new ArrayList<>();
+    final List<List<Object>> columns = new ArrayList<>();
+    for (int column = random.nextInt(4); column >= 0; column--) {
+      final Kind kind = kind(random, 0);
+      final List<Object> values = new ArrayList<>();
+      for (int row = 0; row < ROWS; row++) {
+        values.add(PackedTableMaker.value(random, kind));
+      }
+      kinds.add(kind);
+      columns.add(values);
+    }
+    return PackedTableMaker.pack(kinds, columns, ByteBuffer.allocate(PACKED_BYTES));
   }
 
   private static byte[] header(final Random random) {
@@ -52,12 +74,20 @@ class TableFuzzTest {
         .array();
   }
 
+  private static byte[] metadata(final Random random) {
+    return table(random).metadata();
+  }
+
   static Stream<Arguments> headerSeeds() {
     return Fuzz.seeds(TableFuzzTest::header);
   }
 
   static Stream<Arguments> kudoSeeds() {
     return Fuzz.seeds(TableFuzzTest::kudoHeader);
+  }
+
+  static Stream<Arguments> metadataSeeds() {
+    return Fuzz.seeds(TableFuzzTest::metadata);
   }
 
   @MethodSource("headerSeeds")
@@ -102,6 +132,18 @@ class TableFuzzTest {
     }
   }
 
+  /** Refused without an exception, whatever it is. */
+  @MethodSource("metadataSeeds")
+  @FuzzTest
+  void columns(final byte[] bytes) {
+    fits(bytes);
+  }
+
+  private static boolean fits(final byte[] bytes) {
+    final PackedColumns columns = PackedColumns.parse(bytes);
+    return columns != null && columns.fits(PACKED_BYTES, new int[0]);
+  }
+
   @Test
   void whatIsRightIsTakenAndWhatIsCutOffIsNot() {
     hold(TableFuzzTest::header, TableFuzzTest::isHeader);
@@ -109,6 +151,7 @@ class TableFuzzTest {
     assertThat(Fuzz.good(TableFuzzTest::kudoHeader))
         .allMatch(TableFuzzTest::isKudoBlock)
         .noneMatch(bytes -> isKudoBlock(Arrays.copyOf(bytes, KUDO_FIXED_BYTES - 1)));
+    hold(TableFuzzTest::metadata, TableFuzzTest::fits);
   }
 
   private static void hold(final Function<Random, byte[]> maker, final Predicate<byte[]> taken) {

@@ -12,16 +12,18 @@ import java.io.InputStream;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.Test;
 
 class TableHeaderTest {
   private static final List<PackedTable> TABLES =
       List.of(
-          new PackedTable(17, new byte[] {1, 2, 3}, 6_000_000_000L),
-          new PackedTable(5, new byte[0], 0),
-          new PackedTable(1, new byte[200], 64));
+          new PackedTable(17, new byte[] {1, 2, 3}, 6_000_000_000L, new int[] {0, 9}),
+          new PackedTable(5, new byte[0], 0, new int[0]),
+          new PackedTable(1, new byte[200], 64, new int[0]));
 
   private static byte[] encoded(final List<PackedTable> tables) {
     final byte[] bytes = new byte[TableHeader.bytes(tables)];
@@ -41,13 +43,16 @@ class TableHeaderTest {
     assertThat(TableHeader.payload(TABLES)).isEqualTo(6_000_000_064L);
   }
 
-  /** Of cudf's metadata 40 bytes a column, and as many or fewer of the table; a contract test. */
   @Test
-  void whatIsTakenForTypicalGrowsWithTheColumns() {
-    assertThat(TableHeader.typicalBytes(1))
-        .isEqualTo(TableHeader.bytes(List.of(new PackedTable(2, new byte[80], 64))));
-    assertThat(TableHeader.typicalBytes(100))
-        .isEqualTo(TableHeader.bytes(List.of(new PackedTable(2, new byte[101 * 40], 6400))));
+  void whatIsTakenForTypicalIsAsLongAsAHeader() {
+    for (final int columns : new int[] {1, 5, 100}) {
+      final List<PackedTableMaker.Kind> kinds =
+          Collections.nCopies(columns, PackedTableMaker.Kind.of(PackedTableMaker.INT64, false));
+      final List<List<Object>> values = Collections.nCopies(columns, List.of(1L, 2L));
+      final ByteBuffer packed = ByteBuffer.allocate(columns * 64);
+      final int bytes = TableHeader.bytes(List.of(PackedTableMaker.pack(kinds, values, packed)));
+      assertThat(TableHeader.typicalBytes(columns)).isCloseTo(bytes, Percentage.withPercentage(25));
+    }
   }
 
   @Test
@@ -84,7 +89,7 @@ class TableHeaderTest {
   @Test
   void tablesThatAreTooLongTogetherAreDamage() {
     final long large = (1L << 44) - 1;
-    final PackedTable table = new PackedTable(1, new byte[1], large);
+    final PackedTable table = new PackedTable(1, new byte[1], large, new int[0]);
     assertThatThrownBy(() -> TableHeader.read(ByteBuffer.wrap(encoded(List.of(table, table)))))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("damaged");

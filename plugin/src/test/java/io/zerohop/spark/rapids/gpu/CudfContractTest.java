@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids.gpu;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,27 +12,25 @@ import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.HostMemoryBuffer;
 import ai.rapids.cudf.Rmm;
 import ai.rapids.cudf.Table;
-import io.zerohop.spark.rapids.format.TableHeader;
-import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
+import io.zerohop.spark.rapids.format.PackedColumns;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The rules of cudf that our code relies on. Runs with the fake here, and with cudf itself where
  * there is a GPU ({@code rapids.sh kudo}): it calls nothing that only one of them has.
  */
 class CudfContractTest {
+  private static final int ALIGNMENT = 64;
+
   private long before;
 
   @BeforeEach
@@ -171,80 +170,45 @@ class CudfContractTest {
     }
   }
 
-  /**
-   * Rows of a table that was split, went the way of the product's blocks, as bytes behind a header,
-   * and was put together by cudf. Slices without rows are left out, as the product's writer does.
-   */
-  private static List<String> sent(final Table table, final int... splits) throws IOException {
-    final List<ContiguousTable> parts = new ArrayList<>();
-    for (final ContiguousTable part : table.contiguousSplit(splits)) {
-      if (part.getRowCount() == 0) {
-        part.close();
-      } else {
-        parts.add(part);
-      }
-    }
-    final List<PackedTable> packed = new ArrayList<>();
-    long room = 0;
-    for (final ContiguousTable part : parts) {
-      final long length = part.getBuffer().getLength();
-      packed.add(new PackedTable((int) part.getRowCount(), metadata(part), length));
-      room += padded(length);
-    }
-    final byte[] header = new byte[TableHeader.bytes(packed)];
-    TableHeader.write(packed, ByteBuffer.wrap(header));
-    final List<PackedTable> read = TableHeader.read(ByteBuffer.wrap(header));
-    final Table[] tables = new Table[parts.size()];
-    try (DeviceMemoryBuffer memory = DeviceMemoryBuffer.allocate(room)) {
-      long at = 0;
-      for (int i = 0; i < tables.length; i++) {
-        final long length = read.get(i).bytes();
-        try (HostMemoryBuffer onHost = HostMemoryBuffer.allocate(length);
-            DeviceMemoryBuffer to = memory.slice(at, length)) {
-          onHost.copyFromDeviceBuffer(parts.get(i).getBuffer());
-          to.copyFromHostBuffer(onHost, 0, length);
-          tables[i] = read.get(i).in(to);
-        }
-        parts.get(i).close();
-        at += padded(length);
-      }
-    }
-    try (Table whole = Table.concatenate(tables)) {
-      close(tables);
-      return GpuTables.rows(whole);
-    }
-  }
-
-  private static long padded(final long length) {
-    return (length + 255) & -256;
-  }
-
-  private static void close(final Table... tables) {
-    for (final Table table : tables) {
-      table.close();
-    }
-  }
-
   @ParameterizedTest
-  @ValueSource(doubles = {0, 0.3, 0.97})
-  void slicesThatWereSentAreTheTableAgain(final double nulls) throws IOException {
-    final Random random = new Random(21);
-    final int rows = 200;
-    try (Table table = GpuTables.everyType(random, rows, nulls)) {
-      for (int round = 0; round < 5; round++) {
-        // Some of them are equal: slices between them are empty.
-        final int[] splits = random.ints(30, 0, rows + 1).sorted().toArray();
-        assertEquals(GpuTables.rows(table), sent(table, splits));
+  @EnumSource(Kind.class)
+  void theMetadataOfAPackedTableSaysWhereItsColumnsLie(final Kind kind) {
+    try (Table table = table(List.of(Kind.LONG, kind), 9, 90)) {
+      final ContiguousTable[] parts = table.contiguousSplit(33);
+      for (final ContiguousTable part : parts) {
+        final PackedColumns columns = PackedColumns.parse(metadata(part));
+        assertNotNull(columns, "the layout is the one that is known");
+        assertEquals(2, columns.columns());
+        assertEquals(part.getRowCount(), columns.rows(0));
+        assertTrue(columns.fits(part.getBuffer().getLength(), new int[0]));
+        assertEquals(0, part.getBuffer().getLength() % ALIGNMENT);
+        for (int entry = 0; entry < columns.entries(); entry++) {
+          assertTrue(columns.data(entry) < 0 || columns.data(entry) % ALIGNMENT == 0);
+          assertTrue(columns.mask(entry) < 0 || columns.mask(entry) % ALIGNMENT == 0);
+          assertTrue(columns.nulls(entry) >= 0, "nulls are counted");
+        }
+        assertEquals(
+            GpuTables.nestedOffsets(kind), columns.bounded().size(), "columns with offsets");
       }
+      close(parts);
     }
   }
 
   @Test
-  void manySlicesOfARowEachAreTheTableAgain() throws IOException {
-    final int rows = 300;
-    try (Table table = GpuTables.everyType(new Random(22), rows, 0.4)) {
-      final int[] splits = IntStream.range(1, rows).toArray();
-      assertEquals(GpuTables.rows(table), sent(table, splits));
+  void offsetsOfPackedTablesBeginAtZero() {
+    try (ColumnVector texts = ColumnVector.fromStrings("abc", "de", "", "fghi");
+        Table table = new Table(texts)) {
+      final ContiguousTable[] parts = table.contiguousSplit(1);
+      final PackedColumns columns = PackedColumns.parse(metadata(parts[1]));
+      try (HostMemoryBuffer bytes = HostMemoryBuffer.allocate(parts[1].getBuffer().getLength())) {
+        bytes.copyFromDeviceBuffer(parts[1].getBuffer());
+        final long offsets = columns.data(columns.bounded().get(0) + 1);
+        assertEquals(0, bytes.getInt(offsets));
+        assertEquals(2, bytes.getInt(offsets + 4));
+        assertEquals(6, bytes.getInt(offsets + 12));
+        assertEquals('d', bytes.getByte(columns.data(0)));
+      }
+      close(parts);
     }
   }
 

@@ -6,6 +6,8 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
+import io.zerohop.device.SpliceBatch;
+import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import java.time.Duration;
@@ -69,6 +71,28 @@ final class FakeGpuStream implements CopyStream {
         () -> {
           copies.touched.forEach(range -> device.touch(range[0], range[1]));
           work(() -> worker.submit(copies.batch));
+        });
+  }
+
+  @Override
+  public SpliceBatch newSplice() {
+    return new SpliceLists();
+  }
+
+  @Override
+  public void submit(final SpliceBatch batch) {
+    final SpliceLists lists = ((SpliceLists) batch).copy();
+    add(
+        () -> {
+          lists.forEachOffsets(
+              (source, destination, count, delta) -> {
+                device.touch(source, (long) Integer.BYTES * count);
+                device.touch(destination, (long) Integer.BYTES * count);
+              });
+          for (int column = 0; column < lists.bitColumns(); column++) {
+            device.touch(lists.destination(column), (lists.bits(column) + 31) / 32 * 4L);
+          }
+          work(() -> worker.submit(lists));
         });
   }
 

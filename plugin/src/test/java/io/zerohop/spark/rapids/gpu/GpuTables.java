@@ -11,8 +11,6 @@ import ai.rapids.cudf.HostColumnVector.StructType;
 import ai.rapids.cudf.HostColumnVectorCore;
 import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
-import java.math.BigDecimal;
-import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -49,59 +47,6 @@ public final class GpuTables {
     } finally {
       columns.forEach(ColumnVector::close);
     }
-  }
-
-  /** One of each kind, decimals of 128 bits, and lists of structs of lists of strings. */
-  static Table everyType(final Random random, final int rows, final double nulls) {
-    final List<ColumnVector> columns = new ArrayList<>();
-    try {
-      for (final Kind kind : Kind.values()) {
-        columns.add(column(random, kind, rows, nulls));
-      }
-      columns.add(decimals(random, rows, nulls));
-      columns.add(deep(random, rows, nulls));
-      return new Table(columns.toArray(new ColumnVector[0]));
-    } finally {
-      columns.forEach(ColumnVector::close);
-    }
-  }
-
-  private static ColumnVector decimals(final Random random, final int rows, final double nulls) {
-    final BigDecimal[] decimals =
-        values(
-            random,
-            nulls,
-            new BigDecimal[rows],
-            () -> new BigDecimal(new BigInteger(100, random).subtract(BigInteger.TWO.pow(99)), 4));
-    decimals[0] = new BigDecimal(BigInteger.TEN.pow(30), 4); // No smaller type holds it.
-    return ColumnVector.fromDecimals(decimals);
-  }
-
-  @SuppressWarnings({"unchecked", "rawtypes"})
-  private static ColumnVector deep(final Random random, final int rows, final double nulls) {
-    final DataType words = new ListType(true, new BasicType(true, DType.STRING));
-    final DataType item = new StructType(true, new BasicType(true, DType.INT64), words);
-    final Supplier<Object> struct =
-        () ->
-            new StructData(
-                orNull(random, nulls, random::nextLong),
-                orNull(
-                    random,
-                    nulls,
-                    () ->
-                        Arrays.asList(
-                            values(
-                                random,
-                                nulls,
-                                new Object[random.nextInt(3)],
-                                () -> word(random)))));
-    final List<Object>[] lists =
-        values(
-            random,
-            nulls,
-            new List[rows],
-            () -> Arrays.asList(values(random, nulls, new Object[random.nextInt(3)], struct)));
-    return ColumnVector.fromLists(new ListType(true, item), lists);
   }
 
   private static <T> T orNull(final Random random, final double nulls, final Supplier<T> value) {
@@ -193,6 +138,15 @@ public final class GpuTables {
     return schema.build();
   }
 
+  /** How many columns of strings and of lists there are in a column of a kind. */
+  static int nestedOffsets(final Kind kind) {
+    return switch (kind) {
+      case STRING, INTS, STRUCT -> 1;
+      case STRINGS -> 2;
+      default -> 0;
+    };
+  }
+
   /** The rows of a table as text. */
   public static List<String> rows(final Table table) {
     final ColumnVector[] columns = new ColumnVector[table.getNumberOfColumns()];
@@ -239,7 +193,6 @@ public final class GpuTables {
       case INT32 -> to.append(column.getInt(row));
       case INT64 -> to.append(column.getLong(row));
       case FLOAT64 -> to.append(column.getDouble(row));
-      case DECIMAL128 -> to.append(column.getBigDecimal(row));
       default -> to.append('"').append(column.getJavaString(row)).append('"');
     }
     to.append(',');

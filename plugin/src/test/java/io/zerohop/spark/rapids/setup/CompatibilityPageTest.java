@@ -96,20 +96,23 @@ class CompatibilityPageTest {
               binds ? "bound" : "not bound",
               seen(cell, onGpus)));
     }
-    to.append("\n| release | how it is known | goes without |\n");
-    to.append("| --- | --- | --- |\n");
+    to.append("\n| release | how it is known | cudf's metadata begins with | goes without |\n");
+    to.append("| --- | --- | --- | --- |\n");
     to.append("| before ").append(RapidsRelease.all().get(0).name());
-    to.append(" | refused | |\n");
+    to.append(" | refused | | |\n");
     for (final JsonNode release : matrix.get("releases")) {
       to.append(
           String.format(
               Locale.ROOT,
-              "| %s | %s | %s |%n",
+              "| %s | %s | %s | %s |%n",
               release.get("release").asText(),
               release.get("basis").asText().equals("jar") ? "by its jar" : "by source, never run",
+              release.get("metadata").asText().equals("stub")
+                  ? "an entry of 40 bytes"
+                  : "a header of 16 bytes",
               without(release.get("without"))));
     }
-    to.append("| later | probed when it starts | what it lacks |\n");
+    to.append("| later | probed when it starts | looked at when it starts | what it lacks |\n");
     return to.toString();
   }
 

@@ -1,0 +1,273 @@
+package io.zerohop.spark.rapids.format;
+
+import io.zerohop.spark.log.SparkCode;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Where the columns of a packed table lie, as cudf's metadata says it (pack.cpp of cudf 24.12 to
+ * 26.08), in the machine's byte order: a {@linkplain PackedHeader header}, then an entry for each
+ * column in depth-first order.
+ *
+ * <pre>
+ *  0         4         8        12      16               24               32         36    40
+ *  | type    | scale   | rows   | nulls | offset of data | offset of mask | children | pad |
+ * </pre>
+ *
+ * <p>An offset of -1 means that there is none. Immutable.
+ */
+public final class PackedColumns {
+  private static final Logger LOG = LoggerFactory.getLogger(PackedColumns.class);
+  private static final AtomicBoolean SAID_UNKNOWN = new AtomicBoolean();
+  private static final int SHOWN_BYTES = 64;
+  static final int ENTRY_BYTES = 40;
+  private static final int MOST_DEPTH = 200;
+  static final int INT32 = 3;
+  public static final int STRING = 23;
+  public static final int LIST = 24;
+  public static final int STRUCT = 28;
+
+  /** Bytes of a value by type; 0 where a column is more than values of a fixed width. */
+  private static final int[] WIDTHS = {
+    0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 1, 4, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0, 0, 0, 4, 8, 16, 0
+  };
+
+  /** Whether cudf was found to lay tables out in another way than this class knows. */
+  private static volatile boolean distrusted;
+
+  private final PackedHeader header;
+  private final int version;
+  private final int columns;
+  private final ByteBuffer entries;
+  private final int[] ends;
+  private final int[] boundIndexes;
+  private final List<Integer> bounded = new ArrayList<>();
+
+  private PackedColumns(final PackedHeader header, final ByteBuffer all, final int count) {
+    this.header = header;
+    this.version = header.version(all);
+    this.columns = header.columns(all);
+    this.entries = all.slice(header.length(), count * ENTRY_BYTES).order(ByteOrder.nativeOrder());
+    this.ends = new int[count];
+    this.boundIndexes = new int[count];
+  }
+
+  /**
+   * Reads cudf's metadata; null if the table has no columns, for which there is none, and null, and
+   * said once, if it is not what this class knows.
+   */
+  public static PackedColumns parse(final byte[] metadata) {
+    if (distrusted) {
+      return null;
+    }
+    final PackedColumns columns = read(metadata);
+    if (columns == null && metadata.length > 0 && !SAID_UNKNOWN.getAndSet(true)) {
+      // Rows are right either way, but someone who wonders about the speed should find this.
+      SparkCode.TABLES_NOT_PARSED.warn(
+          LOG,
+          "this version of cudf describes packed tables in a way that Zerohop does not know, so"
+              + " small tables are concatenated, which is slower; see docs/compatibility.md"
+              + " (metadata of {} bytes: {})",
+          metadata.length,
+          HexFormat.of().formatHex(metadata, 0, Math.min(SHOWN_BYTES, metadata.length)));
+    }
+    return columns;
+  }
+
+  /** The same, also where it is not {@linkplain #trust trusted}; null, too, if it is empty. */
+  public static PackedColumns read(final byte[] metadata) {
+    final PackedHeader header = PackedHeader.of(metadata.length);
+    final ByteBuffer all = ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder());
+    if (header == null || !header.isValid(all)) {
+      return null;
+    }
+    final int count = (metadata.length - header.length()) / ENTRY_BYTES;
+    final PackedColumns columns = new PackedColumns(header, all, count);
+    final int rows = header.rows(all, columns.rows(0));
+    int next = 0;
+    for (int column = 0; column < columns.columns && next >= 0; column++) {
+      if (next == count || columns.rows(next) != rows) {
+        return null;
+      }
+      next = columns.visit(next, 0);
+    }
+    return next == count ? columns : null;
+  }
+
+  /**
+   * Whether metadata is read in this process from now on. If not, it is as if all of it were
+   * unknown: tables are gathered as they are and concatenated by cudf.
+   */
+  public static void trust(final boolean isKnown) {
+    distrusted = !isKnown;
+  }
+
+  /** Metadata of the same table, as cudf would write it. */
+  public byte[] write() {
+    final ByteBuffer to =
+        ByteBuffer.allocate(header.bytes(entries())).order(ByteOrder.nativeOrder());
+    header.put(to, version, columns, rows(0));
+    for (int entry = 0; entry < entries(); entry++) {
+      put(
+          to,
+          type(entry),
+          scale(entry),
+          rows(entry),
+          nulls(entry),
+          data(entry),
+          mask(entry),
+          children(entry));
+    }
+    return to.array();
+  }
+
+  /** Notes an entry and all below it; the index behind them, or -1 if they do not fit. */
+  private int visit(final int entry, final int depth) {
+    if (entry >= ends.length || rows(entry) < 0 || children(entry) < 0 || depth > MOST_DEPTH) {
+      return -1;
+    }
+    boundIndexes[entry] = bounded.size();
+    if (hasOffsets(entry)) {
+      bounded.add(entry);
+    }
+    int next = entry + 1;
+    for (int child = 0; child < children(entry) && next >= 0; child++) {
+      next = visit(next, depth + 1);
+    }
+    ends[entry] = next;
+    return next;
+  }
+
+  /** Whether an entry has rows, and in its first child 32-bit offsets for them. */
+  private boolean hasOffsets(final int entry) {
+    final boolean kind =
+        type(entry) == STRING && children(entry) == 1
+            || type(entry) == LIST && children(entry) == 2;
+    final int offsets = entry + 1;
+    return kind
+        && rows(entry) > 0
+        && offsets < ends.length
+        && type(offsets) == INT32
+        && rows(offsets) == rows(entry) + 1
+        && data(offsets) >= 0;
+  }
+
+  /**
+   * Whether everything that the entries name lies within a table.
+   *
+   * @param bytes of the table
+   * @param bounds of {@link #bounded}; empty if they are not known
+   */
+  public boolean fits(final long bytes, final int[] bounds) {
+    for (int entry = 0; entry < ends.length; entry++) {
+      final long rows = rows(entry);
+      final int type = type(entry);
+      final int bound = bounds.length == 2 * bounded.size() ? boundIndex(entry) : -1;
+      final long length =
+          type == STRING ? bound < 0 ? 0 : bounds[2 * bound + 1] : rows * width(type);
+      if (!within(data(entry), length, bytes)
+          || !within(mask(entry), (rows + 31) / 32 * 4, bytes)) {
+        return false;
+      }
+      if (bound >= 0 && (bounds[2 * bound] < 0 || bounds[2 * bound] > bounds[2 * bound + 1])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether a range lies within so many bytes; an offset of -1 is none. */
+  private static boolean within(final long offset, final long length, final long bytes) {
+    return offset == -1 || offset >= 0 && length >= 0 && offset <= bytes - length;
+  }
+
+  /** Entries with offsets, in order. */
+  public List<Integer> bounded() {
+    return bounded;
+  }
+
+  /** Which of {@link #bounded} an entry is; -1 if it is none. */
+  public int boundIndex(final int entry) {
+    final int index = boundIndexes[entry];
+    return index < bounded.size() && bounded.get(index) == entry ? index : -1;
+  }
+
+  /** Columns at the top. */
+  public int columns() {
+    return columns;
+  }
+
+  /** How many entries there are. */
+  public int entries() {
+    return ends.length;
+  }
+
+  /** What is before its entries. */
+  PackedHeader header() {
+    return header;
+  }
+
+  /** cudf's version of this layout. */
+  int version() {
+    return version;
+  }
+
+  public int type(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES);
+  }
+
+  int scale(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 4);
+  }
+
+  public int rows(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 8);
+  }
+
+  /** Nulls of a column; negative if nobody has counted them. */
+  public int nulls(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 12);
+  }
+
+  public long data(final int entry) {
+    return entries.getLong(entry * ENTRY_BYTES + 16);
+  }
+
+  public long mask(final int entry) {
+    return entries.getLong(entry * ENTRY_BYTES + 24);
+  }
+
+  public int children(final int entry) {
+    return entries.getInt(entry * ENTRY_BYTES + 32);
+  }
+
+  /** Index behind an entry and all below it. */
+  public int end(final int entry) {
+    return ends[entry];
+  }
+
+  /** Bytes of a value of a type; 0 if it has no fixed width or is not known. */
+  public static int width(final int type) {
+    return type < 0 || type >= WIDTHS.length ? 0 : WIDTHS[type];
+  }
+
+  /** Writes an entry at the buffer's position. */
+  static void put(
+      final ByteBuffer to,
+      final int type,
+      final int scale,
+      final int rows,
+      final int nulls,
+      final long data,
+      final long mask,
+      final int children) {
+    to.putInt(type).putInt(scale).putInt(rows).putInt(nulls).putLong(data).putLong(mask);
+    to.putInt(children).putInt(0);
+  }
+}
