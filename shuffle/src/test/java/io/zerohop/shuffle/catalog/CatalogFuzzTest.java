@@ -140,8 +140,7 @@ class CatalogFuzzTest {
       }
       // A fuzzer sees what checksums are compared with, and makes entries whose checksum is right.
       boolean same =
-          cursor.batches() == output.batches().size()
-              && cursor.partitions() == output.partitions();
+          cursor.batches() == output.batches().size() && cursor.partitions() == output.partitions();
       for (int batch = 0; same && batch < cursor.batches(); batch++) {
         for (int partition = 0; same && partition < cursor.partitions(); partition++) {
           same = output.matches(cursor, batch, partition);
