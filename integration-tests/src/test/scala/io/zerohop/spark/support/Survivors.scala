@@ -44,7 +44,10 @@ final class Survivors(sc: SparkContext, pids: => Iterable[Long]) {
 object Survivors {
   private val SocketsAlone = 1
   private val SocketsPerPeer = 2
-  private val ThreadsAlone = 4
+
+  // Four of the node itself; those of path `sent`: two each that answer, send and take, and one
+  // that asks the driver for neighbours.
+  private val ThreadsAlone = 11
   private val ThreadsPerPeer = 2
 
   /** The folders of this user's applications; the names end with what only those know. */
