@@ -7,6 +7,8 @@
 #                                  JUCX, a jucx jar of the kind of the host's libucx, by UCX, too
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
 #   rapids.sh blocks DIR KIT OUT   exchanges of many map tasks and partitions, timed at Spark's defaults
+#   rapids.sh between DIR KIT OUT  executors as if each were on a node of its own, at defaults (path sent),
+#                                  timed beside files; PER_GPU=2 on a host with one GPU
 #   rapids.sh tax DIR KIT OUT      what an exchange itself costs: a query with one beside the same without
 #   rapids.sh kudo DIR KIT OUT     RAPIDS' GPU serializer without Spark: its costs beside other forms of a
 #                                  batch, and random tables through it, with compute-sanitizer, too; and
@@ -64,7 +66,7 @@
 #   QUERIES     each partitions:query,query:rounds:millions, or MAPSxPARTITIONS:..., and with a fifth
 #               part, all, without coalescing of partitions
 # For memory VARIANTS are some of zerohop no-spill fifth moving tight multithreaded sort (all).
-# For blocks the same, with 3 rounds in each of TURNS (1) applications of a contender.
+# For blocks and between the same, with 3 rounds in each of TURNS (1) applications of a contender.
 # For kills, which ends by itself after LIMIT (480) seconds, and at most GRACE (100) later:
 #   JOBS         runners of the host's suites at a time (a third of the processors, 0 for none)
 #   GPU_APPS     applications at a time on each GPU (2, 0 for none), on PORT, PORT + 10, ...
@@ -107,7 +109,7 @@ case "$command" in
     [ $# -eq 2 ] || usage
     pack "$2"
     ;;
-  check | paths | bench | blocks | tax | kudo | demo | proof | doctor | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
+  check | paths | bench | blocks | between | tax | kudo | demo | proof | doctor | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command"

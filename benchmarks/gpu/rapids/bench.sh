@@ -25,16 +25,32 @@ bench() {
 
 # At Spark's defaults, but where all partitions are read. The warm-up is part of each application.
 blocks() {
-  local contender status=0 turn all="repartition,group_by,join"
+  local status=0 all="repartition,group_by,join"
+  in_turns "${CONTENDERS:-zerohop zerohop+packed multithreaded sort}" \
+    "${QUERIES:-64x64:$all:${ROUNDS:-3}:${MILLIONS:-80}:all 200x64:$all 200x2000:$all 1000x5000:$all}" || status=1
+  python3 "$dir/rapids/results.py" blocks "$dir/commit" "$out/gpu_blocks.json" "$out/blocks.jsonl"
+  return "$status"
+}
+
+# Executors as if each were on a node of its own, at defaults, beside files that are not shared either.
+between() {
+  local status=0 all="repartition,group_by,join,text:${ROUNDS:-3}:${MILLIONS:-80}:all"
+  in_turns "${CONTENDERS:-zerohop+between multithreaded+between multithreaded+between+compress}" \
+    "${QUERIES:-200x200:$all 200x2000:$all}" || status=1
+  python3 "$dir/rapids/results.py" between "$dir/commit" "$out/gpu_between.json" "$out/blocks.jsonl"
+  return "$status"
+}
+
+in_turns() { # contenders, queries
+  local contender status=0 turn
   cores="${CORES:-16}"
   rm -f "$out/blocks.jsonl"
   for ((turn = 0; turn < ${TURNS:-1}; turn++)); do
-    for contender in ${CONTENDERS:-zerohop zerohop+packed multithreaded sort}; do
+    for contender in $1; do
       submit "$contender" "$contender" "$wrapping_sums" io.zerohop.gpu.GpuBenchApp "$contender" "$out/blocks.jsonl" \
-        "${MILLIONS:-80}" 64 "${ROUNDS:-3}" "${QUERIES:-64x64:$all:${ROUNDS:-3}:${MILLIONS:-80}:all 200x64:$all 200x2000:$all 1000x5000:$all}" || status=1
+        "${MILLIONS:-80}" 64 "${ROUNDS:-3}" "$2" || status=1
     done
   done
-  python3 "$dir/rapids/results.py" blocks "$dir/commit" "$out/gpu_blocks.json" "$out/blocks.jsonl"
   return "$status"
 }
 

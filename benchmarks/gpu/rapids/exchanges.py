@@ -166,6 +166,40 @@ def blocks(out, commit_file, file):
     write(out, value)
 
 
+def between(out, commit_file, *files):
+    """Executors as if on nodes of their own: ours beside the best that goes by files."""
+    rows, ratios = [], {}
+    for file in files:
+        some, groups = timed(file)
+        rows += some
+        asked = collections.defaultdict(dict)
+        for key, group in groups.items():
+            asked[key[0], key[2], key[3]][key[-1]] = middle(group, "seconds")
+        for shape, seconds in asked.items():
+            ours = [value for case, value in seconds.items() if case.startswith("zerohop")]
+            others = [value for case, value in seconds.items() if not case.startswith("zerohop")]
+            if ours and others:
+                ratios[shape] = min(others) / min(ours)
+    value = measurement("gpu_between", commit_file, rows)
+    value["goals"] = [
+        {
+            "goal": f"{query}, {maps} x {partitions:,}, times as fast as the best by files",
+            "at_least": 1.0,
+            "value": round(ratio, 3),
+        }
+        for (query, maps, partitions), ratio in ratios.items()
+    ] + [
+        {
+            "goal": "geometric mean of these",
+            "at_least": 1.3,
+            "value": round(statistics.geometric_mean(ratios.values()), 3),
+        }
+    ]
+    for goal in value["goals"]:
+        print(goal)
+    write(out, value)
+
+
 def tax(out, commit_file, file):
     """What an exchange itself costs: a query with one beside the same without."""
     rows = [json.loads(line) for line in open(file)]

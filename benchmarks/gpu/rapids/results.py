@@ -5,6 +5,7 @@
   results.py check COMMIT_FILE OUT.json RESULT.json ...
   results.py bench COMMIT_FILE OUT.json BENCH.jsonl
   results.py blocks COMMIT_FILE OUT.json BENCH.jsonl
+  results.py between COMMIT_FILE OUT.json BENCH.jsonl ...
   results.py checksums COMMIT_FILE OUT.json RETRY.json BENCH.jsonl
   results.py doctor COMMIT_FILE OUT.json FOLDER
   results.py demo COMMIT_FILE OUT.json BENCH.jsonl
@@ -27,7 +28,7 @@ import sys
 from cells import cells
 from checks import check, faults, nodes, pressure, proof, rows
 from doctor import doctor
-from exchanges import bench, blocks, checksums, demo, memory, tax
+from exchanges import bench, between, blocks, checksums, demo, memory, tax
 from kudo import kudo
 from measurement import measurement
 from measurements import write
@@ -40,6 +41,7 @@ def main():
     kind, commit_file, out, *files = sys.argv[1:]
     name = pathlib.Path(out).stem
     whole = {
+        "between": between,
         "blocks": blocks,
         "cells": cells,
         "doctor": doctor,
