@@ -29,9 +29,9 @@ reproducible: ## builds twice in FOLDER and compares the bytes
 	$(CHECKS)/reproducible.sh $(FOLDER)
 
 ##@ Test
-verify: ## what a change has to pass: unit tests and the quick suites; 12 minutes
+verify: ## what a change has to pass: unit tests and the quick suites; a quarter of an hour
 	mvn -B verify
-full: ## all else that CI runs, without the unit tests; half an hour
+full: ## all else that CI runs, without the unit tests; 40 minutes
 	mvn -B verify -Pfull
 profile: ## a PROFILE of that: faults, spark-suites, versions, platforms, ui, nodes, no-libucx
 	mvn -B verify -P$(PROFILE)
