@@ -149,7 +149,7 @@ class TabBrowserSuite extends AnyFunSuite {
   }
 
   private def filters(browser: Browser): Unit = {
-    val all = numbers(browser, "zerohop-shuffles", 8)
+    val all = numbers(browser, "zerohop-shuffles", 9)
     val staged = all.count(_ > 0)
     assert(staged > 0 && staged < all.size, all)
     browser.run(
@@ -160,7 +160,7 @@ class TabBrowserSuite extends AnyFunSuite {
         .matches("\\?path=staged.*complete")
     }
     assert(byPath(browser).keySet === Set("staged"))
-    val left = numbers(browser, "zerohop-shuffles", 8)
+    val left = numbers(browser, "zerohop-shuffles", 9)
     assert(left.size === staged && left.forall(_ > 0))
   }
 }
