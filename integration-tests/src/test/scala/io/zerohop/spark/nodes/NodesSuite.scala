@@ -17,6 +17,9 @@ abstract class NodesSuite extends AnyFunSuite with BeforeAndAfterAll {
   private val Patience = 30.seconds
   private var running: Option[NodesApplication] = None
 
+  /** How bytes are to go between nodes. */
+  protected def between: String = NodePaths.Between
+
   /** Beside what every application on two nodes has. */
   protected def settings: Map[String, String] = Map.empty
 
@@ -54,12 +57,12 @@ abstract class NodesSuite extends AnyFunSuite with BeforeAndAfterAll {
     val patience = Patience.fromNow
     var facts = app.transfer()
     assertRight(facts)
-    while (!NodePaths.areExpected(facts) && patience.hasTimeLeft()) {
+    while (!NodePaths.areExpected(facts, between) && patience.hasTimeLeft()) {
       info(s"not yet as before: $facts")
       facts = app.transfer()
       assertRight(facts)
     }
-    NodePaths.assertExpected(facts)
+    NodePaths.assertExpected(facts, between)
     app.ask("settle")
   }
 

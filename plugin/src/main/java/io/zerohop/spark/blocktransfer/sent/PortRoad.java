@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.device.posix.Memory;
 import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.remote.carrier.Road;
@@ -47,15 +48,19 @@ final class PortRoad implements Road {
       final long address,
       final int bytes,
       final Completion done) {
-    connection.upload(
-        UploadId.message(id, offset, bytes, Crc32c.of(address, bytes)),
-        NativeView.of(address, bytes),
-        (reply, failure) -> {
-          if (failure != null) {
-            lost.accept(id);
-          }
-          ended(reply, failure, done);
-        });
+    try {
+      connection.upload(
+          UploadId.message(id, offset, bytes, Crc32c.of(address, bytes)),
+          Memory.view(address, bytes),
+          (reply, failure) -> {
+            if (failure != null) {
+              lost.accept(id);
+            }
+            ended(reply, failure, done);
+          });
+    } catch (final RuntimeException | OutOfMemoryError e) { // Nobody stands behind this thread.
+      done.done(String.valueOf(e.getMessage()));
+    }
   }
 
   private static void ended(final Reply reply, final Throwable failure, final Completion done) {
