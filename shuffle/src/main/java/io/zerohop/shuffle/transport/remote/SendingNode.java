@@ -161,15 +161,8 @@ public final class SendingNode implements AutoCloseable {
           ZerohopException.Category.RETRY,
           "the connection to executor " + source.executorId() + " was lost");
     }
-    for (int from = 0; from < blocks.size(); ) {
-      int end = from + 1;
-      while (end < blocks.size() && blocks.get(end).shuffleId() == blocks.get(from).shuffleId()) {
-        end++;
-      }
-      final List<Block> ofOne = blocks.subList(from, end);
-      new RemoteTransfer(peer, ofOne, sink, slabs, arrivals, threads.transfers()).start();
-      from = end;
-    }
+    RemoteTransfer.startEach(
+        blocks, some -> new RemoteTransfer(peer, some, sink, slabs, arrivals, threads.transfers()));
   }
 
   /** Small chores that nobody waits for. */

@@ -17,6 +17,7 @@ import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
 import io.zerohop.shuffle.transport.remote.owner.RemoteService;
 import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
+import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
 import io.zerohop.shuffle.transport.ucx.connect.PeerConnector;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -232,17 +233,11 @@ public final class UcxNode implements AutoCloseable {
     }
     final GpuSlabs onGpu = side == ReadSide.DEVICE && peer.direct() ? memory.gpuSlabs() : null;
     final FabricImports mapped = side == ReadSide.DEVICE ? peer.fabric() : null;
-    for (int from = 0; from < blocks.size(); ) {
-      int end = from + 1;
-      while (end < blocks.size() && blocks.get(end).shuffleId() == blocks.get(from).shuffleId()) {
-        end++;
-      }
-      final List<Block> ofOne = blocks.subList(from, end);
-      new UcxTransfer(
-              peer, ofOne, sink, memory.slabs(), onGpu, mapped, arrivals, threads.transfers())
-          .start();
-      from = end;
-    }
+    RemoteTransfer.startEach(
+        blocks,
+        some ->
+            new UcxTransfer(
+                peer, some, sink, memory.slabs(), onGpu, mapped, arrivals, threads.transfers()));
   }
 
   /** Small chores that nobody waits for. */

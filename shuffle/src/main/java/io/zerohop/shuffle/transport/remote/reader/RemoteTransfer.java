@@ -20,6 +20,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 
 /**
  * The blocks of one window on their way from one owner: looked up and held by the owner, sent, and
@@ -53,6 +54,19 @@ public class RemoteTransfer {
   /** What takes the messages, if it comes to that. */
   @GuardedBy("this")
   private MessageReceiver.Waiting messages;
+
+  /** Starts a transfer for each run of blocks of one shuffle, which is all that one can ask for. */
+  public static void startEach(
+      final List<Block> blocks, final Function<List<Block>, RemoteTransfer> maker) {
+    for (int from = 0; from < blocks.size(); ) {
+      int end = from + 1;
+      while (end < blocks.size() && blocks.get(end).shuffleId() == blocks.get(from).shuffleId()) {
+        end++;
+      }
+      maker.apply(blocks.subList(from, end)).start();
+      from = end;
+    }
+  }
 
   /**
    * Blocks that are to come.
