@@ -30,7 +30,10 @@ class ProcessLimitsTest {
           "--ambient-caps=+dac_override",
           "prlimit",
           "--nproc=120",
-          "--memlock=0");
+          "--memlock=0",
+          // Their JVMs' own threads stay as many as they are: one that ends makes room for another.
+          "env",
+          "JDK_JAVA_OPTIONS=-XX:-UseDynamicNumberOfCompilerThreads -XX:-UseDynamicNumberOfGCThreads");
 
   @TempDir private java.nio.file.Path temp;
 
