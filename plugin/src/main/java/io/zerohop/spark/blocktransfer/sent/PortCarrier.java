@@ -115,9 +115,14 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
 
   /** To an executor of this application, and nobody else. */
   private Connection connectTo(final String executorId) {
+    if (closed) {
+      throw new CarrierException("this executor is shutting down", null);
+    }
     final BlockManagerId to = neighbours.find(executorId);
     try {
-      return connections.connect(to.host(), to.port(), settings.connectLimit());
+      final Connection made = connections.connect(to.host(), to.port(), settings.connectLimit());
+      made.onClosed(() -> neighbours.forget(executorId)); // It may be gone.
+      return made;
     } catch (final ExchangeException e) {
       neighbours.forget(executorId);
       throw new CarrierException(

@@ -54,6 +54,7 @@ final class PortRoad implements Road {
           Memory.view(address, bytes),
           (reply, failure) -> {
             if (failure != null) {
+              connection.close(); // What is asked for from now on goes by another one.
               lost.accept(id);
             }
             ended(reply, failure, done);

@@ -20,8 +20,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The links by which readers ask this executor, and the connections by which they get their
- * answers, one for each reader: the links of a reader end with it. Thread safe; owns the
- * connections.
+ * answers, one for each reader. A connection that breaks is made anew; the links of a reader end
+ * when it cannot be reached any more. Thread safe; owns the connections.
  */
 final class ServedLinks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ServedLinks.class);
@@ -95,7 +95,7 @@ final class ServedLinks implements AutoCloseable {
     }
     over.forEach(service::disconnected);
     try {
-      if (anew) { // The way back broke, and with it what was known of the link.
+      if (anew) { // The reader could not be reached for a while, and was forgotten.
         final byte[] name = executorId.getBytes(StandardCharsets.UTF_8);
         service.asked(id, Questions.hello(name, false), ignored -> {});
       }
@@ -138,11 +138,14 @@ final class ServedLinks implements AutoCloseable {
     }
   }
 
-  private void later(final Runnable chore) {
+  /** Says whether it will be done: not while this executor shuts down. */
+  private boolean later(final Runnable chore) {
     try {
       executor.execute(chore);
+      return true;
     } catch (final RejectedExecutionException e) {
       LOG.debug("this executor is shutting down", e);
+      return false;
     }
   }
 
@@ -172,7 +175,29 @@ final class ServedLinks implements AutoCloseable {
     return made;
   }
 
+  /** A reader that is still there gets its answers by another connection. Does not wait. */
   private void lost(final String executorId, final Connection back) {
+    final boolean reads;
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      reads = reader != null && reader.back == back && !reader.links.isEmpty();
+    }
+    if (!reads || !later(() -> connectAnew(executorId, back))) {
+      gone(executorId, back);
+    }
+  }
+
+  private void connectAnew(final String executorId, final Connection broken) {
+    try {
+      back(executorId);
+    } catch (final RuntimeException e) {
+      LOG.debug("executor {} is gone, and does not read any more", executorId, e);
+      gone(executorId, broken);
+    }
+  }
+
+  /** Nothing of a reader stays, unless it was reached by another connection meanwhile. */
+  private void gone(final String executorId, final Connection back) {
     final List<Long> links;
     synchronized (lock) {
       final Reader reader = readers.get(executorId);
@@ -182,7 +207,6 @@ final class ServedLinks implements AutoCloseable {
       readers.remove(executorId);
       links = List.copyOf(reader.links.values());
     }
-    LOG.debug("executor {} is gone, and does not read any more", executorId);
     links.forEach(service::disconnected);
   }
 
@@ -214,7 +238,7 @@ final class ServedLinks implements AutoCloseable {
     }
     for (final Reader reader : all) {
       reader.back.close();
-      lost(reader.executorId, reader.back);
+      gone(reader.executorId, reader.back);
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.remote.owner;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -28,9 +29,21 @@ public final class ServedReader {
   /** When transfers began that are still being sent. */
   private final Map<Long, Long> sending = new ConcurrentHashMap<>();
 
+  @GuardedBy("this")
   private byte[] address;
-  private Road back;
+
+  /** The way to the reader while it is good; null before the first message, and after a loss. */
+  @GuardedBy("this")
+  private Back back;
+
+  @GuardedBy("this")
   private boolean gone;
+
+  /** A road, which the carrier's thread marks as lost before anything else is done about it. */
+  private static final class Back {
+    private volatile boolean lost;
+    private volatile Road road;
+  }
 
   /**
    * @param executor runs what a carrier's thread must not wait for
@@ -63,23 +76,36 @@ public final class ServedReader {
       throw new ZerohopException(
           ZerohopException.Category.FALLBACK, "the reader is gone or has not introduced itself");
     }
-    if (back == null) {
-      // Told by the carrier's thread, for which the one inside here may be waiting.
-      back = carrier.connect(address, why -> executor.execute(() -> lost(why)));
+    if (back != null && back.lost) {
+      drop(back);
     }
-    return back;
+    if (back == null) {
+      final Back next = new Back();
+      next.road = carrier.connect(address, why -> lost(next, why));
+      back = next;
+    }
+    return back.road;
   }
 
-  /** The next message goes by a new road. */
-  private void lost(final String why) {
+  /**
+   * Told by the carrier's thread, which must not wait: a thread inside {@link #back} may be waiting
+   * for it.
+   */
+  private void lost(final Back road, final String why) {
     LOG.debug("a reader was lost: {}", why);
-    final Road old;
-    synchronized (this) {
-      old = back;
+    road.lost = true;
+    executor.execute(() -> drop(road));
+  }
+
+  private synchronized void dropCurrent() {
+    drop(back);
+  }
+
+  /** The next message goes by a new road. Does nothing where that one has come already. */
+  private synchronized void drop(final Back road) {
+    if (back == road && road != null) {
       back = null;
-    }
-    if (old != null) {
-      old.close();
+      road.road.close();
     }
   }
 
@@ -149,7 +175,7 @@ public final class ServedReader {
           LOG,
           "a reader on another node has not taken what was sent to it for {} s; it will ask again",
           nanos / 1_000_000_000);
-      lost("it takes nothing");
+      dropCurrent();
     }
     leases.forEach(
         (id, lease) -> {
@@ -172,7 +198,7 @@ public final class ServedReader {
     synchronized (this) {
       gone = true;
     }
-    lost("its connection has ended");
+    dropCurrent();
     leases.keySet().forEach(this::leave);
   }
 }

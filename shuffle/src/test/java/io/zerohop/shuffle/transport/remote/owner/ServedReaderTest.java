@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
@@ -54,6 +55,34 @@ class ServedReaderTest {
     assertThat(closed).as("nothing is on its way").containsExactly("first");
   }
 
+  /** What a lost connection leaves to do is done later, when the next message may be under way. */
+  @Test
+  @SuppressWarnings("unchecked")
+  void aRoadThatWasLostIsReplacedAtOnce() {
+    final List<String> closed = new ArrayList<>();
+    final Deque<Road> roads =
+        new ArrayDeque<>(List.of(endpoint("first", closed), endpoint("second", closed)));
+    final List<Consumer<String>> failures = new ArrayList<>();
+    final Carrier carrier =
+        call(
+            Carrier.class,
+            arguments -> {
+              failures.add((Consumer<String>) arguments[1]);
+              return roads.poll();
+            });
+    final Deque<Runnable> later = new ArrayDeque<>();
+    final ServedReader busy = new ServedReader(carrier, later::add, lease -> {}, Clock.system());
+    busy.address(new byte[1]);
+    final Road first = busy.back();
+    failures.get(0).accept("reset by a test");
+    final Road second = busy.back();
+    assertThat(second == first).as("a road that was lost").isFalse();
+    assertThat(closed).containsExactly("first");
+    later.forEach(Runnable::run);
+    assertThat(busy.back() == second).as("the new road stays").isTrue();
+    assertThat(closed).containsExactly("first");
+  }
+
   private static Road endpoint(final String name, final List<String> closed) {
     return stub(Road.class, method -> method.equals("close") && closed.add(name));
   }
@@ -65,6 +94,15 @@ class ServedReaderTest {
             type.getClassLoader(),
             new Class<?>[] {type},
             (self, method, arguments) -> answer.apply(method.getName())));
+  }
+
+  /** Answers each call by its arguments. */
+  private static <T> T call(final Class<T> type, final Function<Object[], Object> answer) {
+    return type.cast(
+        Proxy.newProxyInstance(
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            (self, method, arguments) -> answer.apply(arguments)));
   }
 
   /** Another thread drops it: it was found in the table, and is released by now. */
