@@ -12,7 +12,7 @@ import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
 /** TPC-DS' tables are the generator's, and the same in however many parts they are drawn. */
-@RunBy.Verify
+@RunBy.SparkSuites
 class TpcdsDataSuite extends AnyFunSuite with BeforeAndAfterAll with TPCDSSchema {
   private val scale = 0.01
   private val limit = 2.minutes

@@ -22,7 +22,7 @@ public final class RunBy {
   @Target({ElementType.TYPE, ElementType.METHOD})
   public @interface Verify {}
 
-  /** Runs with {@code -Pspark-suites}: Spark's own suites. */
+  /** Runs with {@code -Pspark-suites}: Spark's own suites, and what is made for them. */
   @TagAnnotation
   @Inherited
   @Retention(RetentionPolicy.RUNTIME)

@@ -12,7 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
  * What executors listen at from their start to their end, at the defaults: seen by a library that is
  * loaded before the C library, however short it is.
  */
-@RunBy.Verify
+@RunBy.Faults
 class ListenersSuite extends AnyFunSuite {
   test("executors listen where Spark's listen, and so they do with a doctor in them") {
     Local.require("cc")

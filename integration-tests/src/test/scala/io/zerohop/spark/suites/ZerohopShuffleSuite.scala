@@ -7,7 +7,7 @@ import org.apache.spark.{ShuffleDependency, ShuffleSuite, SparkContext}
  * Spark's ShuffleSuite on Zerohop. Exempt are only the tests that look for shuffle files in Spark's
  * local directories, where Zerohop has none while the pool has room.
  */
-@RunBy.Verify
+@RunBy.SparkSuites
 class ZerohopShuffleSuite extends ShuffleSuite with ZerohopRouted {
 
   // ShuffleSuite's configuration ignores system properties.

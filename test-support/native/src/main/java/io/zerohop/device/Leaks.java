@@ -12,6 +12,7 @@ import java.util.stream.Stream;
 /** Descriptors, shared mappings and threads that are ours; taken before a test, compared after. */
 public final class Leaks {
   private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(20);
+  private static final int LONGEST_PAUSE_MILLIS = 80;
 
   private final Map<String, Integer> before = snapshot();
 
@@ -19,8 +20,8 @@ public final class Leaks {
   public void check() {
     final long start = System.nanoTime();
     Map<String, Integer> now = snapshot();
-    while (exceeds(now) && System.nanoTime() - start < LIMIT_NANOS) {
-      sleep();
+    for (int pause = 5; exceeds(now) && System.nanoTime() - start < LIMIT_NANOS; pause *= 2) {
+      sleep(Math.min(pause, LONGEST_PAUSE_MILLIS)); // A look costs milliseconds, too.
       now = snapshot();
     }
     if (exceeds(now)) {
@@ -34,9 +35,9 @@ public final class Leaks {
         .anyMatch(kind -> kind.getValue() > before.getOrDefault(kind.getKey(), 0));
   }
 
-  private static void sleep() {
+  private static void sleep(final int millis) {
     try {
-      Thread.sleep(5);
+      Thread.sleep(millis);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new AssertionError("interrupted", e);

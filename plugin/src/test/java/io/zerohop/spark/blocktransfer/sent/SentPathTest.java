@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.device.Leaks;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.contract.RemotePathContract;
@@ -17,17 +18,25 @@ class SentPathTest extends RemotePathContract {
   /** Logs a stack at both ends for each connection that ends. */
   private static final String NETWORK = "org.apache.spark.network";
 
+  private static Leaks beforeAll;
+
   private final Map<String, BlockPort> ports = new ConcurrentHashMap<>();
 
   @BeforeAll
   static void quiet() {
     Configurator.setLevel(NETWORK, Level.OFF);
+    beforeAll = new Leaks();
   }
 
   @AfterAll
   static void loud() {
     Configurator.setLevel(NETWORK, Level.INFO);
+    beforeAll.check();
   }
+
+  /** Netty takes two seconds to end its threads: looked at behind all tests. */
+  @Override
+  protected void checkLeaks(final Leaks before) {}
 
   /** What users set of Spark's connections. */
   protected Map<String, String> settings() {
