@@ -79,8 +79,8 @@ bench-tpcds: ## TPC-DS at Spark's defaults, scale factor 1
 	$(SCRIPTS)/run.sh tpcds
 bench-host: ## whole jobs on host memory
 	$(SCRIPTS)/run.sh host_job
-bench-nodes: ## whole jobs between two network namespaces; root
-	$(SCRIPTS)/run.sh nodes
+bench-between: ## whole jobs between two network namespaces, at defaults; root
+	$(SCRIPTS)/run.sh between
 bench-growth: ## how cost grows with the number of blocks
 	$(SCRIPTS)/run.sh growth
 bench-spill: ## how fast map outputs go to files

@@ -92,23 +92,21 @@ def host_fifth(run, folder):
     return markdown(heading, body)
 
 
-def nodes(run, folder):
+def between(run, folder):
     """Whole jobs between two nodes, beside sort shuffle over the same link."""
     cases = in_order(row["case"] for row in run["rows"])
     seconds = medians(run["rows"], "query", "seconds")
     stages = medians(run["rows"], "query", "stage_ms")
     body = []
     for query, by_case in seconds.items():
-        between = median(
-            row["ucx_bytes"] for row in timed(run["rows"], query=query, case="zerohop")
-        )
+        sent = median(row["sent_bytes"] for row in timed(run["rows"], query=query, case="zerohop"))
         body.append(
             [
                 query,
                 *(cell(by_case, case) for case in cases),
                 shown(ratio(by_case)),
                 shown(ratio(stages[query])),
-                f"{between / 1e6:.0f}",
+                f"{sent / 1e6:.0f}",
             ]
         )
     means = [
@@ -121,15 +119,9 @@ def nodes(run, folder):
         *(f"{case}, s" for case in cases),
         "ratio",
         "ratio of shuffle stages",
-        "by UCX, MB",
+        "sent, MB",
     ]
-    idle = [row for row in run["rows"] if "idle_seconds" in row]
-    most = max(row["share_of_core"] for row in idle)
-    seconds_idle = median(row["idle_seconds"] for row in idle)
-    return markdown(heading, body) + (
-        f"\n\nWhile executors idled for {seconds_idle:.0f} s behind it, a thread of UCX took "
-        f"{100 * most:.2f} % of a core, counted in hundredths of a second."
-    )
+    return markdown(heading, body)
 
 
 def spill(run, folder):

@@ -12,7 +12,7 @@ from pathlib import Path
 from again_tables import gpu_blocks_again, host_again
 from copy_tables import alltoall, gather, host_link, signal
 from exchange_tables import exchanges, gpu_memory, tax
-from host_tables import growth, host_fifth, host_job, host_memory, nodes, spill
+from host_tables import between, growth, host_fifth, host_job, host_memory, spill
 from provenance import age_of, gpu_provenance, provenance
 from query_tables import gpu_tpcds, gpu_tpcds_check, host_tpcds, tpch
 
@@ -20,7 +20,7 @@ DRAWINGS = {
     "host_job": host_job,
     "host_memory": host_memory,
     "host_fifth": host_fifth,
-    "nodes": nodes,
+    "host_between": between,
     "growth": growth,
     "spill": spill,
     "gather": gather,

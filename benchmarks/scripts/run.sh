@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Measures whole Spark jobs: run.sh host_job|tpcds|growth [options], the same between two nodes that
-# this machine plays: run.sh nodes [options], how fast map outputs go to files: run.sh spill
+# this machine plays: run.sh between [options], how fast map outputs go to files: run.sh spill
 # [options], and what UCX has between two such nodes: run.sh ucx_get [options]; --help after any of
 # them lists those.
 # Needs a built tree (mvn -B -q -DskipTests package) and memory for all clusters at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-bench="${1:?host_job, tpcds, nodes, growth, spill or ucx_get}"
+bench="${1:?host_job, tpcds, between, growth, spill or ucx_get}"
 shift
 run_dir="$(mktemp -d "${TMPDIR:-/tmp}/zerohop-bench-XXXXXX")"
 child=

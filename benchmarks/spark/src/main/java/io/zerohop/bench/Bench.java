@@ -10,7 +10,7 @@ import picocli.CommandLine.Command;
     subcommands = {
       HostJob.class,
       Tpcds.class,
-      Nodes.class,
+      Between.class,
       Growth.class,
       Spill.class,
       UcxGet.class

@@ -75,9 +75,8 @@ final class ClusterOptions {
       final String part, final Map<String, String> conf, final TwoNodes nodes, final int contenders)
       throws IOException {
     final Installation installation = Installation.in(run.project());
-    final Path jucx = Installation.jucxJar(run.project());
     final ClusterShape shape = shape(part, conf);
-    final NodeSite site = NodeSite.start(nodes, installation, jucx, shape, contenders);
+    final NodeSite site = NodeSite.start(nodes, installation, shape, contenders);
     return new Testbed(installation, shape, files(part), site);
   }
 

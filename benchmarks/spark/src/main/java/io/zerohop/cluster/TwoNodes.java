@@ -90,6 +90,17 @@ public final class TwoNodes implements AutoCloseable {
     rule("limit rate over " + mebibytesPerSecond + " mbytes/second drop");
   }
 
+  /**
+   * Lets no more through than a link of so many gigabits a second, in each direction: who sends
+   * waits, and nothing is dropped before the queue has 50 ms. Stays as long as the nodes do.
+   */
+  public void limit(final int gigabits) {
+    for (final Node node : List.of(first, second)) {
+      final String filter = "root tbf rate " + gigabits + "gbit burst 2mb latency 50ms";
+      node.run(("tc qdisc add dev " + Node.DEVICE + " " + filter).split(" "));
+    }
+  }
+
   /** Lets every packet pass again. */
   public void clear() {
     for (final Node node : List.of(first, second)) {

@@ -30,13 +30,11 @@ public final class NodeSite implements Site {
    * Starts the cluster; its logs and files lie in the shape's folder.
    *
    * @param nodes stay the caller's
-   * @param jucx for executors that read each other by UCX
    * @param applications how many there may be at a time
    */
   public static NodeSite start(
       final TwoNodes nodes,
       final Installation installation,
-      final Path jucx,
       final ClusterShape shape,
       final int applications)
       throws IOException {
@@ -60,18 +58,7 @@ public final class NodeSite implements Site {
         cluster,
         Map.of(
             // Else the first application would take what is the others'.
-            "spark.cores.max",
-            Integer.toString(shape.executors() * shape.coresPerExecutor()),
-            "spark.zerohop.ucx.trustedNetwork",
-            "true",
-            // There are no one-sided gets here, and UCX's messages are what is measured.
-            "spark.zerohop.paths",
-            "local,peer,ucx,staged",
-            "spark.zerohop.ucx.jucx",
-            jucx.toString(),
-            // Two nodes of one kernel: UCX would find out, and use shared memory.
-            "spark.executorEnv.UCX_TLS",
-            "tcp"));
+            "spark.cores.max", Integer.toString(shape.executors() * shape.coresPerExecutor())));
   }
 
   @Override

@@ -14,17 +14,17 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /**
- * Whole jobs between two nodes: the demo's queries that shuffle most, through Zerohop, whose
- * executors read each other by UCX, and through sort shuffle as it is and without compression, over
- * the same link. Iteration 0 warms up and is kept apart. At the end nobody does anything for a
- * while, and it is seen what UCX's threads need for that.
+ * Whole jobs between two nodes: the demo's queries that shuffle most, through Zerohop as it comes,
+ * and through sort shuffle as it is and without compression, over the same link. Iteration 0 warms
+ * up and is kept apart.
  */
 @Command(
-    name = Nodes.BENCH,
+    name = Between.BENCH,
     mixinStandardHelpOptions = true,
     description = "jobs between two network namespaces, against sort shuffle; needs root")
-final class Nodes implements Callable<Integer> {
-  static final String BENCH = "nodes";
+final class Between implements Callable<Integer> {
+  static final String BENCH = "between";
+  private static final String FILE = "host_between";
 
   @Mixin private BenchOptions options;
 
@@ -50,30 +50,30 @@ final class Nodes implements Callable<Integer> {
   private List<String> queries = List.of("q5", "q9", "q21", "repartition", "skewed_join");
 
   @Option(
-      names = "--idle",
-      paramLabel = "SECONDS",
-      defaultValue = "60",
-      description = "how long to watch executors that idle (default: ${DEFAULT-VALUE})")
-  private int idleSeconds;
+      names = "--gbit",
+      paramLabel = "N",
+      defaultValue = "0",
+      description = "what the link carries in a second, in each direction (default: all it can)")
+  private int gigabits;
 
-  private Nodes() {}
+  private Between() {}
 
   @Override
   public Integer call() throws IOException, InterruptedException {
     final List<Contender> contenders =
         options.contenders(Contender.ZEROHOP, Contender.SORT, Contender.SORT_UNCOMPRESSED);
     final Measurement measurement =
-        options.measurement(BENCH, Map.of("scale", scale, "iterations", iterations));
-    final Path out = options.out(BENCH);
+        options.measurement(
+            FILE, Map.of("scale", scale, "iterations", iterations, "gbit", gigabits));
+    final Path out = options.out(FILE);
     try (TwoNodes nodes = TwoNodes.make();
         Testbed testbed = options.testbed(BENCH, nodes, contenders.size())) {
       System.out.printf(Locale.ROOT, "generating TPC-H data, scale factor %s ...%n", scale);
       testbed.generate(scale);
-      run(new Turns(testbed, contenders), measurement, out);
-      if (contenders.contains(Contender.ZEROHOP)) {
-        new IdleUcx(nodes, idleSeconds).watch().forEach(measurement::add);
+      if (gigabits > 0) {
+        nodes.limit(gigabits);
       }
-      measurement.write(out);
+      run(new Turns(testbed, contenders), measurement, out);
     }
     System.out.println("wrote " + out);
     return 0;
