@@ -51,7 +51,8 @@ class PodsSuite extends AnyFunSuite {
     val report = run(shared = false)
     assertRight(report)
     assert(report.getOrElse("zerohop.peer.bytes", "0") === "0", report)
-    assert(report.getOrElse("zerohop.staged.bytes", "0").toLong > 0, report)
+    assert(report.getOrElse("zerohop.sent.bytes", "0").toLong > 0, report)
+    assert(report.getOrElse("zerohop.staged.bytes", "0") === "0", report)
   }
 
   private def assertRight(report: Map[String, String]): Unit = {
