@@ -83,8 +83,9 @@ public enum Item {
           + " missing plugin",
       "warn: one of them does"),
   OTHER_NODES(
-      "settings that decide whether other nodes are read by UCX",
-      "warn: encryption forbids it although `spark.zerohop.ucx.trustedNetwork` is true"),
+      "settings that decide by which path blocks of other nodes come",
+      "warn: they are staged, or encryption forbids UCX although `spark.zerohop.ucx.trustedNetwork`"
+          + " is true"),
   PORT(
       "`spark.zerohop.port` and those behind it, on this host, where executors open it",
       "fail: all of them are taken, or may not be used"),

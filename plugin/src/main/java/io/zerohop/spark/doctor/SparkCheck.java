@@ -171,13 +171,22 @@ final class SparkCheck implements Check {
     if (obstacle == null) {
       return Finding.ok(Item.OTHER_NODES, "other nodes are read by UCX, where it can be used");
     }
-    return ControlSecurity.encryptionDemandedBy(conf).isPresent()
-            && ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)
-        ? Finding.warn(
-            Item.OTHER_NODES,
-            "blocks of other nodes are staged: " + obstacle,
-            "choose: " + ZerohopConf.UCX_TRUSTED_NETWORK.key() + "=false, or no encryption")
-        : Finding.skip(Item.OTHER_NODES, "blocks of other nodes are staged: " + obstacle);
+    final String unsent = OtherNodes.sendObstacle(conf);
+    final String way =
+        unsent == null
+            ? "blocks of other nodes are sent over Spark's connections; not by UCX: " + obstacle
+            : "blocks of other nodes are staged: " + unsent + "; " + obstacle;
+    if (ControlSecurity.encryptionDemandedBy(conf).isPresent()
+        && ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)) {
+      return Finding.warn(
+          Item.OTHER_NODES,
+          way,
+          "choose: " + ZerohopConf.UCX_TRUSTED_NETWORK.key() + "=false, or no encryption");
+    }
+    return unsent == null
+        ? Finding.ok(Item.OTHER_NODES, way)
+        : Finding.warn(
+            Item.OTHER_NODES, way, "staged blocks take several times as long: docs/sent.md");
   }
 
   /** What {@code auto} comes to here. */

@@ -2,6 +2,7 @@ package io.zerohop.spark.executor;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
@@ -74,12 +75,9 @@ public final class OtherNodes {
     if (DRIVER.equals(env.executorId())) {
       return; // It has no other executors.
     }
-    final String obstacle = PortEncryption.obstacle(conf);
+    final String obstacle = sendObstacle(conf);
     if (obstacle != null) {
-      LOG.info(
-          SparkCode.SENDING_NOT_ENCRYPTED.marked(
-              "Zerohop: blocks of other nodes are staged, and not sent: {}"),
-          obstacle);
+      LOG.info("Zerohop: blocks of other nodes are staged, and not sent: {}", obstacle);
       return;
     }
     config.carrier(SparkPort.of(env, conf, uploads));
@@ -104,6 +102,15 @@ public final class OtherNodes {
   /** Returns why no port is opened for other nodes; null if one may be. */
   public static String obstacle(final SparkConf conf) {
     return NetworkTrust.obstacle(key -> conf.get(key, null));
+  }
+
+  /** Returns why no block is sent to other nodes, or comes from them so; null if they may be. */
+  public static String sendObstacle(final SparkConf conf) {
+    if (!ZerohopConf.PATHS.get(conf).contains(Path.SENT)) {
+      return ZerohopConf.PATHS.key() + " does not have 'sent'";
+    }
+    final String plain = PortEncryption.obstacle(conf);
+    return plain == null ? null : SparkCode.SENDING_NOT_ENCRYPTED.marked(plain);
   }
 
   private static java.nio.file.Path jucx(final SparkConf conf) {

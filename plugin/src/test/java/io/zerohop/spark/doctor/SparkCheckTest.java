@@ -104,8 +104,21 @@ class SparkCheckTest {
   }
 
   @Test
+  void theWayOfOtherNodesIsSaid() {
+    assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.OK);
+    assertThat(find(Item.OTHER_NODES).what()).contains("are sent over Spark's connections");
+    conf.set("spark.io.encryption.enabled", "true");
+    assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.WARN);
+    assertThat(find(Item.OTHER_NODES).what()).contains("are staged: spark.io.encryption.enabled");
+    conf.remove("spark.io.encryption.enabled");
+    conf.set("spark.zerohop.paths", "local,peer,staged");
+    assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.WARN);
+    assertThat(find(Item.OTHER_NODES).what()).contains("does not have 'sent'");
+    conf.remove("spark.zerohop.paths");
+  }
+
+  @Test
   void encryptionForbidsUcx() {
-    assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.SKIP);
     conf.set("spark.zerohop.ucx.trustedNetwork", "true");
     assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.OK);
     conf.set("spark.network.crypto.enabled", "true");

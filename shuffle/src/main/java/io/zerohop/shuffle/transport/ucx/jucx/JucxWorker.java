@@ -200,7 +200,9 @@ final class JucxWorker implements Executor, AutoCloseable {
       }
     } catch (final RuntimeException | LinkageError e) {
       ShuffleCode.UCX_DIED.error(
-          LOG, "the thread of UCX has ended; blocks of other nodes are staged from now on", e);
+          LOG,
+          "the thread of UCX has ended; blocks of other nodes are sent or staged from now on",
+          e);
       dead = true;
       runTasks(); // Requests among them fail, since it is dead.
     }
