@@ -29,7 +29,7 @@ reproducible: ## builds twice in FOLDER and compares the bytes
 	$(CHECKS)/reproducible.sh $(FOLDER)
 
 ##@ Test
-verify: ## what a change has to pass: unit tests and the quick suites; a quarter of an hour
+verify: ## what a change has to pass: unit tests and the quick suites; twelve minutes
 	mvn -B verify
 full: ## all else that CI runs, without the unit tests; 40 minutes
 	mvn -B verify -Pfull

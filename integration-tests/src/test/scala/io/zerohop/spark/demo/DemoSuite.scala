@@ -12,7 +12,7 @@ import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The demo with settings that it does not have by itself: every row is sort shuffle's even so. */
-@RunBy.Verify
+@RunBy.Faults
 class DemoSuite extends AnyFunSuite {
   private val LimitSeconds = 300L
   private val Queries = "q5,q9,repartition"
