@@ -2,6 +2,8 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.TestClock;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
@@ -39,6 +41,7 @@ class SentFaultsTest {
   @TempDir private java.nio.file.Path folder;
   private final Map<String, BlockPort> ports = new ConcurrentHashMap<>();
   private final ServedBlocks staged = new ServedBlocks();
+  private final TestClock clockOfOwner = TestClock.running();
   private PortProxy toReader;
   private ShuffleNode owner;
   private ShuffleNode reader;
@@ -55,8 +58,8 @@ class SentFaultsTest {
 
   @BeforeEach
   void start() throws Exception {
-    owner = startNode("owner");
-    reader = startNode("reader");
+    owner = startNode("owner", clockOfOwner);
+    reader = startNode("reader", Clock.system());
     toReader = new PortProxy(ports.get("reader").port());
     ports.get("reader").behind(toReader.port());
     staged.serve("owner", owner);
@@ -65,7 +68,7 @@ class SentFaultsTest {
     }
   }
 
-  private ShuffleNode startNode(final String executor) {
+  private ShuffleNode startNode(final String executor, final Clock clock) {
     final BlockPort port = new BlockPort(executor, Map.of());
     ports.put(executor, port);
     return ShuffleNode.start(
@@ -73,6 +76,7 @@ class SentFaultsTest {
             .nodeId("node-" + executor)
             .requestLimit(Duration.ofSeconds(4))
             .connectLimit(Duration.ofSeconds(2))
+            .clock(clock)
             .carrier(port.carrier(this::find))
             .build());
   }
@@ -83,12 +87,14 @@ class SentFaultsTest {
   }
 
   @AfterEach
+  @SuppressWarnings("try") // A flight is there to be closed.
   void nothingIsHeld() throws Exception {
     toReader.pause(false);
     owner.unregisterShuffle(1);
     reader.close();
-    // What a reader that is gone leaves behind stays ten seconds, by the system's clock.
-    TestNodes.assertNothingHeld(owner);
+    try (TestClock.Flight tenSeconds = clockOfOwner.fly()) { // What is left behind stays so long.
+      TestNodes.assertNothingHeld(owner);
+    }
     owner.close();
     staged.close();
     toReader.close();
