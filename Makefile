@@ -29,7 +29,7 @@ reproducible: ## builds twice in FOLDER and compares the bytes
 	$(CHECKS)/reproducible.sh $(FOLDER)
 
 ##@ Test
-verify: ## what a change has to pass: unit tests and the quick suites; twelve minutes
+verify: ## what a change has to pass: unit tests and the quick suites; a quarter of an hour
 	mvn -B verify
 full: ## all else that CI runs, without the unit tests; 40 minutes
 	mvn -B verify -Pfull
@@ -79,7 +79,7 @@ bench-tpcds: ## TPC-DS at Spark's defaults, scale factor 1
 	$(SCRIPTS)/run.sh tpcds
 bench-host: ## whole jobs on host memory
 	$(SCRIPTS)/run.sh host_job
-bench-between: ## whole jobs between two network namespaces, at defaults; root
+bench-between: ## whole jobs between two network namespaces, at the defaults of Zerohop; root
 	$(SCRIPTS)/run.sh between
 bench-growth: ## how cost grows with the number of blocks
 	$(SCRIPTS)/run.sh growth

@@ -14,9 +14,9 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /**
- * Whole jobs between two nodes: the demo's queries that shuffle most, through Zerohop as it comes,
- * and through sort shuffle as it is and without compression, over the same link. Iteration 0 warms
- * up and is kept apart.
+ * Whole jobs between two nodes: the demo's queries that shuffle most, through Zerohop at its
+ * defaults, and through sort shuffle at Spark's and without compression, over the same link.
+ * Iteration 0 warms up and is kept apart.
  */
 @Command(
     name = Between.BENCH,

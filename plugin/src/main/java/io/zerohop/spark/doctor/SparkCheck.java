@@ -185,8 +185,7 @@ final class SparkCheck implements Check {
     }
     return unsent == null
         ? Finding.ok(Item.OTHER_NODES, way)
-        : Finding.warn(
-            Item.OTHER_NODES, way, "staged blocks take several times as long: docs/sent.md");
+        : Finding.warn(Item.OTHER_NODES, way, OtherNodes.SEND_REMEDY);
   }
 
   /** What {@code auto} comes to here. */

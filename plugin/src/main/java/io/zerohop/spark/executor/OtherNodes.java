@@ -32,6 +32,13 @@ import org.slf4j.LoggerFactory;
 public final class OtherNodes {
   private static final Logger LOG = LoggerFactory.getLogger(OtherNodes.class);
 
+  /** What has blocks sent that {@link #sendObstacle} keeps from it. */
+  public static final String SEND_REMEDY =
+      "have 'sent' in "
+          + ZerohopConf.PATHS.key()
+          + ", and encrypt the network where files are encrypted: spark.network.crypto.enabled with"
+          + " spark.authenticate";
+
   /** What Spark calls a driver that runs tasks itself. */
   private static final String DRIVER = "driver";
 

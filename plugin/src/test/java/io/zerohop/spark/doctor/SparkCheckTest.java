@@ -110,11 +110,11 @@ class SparkCheckTest {
     conf.set("spark.io.encryption.enabled", "true");
     assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.WARN);
     assertThat(find(Item.OTHER_NODES).what()).contains("are staged: spark.io.encryption.enabled");
-    conf.remove("spark.io.encryption.enabled");
+    conf.set("spark.authenticate", "true").set("spark.network.crypto.enabled", "true");
+    assertThat(find(Item.OTHER_NODES).what()).contains("are sent over Spark's connections");
     conf.set("spark.zerohop.paths", "local,peer,staged");
     assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.WARN);
     assertThat(find(Item.OTHER_NODES).what()).contains("does not have 'sent'");
-    conf.remove("spark.zerohop.paths");
   }
 
   @Test

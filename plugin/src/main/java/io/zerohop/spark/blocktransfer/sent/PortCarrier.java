@@ -120,9 +120,7 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
     }
     final BlockManagerId to = neighbours.find(executorId);
     try {
-      final Connection made = connections.connect(to.host(), to.port(), settings.connectLimit());
-      made.onClosed(() -> neighbours.forget(executorId)); // It may be gone.
-      return made;
+      return connections.connect(to.host(), to.port(), settings.connectLimit());
     } catch (final ExchangeException e) {
       neighbours.forget(executorId);
       throw new CarrierException(

@@ -45,6 +45,9 @@ final class ServedLinks implements AutoCloseable {
     private final Map<Long, Long> links = new LinkedHashMap<>();
     private Connection back;
 
+    /** Whether it has asked something since that connection was made. */
+    private boolean hasAsked;
+
     Reader(final String executorId) {
       this.executorId = executorId;
     }
@@ -85,6 +88,7 @@ final class ServedLinks implements AutoCloseable {
       if (reader == null || reader.back != back) {
         return; // It is gone again.
       }
+      reader.hasAsked = true;
       anew = question > 0 && !reader.links.containsKey(link);
       id = reader.links.computeIfAbsent(link, first -> nextId.incrementAndGet());
       final Iterator<Long> oldest = reader.links.values().iterator();
@@ -165,6 +169,7 @@ final class ServedLinks implements AutoCloseable {
       unused = lost ? null : made;
       if (lost) {
         reader.back = made;
+        reader.hasAsked = false;
       }
     }
     if (unused != null) {
@@ -175,14 +180,18 @@ final class ServedLinks implements AutoCloseable {
     return made;
   }
 
-  /** A reader that is still there gets its answers by another connection. Does not wait. */
+  /**
+   * A reader that is still there gets its answers by another connection. One that has asked nothing
+   * by the last one does not: somebody who closes each at once would have it made without end. Does
+   * not wait.
+   */
   private void lost(final String executorId, final Connection back) {
-    final boolean reads;
+    final boolean anew;
     synchronized (lock) {
       final Reader reader = readers.get(executorId);
-      reads = reader != null && reader.back == back && !reader.links.isEmpty();
+      anew = reader != null && reader.back == back && !reader.links.isEmpty() && reader.hasAsked;
     }
-    if (!reads || !later(() -> connectAnew(executorId, back))) {
+    if (!anew || !later(() -> connectAnew(executorId, back))) {
       gone(executorId, back);
     }
   }

@@ -6,6 +6,7 @@ import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -29,6 +30,8 @@ final class PortProxy implements AutoCloseable {
   private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
   private final AtomicInteger flips = new AtomicInteger();
   private final AtomicLong untilReset = new AtomicLong(NEVER);
+  private final AtomicInteger closedAtOnce = new AtomicInteger();
+  private volatile boolean closes;
   private volatile boolean paused;
 
   PortProxy(final int port) throws IOException {
@@ -61,9 +64,36 @@ final class PortProxy implements AutoCloseable {
     paused = on;
   }
 
+  /** All connections are reset now, and each that is made from now on is closed at once. */
+  void closeAll() throws IOException {
+    closes = true;
+    reset();
+  }
+
+  /** Connections that were closed at once. */
+  int closedAtOnce() {
+    return closedAtOnce.get();
+  }
+
+  private void reset() throws IOException {
+    for (final Socket each : sockets) {
+      try {
+        each.setSoLinger(true, 0);
+      } catch (final SocketException e) {
+        continue; // It is closed.
+      }
+      each.close();
+    }
+  }
+
   private void accept() throws IOException {
     while (!listener.isClosed()) {
       final Socket client = listener.accept();
+      if (closes) {
+        client.close();
+        closedAtOnce.incrementAndGet();
+        continue;
+      }
       final Socket server = new Socket(BlockPort.HOST, port);
       sockets.add(client);
       sockets.add(server);
@@ -98,10 +128,7 @@ final class PortProxy implements AutoCloseable {
         untilReset.updateAndGet(before -> before == NEVER ? NEVER : Math.max(0, before - read));
     if (left == 0) {
       untilReset.set(NEVER);
-      for (final Socket each : sockets) {
-        each.setSoLinger(true, 0);
-        each.close();
-      }
+      reset();
     }
   }
 

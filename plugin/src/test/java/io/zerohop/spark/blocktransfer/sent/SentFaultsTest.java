@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.TestClock;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
@@ -37,6 +38,9 @@ class SentFaultsTest {
   private static final int MAPS = 4;
   private static final int PARTITIONS = 5;
   private static final int MOST = 1 << 20;
+
+  /** To a reader that asks nothing meanwhile: for its answers, and for what it is told. */
+  private static final int MOST_ATTEMPTS = 4;
 
   @TempDir private java.nio.file.Path folder;
   private final Map<String, BlockPort> ports = new ConcurrentHashMap<>();
@@ -133,6 +137,22 @@ class SentFaultsTest {
         .isEqualTo(source().blocks().size());
     assertThat(toReader.hasReset()).isTrue();
     assertThat(reader.stats().moved(Path.SENT).blocks()).isPositive();
+  }
+
+  @Test
+  void whoClosesEachConnectionIsNotConnectedWithoutEnd() throws Exception {
+    assertThat(read()).containsOnlyKeys(Path.SENT);
+    toReader.closeAll();
+    assertThat(
+            Deadline.in(Duration.ofSeconds(10))
+                .await(() -> toReader.closedAtOnce() > 0, Thread::sleep))
+        .as("it is tried once more")
+        .isTrue();
+    assertThat(
+            Deadline.in(Duration.ofSeconds(1))
+                .await(() -> toReader.closedAtOnce() > MOST_ATTEMPTS, Thread::sleep))
+        .as("more often than the reader has asked")
+        .isFalse();
   }
 
   @Test

@@ -42,7 +42,7 @@ public final class ServedReader {
   /** A road, which the carrier's thread marks as lost before anything else is done about it. */
   private static final class Back {
     private volatile boolean lost;
-    private volatile Road road;
+    private Road road;
   }
 
   /**
