@@ -5,6 +5,8 @@ import io.netty.buffer.Unpooled;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.buffer.NioManagedBuffer;
@@ -16,38 +18,76 @@ import org.apache.spark.network.shuffle.protocol.UploadBlockStream;
 final class Connection {
   private final TransportClient client;
   private final byte[] metadata;
+  private final AtomicInteger underWay;
 
   /**
    * @param client this connection's from now on
    * @param metadata what Spark asks of each upload
+   * @param underWay counts uploads that have not ended, those of other connections too
    */
-  Connection(final TransportClient client, final byte[] metadata) {
+  Connection(final TransportClient client, final byte[] metadata, final AtomicInteger underWay) {
     this.client = client;
     this.metadata = metadata;
+    this.underWay = underWay;
   }
 
   /**
    * Uploads bytes, and does not wait.
    *
    * @param body must stay as it is until {@code end} was called
-   * @param end called once, on a thread of Netty's, with the answer, or with a failure
+   * @param end called once, on a thread of Netty's, with the answer, or with a failure; not called
+   *     if this throws
    */
   void upload(final UploadId id, final ByteBuffer body, final BiConsumer<Reply, Throwable> end) {
     final ByteBuffer header = new UploadBlockStream(id.encode().name(), metadata).toByteBuffer();
-    client.uploadStream(
-        new NioManagedBuffer(header),
-        new Body(body),
-        new RpcResponseCallback() {
-          @Override
-          public void onSuccess(final ByteBuffer response) {
-            end.accept(Reply.of(response), null);
-          }
+    final Outcome outcome = new Outcome(end);
+    try {
+      client.uploadStream(new NioManagedBuffer(header), new Body(body), outcome);
+    } catch (final RuntimeException | OutOfMemoryError e) {
+      if (outcome.forget()) {
+        throw e; // Which tells the caller.
+      }
+    }
+  }
 
-          @Override
-          public void onFailure(final Throwable failure) {
-            end.accept(null, failure);
-          }
-        });
+  /** Says how one upload has ended, the first time that Spark does: it may fail it twice. */
+  private final class Outcome implements RpcResponseCallback {
+    private final BiConsumer<Reply, Throwable> end;
+    private final AtomicBoolean ended = new AtomicBoolean();
+
+    Outcome(final BiConsumer<Reply, Throwable> end) {
+      this.end = end;
+      underWay.incrementAndGet();
+    }
+
+    @Override
+    public void onSuccess(final ByteBuffer response) {
+      tell(Reply.of(response), null);
+    }
+
+    @Override
+    public void onFailure(final Throwable failure) {
+      tell(null, failure);
+    }
+
+    private void tell(final Reply reply, final Throwable failure) {
+      if (ended.compareAndSet(false, true)) {
+        try {
+          end.accept(reply, failure);
+        } finally {
+          underWay.decrementAndGet();
+        }
+      }
+    }
+
+    /** Nothing is said of it; false if something was. */
+    boolean forget() {
+      final boolean untold = ended.compareAndSet(false, true);
+      if (untold) {
+        underWay.decrementAndGet();
+      }
+      return untold;
+    }
   }
 
   boolean alive() {

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.TransportContext;
@@ -41,6 +42,10 @@ final class Connections implements AutoCloseable {
   private final ControlConnector connector;
   private final byte[] metadata;
   private final Set<Connection> open = ConcurrentHashMap.newKeySet();
+
+  /** Uploads that have not ended: Netty says that a connection is closed before it fails these. */
+  private final AtomicInteger underWay = new AtomicInteger();
+
   private volatile boolean closed;
 
   Connections(final SparkConf conf, final SecurityManager security) {
@@ -82,7 +87,8 @@ final class Connections implements AutoCloseable {
       throw new ExchangeException(
           ExchangeException.Reason.CLOSED, "this executor is shutting down");
     }
-    final Connection made = new Connection(connector.connect(host, port, limit), metadata);
+    final Connection made =
+        new Connection(connector.connect(host, port, limit), metadata, underWay);
     open.add(made);
     made.onClosed(() -> open.remove(made));
     if (closed) {
@@ -103,7 +109,7 @@ final class Connections implements AutoCloseable {
     final boolean ended =
         Deadline.in(CLOSE_LIMIT)
             .await(
-                open::isEmpty,
+                () -> open.isEmpty() && underWay.get() == 0,
                 millis -> Clock.system().sleep(Duration.ofMillis(Math.min(10, millis))));
     factory.close();
     context.close();

@@ -48,6 +48,10 @@ final class PortRoad implements Road {
       final long address,
       final int bytes,
       final Completion done) {
+    if (!connection.alive()) {
+      done.done("the connection was lost"); // Netty's threads may have ended with it.
+      return;
+    }
     try {
       connection.upload(
           UploadId.message(id, offset, bytes, Crc32c.of(address, bytes)),
