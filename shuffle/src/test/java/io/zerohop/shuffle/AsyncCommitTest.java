@@ -239,6 +239,8 @@ class AsyncCommitTest {
       }
       TestNodes.eventually(
           "it was found", () -> reader.stats().leases().unreadyOutputs() == reads.size());
+      TestNodes.eventually(
+          "all three segments are mapped", () -> reader.stats().peers().mappedSegments() == 3);
       assertThat(reads).noneMatch(CompletableFuture::isDone);
       owner.kill();
       for (final CompletableFuture<Void> read : reads) {

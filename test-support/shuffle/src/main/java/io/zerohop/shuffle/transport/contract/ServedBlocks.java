@@ -19,6 +19,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
  * A fallback in one process, as Spark's block transfer is one between processes: what an owner
@@ -30,14 +32,22 @@ public final class ServedBlocks implements FallbackTransport, AutoCloseable {
   private final ExecutorService threads = Executors.newFixedThreadPool(2);
   private final AtomicInteger held = new AtomicInteger();
 
+  /** Shared by those that copy from an owner: it leaves behind them. */
+  private final ReadWriteLock copying = new ReentrantReadWriteLock();
+
   /** From now on blocks of this executor are served. */
   public void serve(final String executorId, final ShuffleNode owner) {
     owners.put(executorId, owner);
   }
 
-  /** The executor ends. */
+  /** The executor ends; what is being copied from it is waited for. */
   void leave(final String executorId) {
-    owners.remove(executorId);
+    copying.writeLock().lock();
+    try {
+      owners.remove(executorId);
+    } finally {
+      copying.writeLock().unlock();
+    }
   }
 
   @Override
@@ -58,11 +68,14 @@ public final class ServedBlocks implements FallbackTransport, AutoCloseable {
 
   private void serve(final BlockSource source, final Block block, final Sink sink) {
     final byte[] bytes;
+    copying.readLock().lock();
     try {
       bytes = copy(source, block);
     } catch (final IOException | RuntimeException e) {
       sink.failed(block, e);
       return;
+    } finally {
+      copying.readLock().unlock();
     }
     held.incrementAndGet();
     sink.arrived(block, new Copy(bytes));
