@@ -32,6 +32,7 @@ import org.apache.spark.util.JsonProtocol$;
 import org.apache.spark.util.kvstore.InMemoryStore;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.xml.sax.InputSource;
 
 /** Event logs that no application of ours writes, on their whole way from the file to the page. */
@@ -321,6 +322,7 @@ class HostileLogTest {
 
   @Test
   @Tag("slow")
+  @Timeout(900) // Spark's parser alone takes some 20 us an event.
   void tenMillionEventsTakeBoundedMemory() throws Exception {
     replay(10_000_000);
   }
