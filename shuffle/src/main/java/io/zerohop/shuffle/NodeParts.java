@@ -310,6 +310,7 @@ final class NodeParts {
             receiveBudget.reserved(),
             (int) ofBoth(UcxNode::slabsTaken, SendingNode::slabsTaken),
             sending == null ? 0 : sending.sendingBytes(),
+            sending == null ? 0 : sending.savedBytes(),
             receiveBudget.waitedNanos()),
         counters.moved());
   }

@@ -82,9 +82,11 @@ public record NodeStats(
    * @param slabs pieces of memory that bytes from other nodes are received in, or sent from, now
    * @param sendingBytes bytes that are being sent to executors of other nodes now, over Spark's
    *     connections
+   * @param savedBytes bytes that compression has kept from the network, since the start
    * @param waitNanos time in nanoseconds that readers waited for such memory, since the start
    */
-  public record ReceiveBuffers(long bytes, int slabs, long sendingBytes, long waitNanos) {}
+  public record ReceiveBuffers(
+      long bytes, int slabs, long sendingBytes, long savedBytes, long waitNanos) {}
 
   /** Most bytes that all pools may reserve. */
   public long poolLimitBytes() {

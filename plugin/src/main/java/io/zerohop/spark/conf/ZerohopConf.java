@@ -93,6 +93,16 @@ public final class ZerohopConf {
               + "isolate a fault.",
           ZerohopConf::paths);
 
+  public static final ConfEntry<String> SENT_CODEC =
+      new ConfEntry<>(
+          PREFIX + "sent.codec",
+          "auto, none, lz4 or zstd",
+          AUTO,
+          "What blocks that are sent to another node are compressed with. `auto` measures each "
+              + "link and compresses where more blocks get through it that way; on fast links "
+              + "nothing is. spark.shuffle.compress=false has the effect of `none`.",
+          ZerohopConf::codec);
+
   public static final ConfEntry<Boolean> CHECKSUM =
       ConfEntry.ofBoolean(
           PREFIX + "checksum.enabled",
@@ -332,6 +342,7 @@ public final class ZerohopConf {
           SPILL_IDLE,
           WRITE_BUFFER,
           PATHS,
+          SENT_CODEC,
           CHECKSUM,
           SOCKET_DIR,
           PORT,
@@ -391,6 +402,14 @@ public final class ZerohopConf {
       throw new IllegalArgumentException("must be host or cuda");
     }
     return text;
+  }
+
+  private static String codec(final String text) {
+    final String name = text.toLowerCase(Locale.ROOT);
+    if (!List.of(AUTO, "none", "lz4", "zstd").contains(name)) {
+      throw new IllegalArgumentException("there is no codec " + text);
+    }
+    return name;
   }
 
   private static Set<Path> paths(final String text) {

@@ -74,6 +74,12 @@ public enum Metric {
       "bytes",
       Owner.MEMORY,
       "Blocks that are being sent to executors of other nodes, over Spark's connections"),
+  SAVED_BYTES(
+      "sent.saved.bytes",
+      Type.TOTAL,
+      "bytes",
+      Owner.MEMORY,
+      "Bytes of sent blocks that compression has kept from the network"),
   LANDING_WAIT(
       "landing.wait.nanos",
       Type.TOTAL,

@@ -18,7 +18,12 @@ import org.agrona.concurrent.UnsafeBuffer;
 public final class TestBlocks {
   private TestBlocks() {}
 
-  /** The bytes that a block has in one batch; every fifth is empty, sizes vary up to the most. */
+  private static final int VALUES = 8;
+
+  /**
+   * The bytes that a block has in one batch; every fifth is empty, sizes vary up to the most. Of
+   * few values, so that they can be compressed.
+   */
   public static byte[] bytes(
       final int shuffleId, final long mapId, final int batch, final int partition, final int most) {
     final Random random =
@@ -26,6 +31,9 @@ public final class TestBlocks {
     final int length = random.nextInt(5) == 0 ? 0 : 1 + random.nextInt(most);
     final byte[] bytes = new byte[length];
     random.nextBytes(bytes);
+    for (int i = 0; i < length; i++) {
+      bytes[i] &= VALUES - 1;
+    }
     return bytes;
   }
 

@@ -11,6 +11,7 @@ import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.carrier.Road;
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Arriving;
 import io.zerohop.spark.blocktransfer.sent.Words.ArrivingWord;
 import java.nio.ByteBuffer;
@@ -21,6 +22,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import org.apache.spark.storage.BlockManagerId;
 import org.slf4j.Logger;
@@ -48,6 +50,8 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
   private final KnownNeighbours neighbours;
   private final Executor sends;
   private final Executor arriving;
+  private final Slabs slabs;
+  private final PortRoad.Means roads;
   private final Clock clock;
   private final SecureRandom random = new SecureRandom();
   private final Map<Long, PortLink> links = new ConcurrentHashMap<>();
@@ -60,15 +64,17 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
   /**
    * @param uploads brings what others send; stays the caller's
    * @param connections owned from now on
-   * @param sends sums what is sent, and connects
-   * @param arriving reads and checks what has come
+   * @param sends sums and compresses what is sent, and connects
+   * @param arriving reads, expands and checks what has come
+   * @param slabs for what is compressed, and expanded; stay the caller's
    */
   PortCarrier(
       final PortSettings settings,
       final Uploads uploads,
       final Connections connections,
       final Executor sends,
-      final Executor arriving) {
+      final Executor arriving,
+      final Slabs slabs) {
     this.settings = settings;
     this.uploads = uploads;
     this.connections = connections;
@@ -76,6 +82,8 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
     this.neighbours = new KnownNeighbours(settings.neighbours(), clock);
     this.sends = sends;
     this.arriving = arriving;
+    this.slabs = slabs;
+    this.roads = new PortRoad.Means(sends, slabs, clock, new LongAdder());
     this.selfTest = new SelfTest(connections, settings);
     uploads.receiver(this);
   }
@@ -133,7 +141,11 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
     final String executorId = new String(address, StandardCharsets.UTF_8);
     final Connection to = connectTo(executorId);
     to.onClosed(() -> onFailure.accept("the connection to it was lost"));
-    return new PortRoad(to, sends, transfer -> served.lost(executorId, transfer));
+    return new PortRoad(
+        to,
+        roads,
+        new CodecChoice(settings.codec(), clock),
+        transfer -> served.lost(executorId, transfer));
   }
 
   @Override
@@ -160,8 +172,11 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
   @Override
   public Arriving message(final UploadId id) {
     final Arrivals taker = arrivals;
-    final long place = taker == null ? 0 : taker.arriving(id.number(), id.place(), id.length());
-    return place == 0 ? null : new ArrivingMessage(id, place, taker, arriving);
+    if (taker == null || id.length() > Math.min(id.expanded(), SIZES.longest())) {
+      return null;
+    }
+    final long place = taker.arriving(id.number(), id.place(), id.expanded());
+    return place == 0 ? null : new ArrivingMessage(id, place, taker, arriving, slabs);
   }
 
   @Override
@@ -234,6 +249,11 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
   @Override
   public long strangers() {
     return uploads.strangers();
+  }
+
+  @Override
+  public long savedBytes() {
+    return roads.saved().sum();
   }
 
   @Override

@@ -12,6 +12,7 @@ import org.apache.spark.storage.BlockManagerId;
  * @param self where its block manager is
  * @param neighbours where the others' are
  * @param encryption what protects its connections, in words
+ * @param codec what messages are to be compressed with
  * @param connectLimit longest time to connect
  * @param answerLimit longest time for an answer
  * @param clock by which these are measured
@@ -21,6 +22,7 @@ record PortSettings(
     Supplier<BlockManagerId> self,
     Neighbours neighbours,
     String encryption,
+    CodecChoice.Wish codec,
     Duration connectLimit,
     Duration answerLimit,
     Clock clock) {}

@@ -3,6 +3,7 @@ package io.zerohop.spark.blocktransfer.sent;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.time.Duration;
@@ -68,9 +69,17 @@ public final class SparkPort implements CarrierStarter {
             self,
             neighbours,
             PortEncryption.of(conf).words(),
+            codec(conf),
             Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)),
             Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)),
             Clock.system()));
+  }
+
+  /** Who has switched Spark's compression off, gets none. */
+  private static CodecChoice.Wish codec(final SparkConf conf) {
+    return conf.getBoolean("spark.shuffle.compress", true)
+        ? CodecChoice.Wish.of(ZerohopConf.SENT_CODEC.get(conf))
+        : CodecChoice.Wish.NONE;
   }
 
   private static BlockManagerId listed(final BlockManager manager, final String executorId) {
@@ -86,9 +95,9 @@ public final class SparkPort implements CarrierStarter {
   }
 
   @Override
-  public AskingCarrier start(final Executor sends, final Executor arrivals) {
+  public AskingCarrier start(final Executor sends, final Executor arrivals, final Slabs slabs) {
     final PortCarrier carrier =
-        new PortCarrier(settings, uploads, new Connections(conf, security), sends, arrivals);
+        new PortCarrier(settings, uploads, new Connections(conf, security), sends, arrivals, slabs);
     boolean done = false;
     try {
       carrier.test();

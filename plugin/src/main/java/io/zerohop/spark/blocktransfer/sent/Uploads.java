@@ -75,7 +75,7 @@ public final class Uploads {
         taker == null
             ? null
             : switch (id.kind()) {
-              case UploadId.MESSAGE -> taker.message(id);
+              case UploadId.MESSAGE, UploadId.COMPRESSED -> taker.message(id);
               case UploadId.WORD -> taker.word(id);
               default -> null;
             };

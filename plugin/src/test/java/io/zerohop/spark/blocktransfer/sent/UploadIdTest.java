@@ -32,6 +32,22 @@ class UploadIdTest {
   }
 
   @Test
+  void compressedMessagesKeepAllTheirBits() {
+    for (int i = 0; i < 1000; i++) {
+      final MessageCodec codec = i % 2 == 0 ? MessageCodec.LZ4 : MessageCodec.ZSTD;
+      final UploadId id =
+          UploadId.compressed(
+              random.nextLong(),
+              random.nextInt() & Integer.MAX_VALUE,
+              codec,
+              1 + random.nextInt(1 << 26),
+              random.nextInt() & Integer.MAX_VALUE);
+      assertThat(moved(id)).isEqualTo(id);
+      assertThat(MessageCodec.of(id.type())).isEqualTo(codec);
+    }
+  }
+
+  @Test
   void wordsKeepAllTheirBits() {
     for (int type = 0; type < 8; type++) {
       final UploadId id =

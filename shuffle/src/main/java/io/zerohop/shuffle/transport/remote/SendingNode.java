@@ -44,11 +44,11 @@ public final class SendingNode implements AutoCloseable {
       final AskingCarrier carrier,
       final Devices devices,
       final BlockHolder holder,
-      final RemoteThreads threads) {
+      final RemoteThreads threads,
+      final Slabs slabs) {
     this.carrier = carrier;
     this.threads = threads;
-    final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-    slabs = new Slabs(device::hostBuffer, settings.bufferBytes(), settings.clock());
+    this.slabs = slabs;
     service =
         new RemoteService(
             incarnation,
@@ -95,12 +95,14 @@ public final class SendingNode implements AutoCloseable {
     }
     RemoteThreads threads = null;
     AskingCarrier carrier = null;
+    final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
+    final Slabs slabs = new Slabs(device::hostBuffer, settings.bufferBytes(), settings.clock());
     boolean done = false;
     try {
       threads = new RemoteThreads();
-      carrier = settings.starter().start(threads.sends(), threads.transfers());
+      carrier = settings.starter().start(threads.sends(), threads.transfers(), slabs);
       final SendingNode node =
-          new SendingNode(settings, incarnation, carrier, devices, holder, threads);
+          new SendingNode(settings, incarnation, carrier, devices, holder, threads, slabs);
       done = true;
       LOG.info(
           "executor {} sends its blocks to executors elsewhere, {}",
@@ -123,6 +125,9 @@ public final class SendingNode implements AutoCloseable {
       }
       if (!done && threads != null) {
         threads.close();
+      }
+      if (!done) {
+        slabs.close();
       }
     }
   }
@@ -191,6 +196,11 @@ public final class SendingNode implements AutoCloseable {
   /** Bytes that are being sent to readers now. */
   public long sendingBytes() {
     return service.sendingBytes();
+  }
+
+  /** Bytes, since the start, that compression has kept from the network. */
+  public long savedBytes() {
+    return carrier.savedBytes();
   }
 
   /** Messages that nobody here had asked for. */

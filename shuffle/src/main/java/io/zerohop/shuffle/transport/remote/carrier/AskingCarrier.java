@@ -30,6 +30,9 @@ public interface AskingCarrier extends Carrier, AutoCloseable {
   /** Messages, since the start, that nobody here had asked for. */
   long strangers();
 
+  /** Bytes, since the start, that compression has kept from the network. */
+  long savedBytes();
+
   /** How it carries, for the log. */
   String describe();
 

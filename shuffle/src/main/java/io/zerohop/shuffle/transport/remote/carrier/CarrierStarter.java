@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.remote.carrier;
 
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import java.util.concurrent.Executor;
 
 /** Starts a carrier in this process. */
@@ -11,8 +12,9 @@ public interface CarrierStarter {
    *
    * @param sends does what sending takes besides the network: sums, and first contact
    * @param arrivals checks what has arrived
+   * @param slabs memory for what a carrier has to copy; the caller's
    * @return owned by the caller
    * @throws CarrierException if it cannot be used here
    */
-  AskingCarrier start(Executor sends, Executor arrivals);
+  AskingCarrier start(Executor sends, Executor arrivals, Slabs slabs);
 }
