@@ -8,7 +8,9 @@
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
 #   rapids.sh blocks DIR KIT OUT   exchanges of many map tasks and partitions, timed at Spark's defaults
 #   rapids.sh between DIR KIT OUT  executors as if each were on a node of its own, at defaults (path sent),
-#                                  timed beside files; PER_GPU=2 on a host with one GPU
+#                                  timed beside files; PER_GPU=2 on a host with one GPU. NETWORKS are some
+#                                  of plain (127.0.0.1), crypto (the same, encrypted by Spark), link (two
+#                                  network namespaces), link25 and link10 (so many Gb/s; needs ip and tc)
 #   rapids.sh tax DIR KIT OUT      what an exchange itself costs: a query with one beside the same without
 #   rapids.sh kudo DIR KIT OUT     RAPIDS' GPU serializer without Spark: its costs beside other forms of a
 #                                  batch, and random tables through it, with compute-sanitizer, too; and
@@ -58,7 +60,7 @@
 #               be varied: +arena (another memory pool of RAPIDS), +compress (files, as is Spark's
 #               default; without it they are not), +skipmerge and +kudo (of multithreaded), +nodes
 #               (of zerohop: by UCX), +between (as if each executor were on a node of its own, at
-#               defaults; of files, too), +packed (of zerohop: RAPIDS' own split), +async (of
+#               defaults; of files, too), +crypto and +link (see between), +packed (of zerohop: RAPIDS' own split), +async (of
 #               zerohop: published before copies have ended), +tight (little GPU
 #               memory)
 #   ROUNDS      5

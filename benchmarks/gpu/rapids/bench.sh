@@ -34,8 +34,12 @@ blocks() {
 
 # Executors as if each were on a node of its own, at defaults, beside files that are not shared either.
 between() {
-  local status=0 all="repartition,group_by,join,text:${ROUNDS:-3}:${MILLIONS:-80}:all"
-  in_turns "${CONTENDERS:-zerohop+between multithreaded+between multithreaded+between+compress}" \
+  local status=0 all="repartition,group_by,join,text:${ROUNDS:-3}:${MILLIONS:-80}:all" on contenders=()
+  for on in ${NETWORKS:-plain}; do
+    on="+${on#plain}"
+    contenders+=("zerohop+between${on%+}" "multithreaded+between${on%+}" "multithreaded+between+compress${on%+}")
+  done
+  in_turns "${CONTENDERS:-${contenders[*]}}" \
     "${QUERIES:-200x200:$all 200x2000:$all}" || status=1
   python3 "$dir/rapids/results.py" between "$dir/commit" "$out/gpu_between.json" "$out/blocks.jsonl"
   return "$status"

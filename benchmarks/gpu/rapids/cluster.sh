@@ -26,38 +26,88 @@ prepare() { # dir, kit, out
   data="/dev/shm/zerohop-gpu-data-$port"
 }
 
-# A standalone master and a worker that offers all GPUs; both end with this script.
-start_cluster() {
+# A standalone master and a worker that offers all GPUs; both end with this script. With a link
+# (25 Gb/s, or "" for all that it carries) two workers, each in a network namespace of its own with
+# half of the executors; they share nothing else than the host's memory and GPUs.
+start_cluster() { # link
+  nodes=()        # Their addresses.
   cluster="/tmp/zerohop-cluster-$port"
   rm -rf "$cluster" "$SPARK_LOCAL_DIRS"
   mkdir -p "$cluster" "$SPARK_LOCAL_DIRS"
-  printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' 0 $((gpus - 1)))\"]}'" > "$cluster/gpus"
-  chmod +x "$cluster/gpus"
+  trap stop_cluster EXIT
+  [ $# -eq 0 ] || join_nodes "$1" || return 1
+  local host="${nodes[0]:-127.0.0.1}" count="${#nodes[@]}" i
   # Applications of clusters that run side by side are told apart by their ids, but on Spark 3.5,
   # which has no such key: see socket_dir.
-  java -Xmx1g @"$dir/java.options" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
-    --host 127.0.0.1 --port "$port" --webui-port $((port + 1004)) > "$cluster/master.log" 2>&1 &
-  master=$!
-  java -Xmx1g @"$dir/java.options" -Dspark.worker.resource.gpu.amount="$gpus" \
-    -Dspark.worker.resource.gpu.discoveryScript="$cluster/gpus" -cp "$SPARK_HOME/jars/*" \
-    org.apache.spark.deploy.worker.Worker --host 127.0.0.1 --port $((port + 1)) --webui-port $((port + 1005)) \
-    -c $((cores * gpus * per_gpu)) -m 200g -d "$cluster/executors" "spark://127.0.0.1:$port" > "$cluster/worker.log" 2>&1 &
-  worker=$!
-  trap stop_cluster EXIT
-  local i
+  on_node 0 java -Xmx1g @"$dir/java.options" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
+    --host "$host" --port "$port" --webui-port $((port + 1004)) > "$cluster/master.log" 2>&1 &
+  servers=($!)
+  master_url="spark://$host:$port"
+  [ "$count" -gt 0 ] || count=1
+  for ((i = 0; i < count; i++)); do start_worker "$i" "$count"; done
+  worker="${servers[1]}"
   for i in $(seq 60); do
-    ! grep -q 'Successfully registered with master' "$cluster/worker.log" || return 0
+    [ "$(grep -ls 'Successfully registered with master' "$cluster"/worker-*.log | wc -l)" -lt "$count" ] || return 0
     sleep 0.5
   done
   echo "the cluster did not start:" >&2
-  tail -n 5 "$cluster/master.log" "$cluster/worker.log" >&2
+  tail -n 5 "$cluster"/*.log >&2
   return 1
+}
+
+start_worker() { # number, of how many
+  local host="${nodes[$1]:-127.0.0.1}" mine first=0
+  mine="$gpus"
+  # Nodes have GPUs of their own where there are enough.
+  if [ "$gpus" -ge "$2" ]; then
+    mine=$((gpus / $2))
+    first=$((mine * $1))
+  fi
+  printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' "$first" $((first + mine - 1)))\"]}'" > "$cluster/gpus-$1"
+  chmod +x "$cluster/gpus-$1"
+  on_node "$1" java -Xmx1g @"$dir/java.options" -Dspark.worker.resource.gpu.amount="$mine" \
+    -Dspark.worker.resource.gpu.discoveryScript="$cluster/gpus-$1" -cp "$SPARK_HOME/jars/*" \
+    org.apache.spark.deploy.worker.Worker --host "$host" --port $((port + 1)) --webui-port $((port + 1005)) \
+    -c $((cores * gpus * per_gpu / $2)) -m 200g -d "$cluster/executors/$1" "$master_url" > "$cluster/worker-$1.log" 2>&1 &
+  servers+=($!)
+}
+
+# Runs a command where a node is, if there are any; the process is the command itself.
+on_node() { # number, command ...
+  local host="${nodes[$1]:-}" node="zerohop-$port-$1"
+  shift
+  if [ -z "$host" ]; then
+    exec "$@"
+  fi
+  SPARK_LOCAL_IP="$host" exec ip netns exec "$node" "$@"
+}
+
+# Two namespaces and a link between them that carries so much in each direction.
+join_nodes() { # Gb/s, or nothing
+  local i
+  split_nodes
+  for i in 0 1; do ip netns add "zerohop-$port-$i" || return 1; done
+  ip -n "zerohop-$port-0" link add link0 type veth peer name link0 netns "zerohop-$port-1" || return 1
+  for i in 0 1; do
+    ip -n "zerohop-$port-$i" addr add "10.202.0.$((i + 1))/24" dev link0
+    ip -n "zerohop-$port-$i" link set lo up
+    ip -n "zerohop-$port-$i" link set link0 up
+    [ -z "$1" ] || ip netns exec "zerohop-$port-$i" \
+      tc qdisc add dev link0 root tbf rate "${1}gbit" burst 4mb latency 50ms || return 1
+    nodes+=("10.202.0.$((i + 1))")
+  done
+}
+
+split_nodes() {
+  local i
+  for i in 0 1; do ip netns del "zerohop-$port-$i" 2> /dev/null || true; done
 }
 
 stop_cluster() {
   trap - EXIT
-  kill "$worker" "$master" 2> /dev/null || true
-  wait "$worker" "$master" 2> /dev/null || true
+  kill "${servers[@]}" 2> /dev/null || true
+  wait "${servers[@]}" 2> /dev/null || true
+  [ "${#nodes[@]}" -eq 0 ] || split_nodes
   rm -rf "$SPARK_LOCAL_DIRS"
 }
 
@@ -113,7 +163,11 @@ vary() { # a variation of a contender
     between)
       echo "--conf spark.zerohop.paths=local,sent,staged --conf spark.shuffle.readHostLocalDisk=false"
       ;;
-    killed) ;; # By who submits it.
+    killed | link*) ;; # By who submits it.
+    crypto)
+      echo "--conf spark.authenticate=true --conf spark.authenticate.secret=of-a-benchmark
+        --conf spark.network.crypto.enabled=true"
+      ;;
     arena) echo "--conf spark.rapids.memory.gpu.pool=ARENA" ;;
     compress) echo "--conf spark.shuffle.compress=true" ;;
     # RAPIDS wants a limit on host memory with it.
@@ -133,7 +187,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, between, killed, arena, compress, skipmerge, kudo, packed, async and tight" >&2
+      echo "no variation '$1'; there are nodes, between, crypto, link, killed, arena, compress, skipmerge, kudo, packed, async and tight" >&2
       return 1
       ;;
   esac
@@ -151,21 +205,22 @@ whole_exchanges="$no_broadcasts $wrapping_sums --conf spark.sql.adaptive.coalesc
 
 # Submits one application to a cluster of its own; its logs stay in OUT.
 submit() { # name, contender, more settings, class, arguments ...
-  local name="$1" contender="$2" more="$3" class="$4" status=0 settings
+  local name="$1" contender="$2" more="$3" class="$4" status=0 settings link=()
   shift 4
   settings="$(settings "$contender")" || return 1
-  start_cluster || {
+  if [[ "$contender" =~ \+link([0-9]*) ]]; then link=("${BASH_REMATCH[1]}"); fi
+  start_cluster "${link[@]}" || {
     stop_cluster
     return 1
   }
   [[ "$contender" != *+killed* ]] || start_killing "$contender"
   # shellcheck disable=SC2086 # These are several words.
-  timeout -k 5 "${LIMIT:-150}" java -Xmx4g @"$dir/java.options" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
-    org.apache.spark.deploy.SparkSubmit --master "spark://127.0.0.1:$port" $settings $more ${MORE:-} \
-    --class "$class" "$tests" "$@" > "$out/$name.out" 2> "$out/$name.err" || status=$?
+  (on_node 0 timeout -k 5 "${LIMIT:-150}" java -Xmx4g @"$dir/java.options" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
+    org.apache.spark.deploy.SparkSubmit --master "$master_url" $settings $more ${MORE:-} \
+    --class "$class" "$tests" "$@") > "$out/$name.out" 2> "$out/$name.err" || status=$?
   stop_killing
   stop_cluster
-  cat "$cluster"/executors/*/*/stderr > "$out/$name.executors.err" 2> /dev/null || true
+  cat "$cluster"/executors/*/*/*/stderr > "$out/$name.executors.err" 2> /dev/null || true
   # Right rows even so, but by the slower way.
   if grep -h 'in a way that Zerohop does not know' "$out/$name.executors.err" >&2; then status=1; fi
   if [ "$status" -ne 0 ]; then

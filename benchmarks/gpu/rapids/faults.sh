@@ -35,7 +35,7 @@ suites() { # suites ...
     -Dzerohop.test.socketDir="$socket_dir" -Dzerohop.test.share="${GPU_APPS:-${SHARE:-1}}" -Dzerohop.test.gpus="$gpus" -Dzerohop.test.cores="$cores" -Dzerohop.test.target="$out/faults" \
     org.scalatest.tools.Runner "${named[@]}" -oDW -u "$out/faults/junit" || status=$?
   stop_cluster
-  cat "$cluster"/executors/*/*/stderr > "$out/faults/executors.err" 2> /dev/null || true
+  cat "$cluster"/executors/*/*/*/stderr > "$out/faults/executors.err" 2> /dev/null || true
   rm -rf "$project"
   # RAPIDS' own split leaves slices to the garbage collector when a task that writes is killed; what
   # is split by its serializer is one batch, which the writer closes.
