@@ -94,8 +94,7 @@ object NodesHost {
     "spark.executorEnv.UCX_TLS" -> "tcp",
     "spark.zerohop.ucx.trustedNetwork" -> "true",
     // There are no one-sided gets here, and UCX's messages are what is tested.
-    "spark.zerohop.paths" -> "local,peer,ucx,staged",
-    "spark.zerohop.ucx.jucx" -> Installation.jucxJar(repository).toString)
+    "spark.zerohop.paths" -> "local,peer,ucx,staged")
 
   private def suiteJars: Seq[Path] =
     Using.resource(Files.list(target.resolve("suite-jars")))(_.iterator.asScala.toVector.sorted)

@@ -8,8 +8,10 @@ import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import io.zerohop.spark.conf.ZerohopConf;
+import java.io.IOException;
+import java.net.Inet4Address;
 import java.net.InetAddress;
-import java.net.UnknownHostException;
+import java.net.NetworkInterface;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,8 +22,6 @@ public final class Machine {
   static final Duration SHORT = Duration.ofSeconds(15);
   private static final Duration LONG = Duration.ofMinutes(1);
   private static final Duration MEASURING = Duration.ofMinutes(2);
-
-  private static final String LOOPBACK = "127.0.0.1";
 
   private final Wanted wanted;
   private final String host;
@@ -133,21 +133,27 @@ public final class Machine {
   }
 
   /**
-   * Those of this process's own address, as an executor that is known by it takes them. An executor
-   * goes on with all interfaces where none has that address; here the loopback will do.
+   * As executors take them: those of this process's own address, or all where no interface has it.
    */
   private NetworkDevices devices() {
-    return NetworkDevices.of(host == null ? ownAddress() : host, null)
-        .or(() -> NetworkDevices.of(LOOPBACK, null))
-        .orElse(null);
+    try {
+      return NetworkDevices.of(host == null ? ownAddress() : host, null).orElse(null);
+    } catch (final IOException e) {
+      return null;
+    }
   }
 
-  private static String ownAddress() {
-    try {
-      return InetAddress.getLocalHost().getHostAddress();
-    } catch (final UnknownHostException e) {
-      return LOOPBACK;
-    }
+  /** Not the loopback's, if there is another: over that alone libucx reaches nobody. */
+  private static String ownAddress() throws IOException {
+    final InetAddress own = InetAddress.getLocalHost();
+    return (own.isLoopbackAddress()
+            ? NetworkInterface.networkInterfaces()
+                .flatMap(NetworkInterface::inetAddresses)
+                .filter(it -> it instanceof Inet4Address && !it.isLoopbackAddress())
+                .findFirst()
+                .orElse(own)
+            : own)
+        .getHostAddress();
   }
 
   private void ucx(final Notes notes, final Finding noUcx) {
@@ -155,8 +161,7 @@ public final class Machine {
             UcxLoader::look,
             UcxCheck::loadedVersion,
             new UcxCheck.Trial(starter(), oneSided(), noUcx, wanted.ucx()),
-            gpus.absence() == null,
-            RdmaDevices.any())
+            gpus.absence() == null)
         .run(notes);
   }
 

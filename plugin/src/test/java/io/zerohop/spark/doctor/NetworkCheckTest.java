@@ -6,6 +6,7 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
+import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
@@ -13,6 +14,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
@@ -20,13 +22,15 @@ import org.junit.jupiter.api.Test;
 class NetworkCheckTest {
   private static final UcxLibrary LOOKED = new UcxLibrary("the fake jucx", true);
 
+  private static final int VERSION = 0x011401;
+
   private final FakeEngine engine = new FakeEngine();
 
-  private List<Finding> ucx(final int version, final boolean gpus, final boolean adapters) {
+  private List<Finding> ucx(final boolean gpus) {
     final Notes notes = new Notes();
     final UcxCheck.Trial trial =
         new UcxCheck.Trial((oneSided, onStart) -> engine, true, null, true);
-    new UcxCheck(() -> LOOKED, () -> version, trial, gpus, adapters).run(notes);
+    new UcxCheck(() -> LOOKED, () -> VERSION, trial, gpus).run(notes);
     assertThat(engine.ended).isTrue();
     return notes.findings();
   }
@@ -37,30 +41,45 @@ class NetworkCheckTest {
   }
 
   @Test
-  void theTableOfReleasesSaysWhatALibucxCanDo() {
-    assertThat(one(ucx(0x010d01, false, true), Item.LIBUCX).what())
-        .isEqualTo("libucx 1.13.1: gets are one-sided over an adapter");
-    assertThat(one(ucx(0x011200, false, true), Item.LIBUCX).what()).contains("PROTO_ENABLE=n");
-    assertThat(one(ucx(0x011700, false, true), Item.LIBUCX).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(one(ucx(0x011700, false, false), Item.LIBUCX).verdict()).isEqualTo(Verdict.OK);
-    assertThat(one(ucx(0x020000, false, true), Item.LIBUCX).what()).contains("libucx 2.0.0");
-    assertThat(one(ucx(0x020000, false, true), Item.LIBUCX).verdict()).isEqualTo(Verdict.WARN);
+  void aLibucxThatIsTooOldIsAFailureWithTheSentenceThatExecutorsSay() {
+    final String sentence = "libucx 1.13.1 is older than 1.19";
+    for (final Finding obstacle : new Finding[] {null, Finding.skip(Item.JUCX, "not tried")}) {
+      final Notes notes = new Notes();
+      final UcxCheck.Trial trial =
+          new UcxCheck.Trial(
+              (oneSided, onStart) -> {
+                throw new OldLibucxException(sentence);
+              },
+              true,
+              obstacle,
+              true);
+      final Supplier<UcxLibrary> library =
+          () -> {
+            throw new OldLibucxException(sentence);
+          };
+      new UcxCheck(library, () -> 0x010d01, trial, false).run(notes);
+      final Finding found = one(notes.findings(), Item.LIBUCX);
+      assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
+      assertThat(found.what()).isEqualTo(sentence);
+      assertThat(found.mend()).contains("1.19 or later");
+      assertThat(one(notes.findings(), Item.JUCX).verdict()).isEqualTo(Verdict.SKIP);
+    }
   }
 
   @Test
   void withoutCudaGpuMemoryTakesADetour() {
     engine.gpuMemory = false;
-    final Finding found = one(ucx(0x010d01, true, true), Item.LIBUCX);
+    final Finding found = one(ucx(true), Item.LIBUCX);
     assertThat(found.verdict()).isEqualTo(Verdict.WARN);
     assertThat(found.mend()).contains("built with CUDA");
-    assertThat(one(ucx(0x010d01, false, true), Item.LIBUCX).verdict()).isEqualTo(Verdict.OK);
+    assertThat(one(ucx(false), Item.LIBUCX).verdict()).isEqualTo(Verdict.OK);
   }
 
   @Test
   void aJucxOfAnotherKindIsNamedWithItsMend() {
-    assertThat(one(ucx(0x010d01, false, false), Item.JUCX).verdict()).isEqualTo(Verdict.OK);
+    assertThat(one(ucx(false), Item.JUCX).verdict()).isEqualTo(Verdict.OK);
     engine.failure = "Invalid parameter";
-    final Finding found = one(ucx(0x010d01, false, false), Item.JUCX);
+    final Finding found = one(ucx(false), Item.JUCX);
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
     assertThat(found.what()).contains("the fake jucx").contains("Invalid parameter");
     assertThat(found.mend()).contains("spark.zerohop.ucx.jucx");
@@ -91,8 +110,8 @@ class NetworkCheckTest {
             true,
             obstacle,
             false);
-    new UcxCheck(() -> LOOKED, () -> 0x010d01, trial, false, false).run(notes);
-    assertThat(one(notes.findings(), Item.LIBUCX).what()).startsWith("libucx 1.13.1");
+    new UcxCheck(() -> LOOKED, () -> VERSION, trial, false).run(notes);
+    assertThat(one(notes.findings(), Item.LIBUCX).what()).isEqualTo("libucx 1.20.1");
     assertThat(one(notes.findings(), Item.JUCX)).isEqualTo(obstacle);
   }
 
@@ -157,11 +176,6 @@ class NetworkCheckTest {
     @Override
     public String describe() {
       return "the fake jucx";
-    }
-
-    @Override
-    public String gpuGetObstacle() {
-      return null;
     }
 
     @Override

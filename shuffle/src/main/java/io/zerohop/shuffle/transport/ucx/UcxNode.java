@@ -20,6 +20,7 @@ import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
 import io.zerohop.shuffle.transport.ucx.connect.PeerConnector;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
+import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
@@ -151,13 +152,16 @@ public final class UcxNode implements AutoCloseable {
           node.port(),
           engine.describe());
       return node;
+    } catch (final OldLibucxException e) {
+      ShuffleCode.LIBUCX_TOO_OLD.warn(LOG, e.getMessage());
+      return null;
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
       LOG.info(
           ShuffleCode.UCX_UNAVAILABLE.marked(
-              "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'):"
-                  + " {}. For more speed between nodes install libucx; if it is there, the jucx of"
-                  + " its kind has to be named by spark.zerohop.ucx.jucx"),
+              "executor {} neither reads other nodes nor is read by UCX, so blocks are sent or"
+                  + " staged: {}. UCX needs libucx 1.19 or later; if that is there, the jucx of its"
+                  + " kind has to be named by spark.zerohop.ucx.jucx"),
           settings.executorId(),
           e.getMessage());
       LOG.debug("why there is no UCX", e);

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.zerohop.device.TestClock;
-import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
@@ -15,6 +14,8 @@ import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import java.io.IOException;
+import java.net.Inet4Address;
 import java.net.NetworkInterface;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -32,15 +33,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** Two engines in one process read each other's memory. */
 @Timeout(60)
 @SuppressWarnings("try") // A flight is there to be closed.
 class UcxEngineTest {
   private static final int BYTES = 3 << 20;
-  private static final int FIRST_WITH_NEWER_PROTOCOLS = 1 << 16 | 16 << 8;
 
   private final TestClock clock = TestClock.standing();
   private UcxEngine owner;
@@ -106,44 +104,7 @@ class UcxEngineTest {
     assertThat(reader.pending()).isZero();
   }
 
-  /** The page at this address can be neither read nor written, as GPU memory by the CPU. */
-  @ParameterizedTest
-  @ValueSource(longs = {1, 64, 900, 4 << 10, BYTES})
-  void oldProtocolsGetNothingIntoGpuMemory(final long bytes) throws Exception {
-    final long untouchable = 4 << 10;
-    final UnsafeBuffer from = random(1);
-    try (UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES);
-        UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {})) {
-      if (UcpLibrary.version() >= FIRST_WITH_NEWER_PROTOCOLS) {
-        assertThat(reader.gpuGetObstacle()).isNull();
-        return;
-      }
-      final CompletableFuture<String> end = new CompletableFuture<>();
-      endpoint.get(
-          memory.key(),
-          from.addressOffset(),
-          untouchable,
-          bytes,
-          new GpuMemory(memory.key()),
-          completing(end));
-      assertThat(await(end)).contains("libucx 1.").contains("needs libucx 1.19");
-      assertThat(reader.gpuGetObstacle()).isNotNull();
-    }
-    assertThat(reader.pending()).isZero();
-  }
-
-  /** As if UCX knew some. */
-  private record GpuMemory(byte[] key) implements UcxMemory {
-    @Override
-    public void close() {
-      // Nothing is registered.
-    }
-  }
-
-  /**
-   * The keys that they use stay until then, however long it takes. Often: it took libucx 1.13 260
-   * times to abort.
-   */
+  /** The keys that they use stay until then, however long it takes. Often: it is a race. */
   @Test
   void getsOfAnEndpointThatIsClosedUnderThemEndOnceEach() throws Exception {
     final UnsafeBuffer from = random(1);
@@ -243,9 +204,10 @@ class UcxEngineTest {
   void adaptersThatAreNotThereAreNoObstacle() throws Exception {
     // Without TCP there would be no device at all.
     assumeTrue(System.getenv("UCX_TLS") == null, "UCX_TLS is set here");
-    final String loopback = NetworkInterface.getByIndex(1).getName();
+    final NetworkInterface own = networkInterface();
+    assumeTrue(own != null, "this host has no network but the loopback, which will not do");
     final AdapterChoice gone = new AdapterChoice(List.of("gone_0:1", "gone_1:1"), true, "a test");
-    try (UcxEngine engine = TestUcx.start(new NetworkDevices(loopback, gone), true)) {
+    try (UcxEngine engine = TestUcx.start(new NetworkDevices(own.getName(), gone), true)) {
       LoopbackTest.run(engine);
     }
   }
@@ -288,6 +250,17 @@ class UcxEngineTest {
       to.getBytes(0, actual);
       assertThat(actual).isEqualTo(expected);
     }
+  }
+
+  /** One that others may reach; null if there is none. */
+  private static NetworkInterface networkInterface() throws IOException {
+    return NetworkInterface.networkInterfaces()
+        .filter(
+            each ->
+                each.inetAddresses()
+                    .anyMatch(it -> it instanceof Inet4Address && !it.isLoopbackAddress()))
+        .findFirst()
+        .orElse(null);
   }
 
   @Test

@@ -81,7 +81,7 @@ class UcxFabricTest {
   private NodeConfig config(final String executor, final Set<Path> paths) {
     return TestNodes.config(base.resolve("s"), executor)
         .nodeId("node-" + executor)
-        .ucx((oneSided, begin) -> UcxLoader.start(TestUcx.jucx(), null, oneSided, begin, clock))
+        .ucx((oneSided, begin) -> UcxLoader.start(null, null, oneSided, begin, clock))
         .ucxMode(UcxMode.GET)
         .paths(paths)
         .poolBytes(POOL)

@@ -83,7 +83,7 @@ abstract class UcxReads {
 
   /** UCX of a node. */
   UcxEngine engine(final boolean oneSided, final Runnable onStart) {
-    return UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, clock);
+    return UcxLoader.start(null, null, oneSided, onStart, clock);
   }
 
   @AfterEach

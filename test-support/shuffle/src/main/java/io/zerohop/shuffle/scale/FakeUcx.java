@@ -83,11 +83,6 @@ final class FakeUcx implements AutoCloseable {
     }
 
     @Override
-    public String gpuGetObstacle() {
-      return null;
-    }
-
-    @Override
     public boolean reachesGpuMemory() {
       return false;
     }

@@ -117,7 +117,6 @@ public final class UcxBenchmark {
   private static Process java(final String... args) throws IOException {
     final List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.add("-Dzerohop.jucx=" + TestUcx.jucx());
     command.add("-Dspin=" + Arrays.asList(args).contains("zerohop_get_polling"));
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.add(UcxBenchmark.class.getName());
@@ -194,7 +193,7 @@ public final class UcxBenchmark {
     final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(MOST));
     try (UcxEngine engine =
             Boolean.getBoolean("spin")
-                ? UcxLoader.start(TestUcx.jucx(), null, true, () -> {}, ALWAYS, Clock.system())
+                ? UcxLoader.start(null, null, true, () -> {}, ALWAYS, Clock.system())
                 : TestUcx.start();
         UcxEndpoint owner = engine.connect(HexFormat.of().parseHex(parts[0]), lost -> {})) {
       for (int i = 0; i < 4; i++) {

@@ -15,11 +15,6 @@ enum GpuReach {
   NOT_HERE(
       ShuffleCode.GPU_NOT_HERE,
       "this node's UCX does not reach it (libucx without CUDA, or jucx before 1.16)"),
-  /** Small gets would be copied by the CPU. */
-  OLD_PROTOCOLS(
-      ShuffleCode.GPU_OLD_PROTOCOLS,
-      "this node's libucx lets the CPU copy small gets, which cannot write GPU memory (libucx 1.19"
-          + " or later does not)"),
   /** Nothing of this GPU's memory could be had to try it. */
   NO_ROOM(ShuffleCode.GPU_NO_ROOM, "there was not 1 MiB of this GPU's memory to try it"),
   /** UCX refused it. */

@@ -209,9 +209,6 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     if (memory.gpuTest() == null) {
       return GpuReach.NOT_HERE;
     }
-    if (engine.gpuGetObstacle() != null) {
-      return GpuReach.OLD_PROTOCOLS;
-    }
     final boolean hopeless = !gpuWorks && gpuFailures.get() >= MOST_GPU_FAILURES;
     return gpuFailed.contains(owner.incarnation()) || hopeless ? GpuReach.FAILED : null;
   }

@@ -148,8 +148,8 @@ record SelfTest(
     } else if (gets == GetKind.EMULATED) {
       missing.add(
           ShuffleCode.GETS_EMULATED.marked(
-              "libucx emulates gets although both nodes have an RDMA device (docs/rdma.md, Which"
-                  + " libucx; UCX_LOG_LEVEL=info UCX_PROTO_INFO=y say what it chooses)"));
+              "libucx emulates gets although both nodes have an RDMA device (a libucx without verbs?"
+                  + " UCX_LOG_LEVEL=info UCX_PROTO_INFO=y say what it chooses)"));
     }
     final String host =
         rates(messages)

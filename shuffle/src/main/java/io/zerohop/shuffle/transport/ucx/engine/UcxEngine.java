@@ -18,12 +18,6 @@ public interface UcxEngine extends Carrier, AutoCloseable {
   /** Whether it can read and write the memory of this process's GPU. */
   boolean reachesGpuMemory();
 
-  /**
-   * Why gets must not go into the memory of this process's GPU, whether or not it is reached; null
-   * if they may. Gets into it are refused with the same words.
-   */
-  String gpuGetObstacle();
-
   /** Whether it can get memory, and others its. */
   boolean oneSided();
 

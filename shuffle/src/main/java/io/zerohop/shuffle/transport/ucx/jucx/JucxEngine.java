@@ -5,6 +5,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
+import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -13,7 +14,6 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -37,17 +37,8 @@ public final class JucxEngine implements UcxEngine {
 
   static final int GPU = 1;
 
-  /**
-   * How long UCX tries to connect to a peer that says nothing, where that cannot be broken off; 30
-   * s if it is told nothing. Half of the default of spark.zerohop.request.timeout.
-   */
-  private static final String WIRE_UP_LIMIT = "5s";
-
   /** What a request needs to say which memory it goes to; not in jucx before 1.16. */
   private static final String PARAMS = "org.openucx.jucx.ucp.UcpRequestParams";
-
-  /** How UCX's settings say no. */
-  private static final Set<String> OFF = Set.of("n", "no", "off", "0");
 
   private final LibucxVersion version;
   private final UcpContext context;
@@ -55,9 +46,6 @@ public final class JucxEngine implements UcxEngine {
   private final byte[] address;
   private final long memoryTypes;
   private final boolean oneSided;
-
-  /** Why gets must not go into GPU memory; null if they may. */
-  private final String gpuGetObstacle;
 
   private final Set<JucxEndpoint> endpoints = ConcurrentHashMap.newKeySet();
 
@@ -81,9 +69,6 @@ public final class JucxEngine implements UcxEngine {
     this.version = version;
     this.context = context;
     this.oneSided = oneSided;
-    this.gpuGetObstacle =
-        version.gpuGetObstacle(
-            switchesProtocolsOff(version) || isOff(System.getenv("UCX_PROTO_ENABLE")));
     this.memoryTypes = context.getMemoryTypesMask();
     JucxWorker driven = null;
     try {
@@ -99,7 +84,7 @@ public final class JucxEngine implements UcxEngine {
     try {
       own = this.worker.call("name its address", () -> bytes(worker.getAddress()));
     } finally {
-      if (own == null && this.worker.close(() -> {}, () -> true)) {
+      if (own == null && this.worker.close(() -> {})) {
         context.close();
       }
     }
@@ -116,7 +101,8 @@ public final class JucxEngine implements UcxEngine {
    * @param spin how long its thread looks for progress before it sleeps, while requests are under
    *     way
    * @param clock by which its limits are measured
-   * @throws UcxException if it cannot be: libucx is not there, or of another kind than jucx
+   * @throws UcxException if it cannot be: libucx is not there, too old, or of another kind than
+   *     jucx
    */
   public static UcxEngine start(
       final NetworkDevices devices,
@@ -132,10 +118,12 @@ public final class JucxEngine implements UcxEngine {
       // Several threads register memory; one drives the worker.
       NativeLibs.load();
       final LibucxVersion version = LibucxVersion.loaded();
-      context = new UcpContext(contextParams(version, devices, oneSided));
+      context = new UcpContext(contextParams(devices, oneSided));
       worker = context.newWorker(workerParams(oneSided));
       done = true; // From here on they belong to the engine, whether it comes to be or not.
       return new JucxEngine(version, context, worker, oneSided, onStart, spin, clock);
+    } catch (final OldLibucxException e) {
+      throw e;
     } catch (final RuntimeException | LinkageError e) {
       throw new UcxException("UCX cannot be used: " + e, e);
     } finally {
@@ -150,7 +138,7 @@ public final class JucxEngine implements UcxEngine {
    * Loads jucx and libucx and asks them what they are. No worker is made, and so nothing listens
    * and nobody is answered.
    *
-   * @throws UcxException if they cannot be loaded
+   * @throws UcxException if they cannot be loaded, or libucx is too old
    */
   public static UcxLibrary look() {
     UcpContext context = null;
@@ -161,6 +149,8 @@ public final class JucxEngine implements UcxEngine {
       final long memoryTypes = context.getMemoryTypesMask();
       return new UcxLibrary(
           describe(version, memoryTypes), knowsGpuMemory(memoryTypes) && saysMemory());
+    } catch (final OldLibucxException e) {
+      throw e;
     } catch (final RuntimeException | LinkageError e) {
       throw new UcxException("UCX cannot be used: " + e, e);
     } finally {
@@ -171,35 +161,20 @@ public final class JucxEngine implements UcxEngine {
     }
   }
 
-  private static UcpParams contextParams(
-      final LibucxVersion version, final NetworkDevices devices, final boolean oneSided) {
+  private static UcpParams contextParams(final NetworkDevices devices, final boolean oneSided) {
     final UcpParams params =
         new UcpParams()
             .requestAmFeature()
             .requestWakeupFeature()
             .setMtWorkersShared(true)
+            .setConfig("PROTO_ENABLE", "y") // The older protocols write GPU memory by the CPU.
             .setConfig("RNDV_PIPELINE_ERROR_HANDLING", "y")
             .setConfig("TCP_TX_SEG_SIZE", "512K")
             .setConfig("TCP_RX_SEG_SIZE", "512K");
     if (devices != null) {
       devices.settings(System.getenv()).forEach(params::setConfig);
     }
-    if (switchesProtocolsOff(version)) {
-      params.setConfig("PROTO_ENABLE", "n"); // Of this context alone; others may want them.
-    }
-    if (version.abortsOnForcedClose()) {
-      params.setConfig("UD_TIMEOUT", WIRE_UP_LIMIT);
-    }
     return oneSided ? params.requestRmaFeature() : params;
-  }
-
-  private static boolean switchesProtocolsOff(final LibucxVersion version) {
-    return version.emulatesGets() && RdmaDevices.any();
-  }
-
-  /** Whether a setting of UCX's says no, as UCX reads it. */
-  static boolean isOff(final String setting) {
-    return setting != null && OFF.contains(setting.toLowerCase(Locale.ROOT));
   }
 
   private static UcpWorkerParams workerParams(final boolean oneSided) {
@@ -237,11 +212,6 @@ public final class JucxEngine implements UcxEngine {
   @Override
   public byte[] address() {
     return address;
-  }
-
-  @Override
-  public String gpuGetObstacle() {
-    return gpuGetObstacle;
   }
 
   @Override
@@ -299,13 +269,7 @@ public final class JucxEngine implements UcxEngine {
     return worker.call(
         "connect to a peer",
         () -> {
-          final JucxEndpoint endpoint =
-              new JucxEndpoint(
-                  worker,
-                  ForcedClose.of(version, rdma()),
-                  gpuGetObstacle,
-                  onFailure,
-                  endpoints::remove);
+          final JucxEndpoint endpoint = new JucxEndpoint(worker, onFailure, endpoints::remove);
           endpoint.open(peer);
           endpoints.add(endpoint);
           return endpoint;
@@ -334,8 +298,7 @@ public final class JucxEngine implements UcxEngine {
   public synchronized boolean end() {
     if (state == Lifecycle.OPEN) {
       become(Lifecycle.CLOSING);
-      if (worker.close(
-          () -> endpoints.forEach(JucxEndpoint::disconnect), () -> endpoints.isEmpty())) {
+      if (worker.close(() -> endpoints.forEach(JucxEndpoint::disconnect))) {
         become(Lifecycle.CLOSED);
         memories.forEach(JucxMemory::close);
         context.close();

@@ -168,11 +168,6 @@ class MismatchedBindingTest {
     }
 
     @Override
-    public String gpuGetObstacle() {
-      return null;
-    }
-
-    @Override
     public boolean reachesGpuMemory() {
       return false;
     }

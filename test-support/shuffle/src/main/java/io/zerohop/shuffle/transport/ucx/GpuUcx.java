@@ -31,9 +31,6 @@ final class GpuUcx implements UcxEngine {
   /** How often it did. */
   final AtomicInteger refusals = new AtomicInteger();
 
-  /** Why gets into the device's memory are refused. */
-  volatile String gpuGetObstacle;
-
   /** While set, reads between devices fail. */
   volatile boolean broken;
 
@@ -71,11 +68,6 @@ final class GpuUcx implements UcxEngine {
   @Override
   public String describe() {
     return near.describe() + ", as if with CUDA";
-  }
-
-  @Override
-  public String gpuGetObstacle() {
-    return gpuGetObstacle;
   }
 
   @Override

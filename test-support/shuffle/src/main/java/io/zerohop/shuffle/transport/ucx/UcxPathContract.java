@@ -27,9 +27,7 @@ abstract class UcxPathContract extends RemotePathContract {
     TestUcx.start().close(); // Skips where there is no libucx.
     return config
         .nodeId("node-" + executor)
-        .ucx(
-            (oneSided, onStart) ->
-                UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, Clock.system()))
+        .ucx((oneSided, onStart) -> UcxLoader.start(null, null, oneSided, onStart, Clock.system()))
         .ucxMode(mode)
         .requestLimit(Duration.ofSeconds(4))
         .connectLimit(Duration.ofSeconds(2))
