@@ -93,7 +93,8 @@ object NodesHost {
     // Two nodes of one kernel: UCX would find out, and use shared memory.
     "spark.executorEnv.UCX_TLS" -> "tcp",
     "spark.zerohop.ucx.trustedNetwork" -> "true",
-    // There are no one-sided gets here, and UCX's messages are what is tested.
+    // There are no one-sided gets between network namespaces.
+    "spark.zerohop.internal.ucx.emulatedGets" -> "true",
     "spark.zerohop.paths" -> "local,peer,ucx,staged")
 
   private def suiteJars: Seq[Path] =

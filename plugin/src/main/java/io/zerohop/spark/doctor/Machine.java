@@ -78,7 +78,7 @@ public final class Machine {
           .run(Item.RATES, MEASURING, RateCheck.gpus(gpus))
           .run(Item.RATES, LONG, RateCheck.fallback());
       if (noUcx == null) {
-        examination.run(Item.RATES, LONG, RateCheck.ucx(starter(), oneSided()));
+        examination.run(Item.RATES, LONG, RateCheck.ucx(starter()));
       }
     }
   }
@@ -103,21 +103,20 @@ public final class Machine {
           "say it on the command line: --conf " + key + "=" + wanted.jucx());
     }
     final String refusal = wanted.jucx() == null ? null : new ForeignCode().refusal(wanted.jucx());
-    return refusal == null
+    if (refusal != null) {
+      return Finding.fail(
+          Item.JUCX,
+          refusal,
+          "give the jar and the folders above it to root alone, or run as another user");
+    }
+    return wanted.emulatedGets() || RdmaDevices.any() || gpus.absence() == null
         ? null
-        : Finding.fail(
-            Item.JUCX,
-            refusal,
-            "give the jar and the folders above it to root alone, or run as another user");
+        : Finding.skip(
+            Item.JUCX, "not tried: with neither an RDMA adapter nor a GPU executors start no UCX");
   }
 
   private UcxStarter starter() {
-    return (oneSided, onStart) ->
-        UcxLoader.start(wanted.jucx(), devices(), oneSided, this::enterGpu, Clock.system());
-  }
-
-  private boolean oneSided() {
-    return wanted.mode().oneSided(gpus.absence() == null);
+    return onStart -> UcxLoader.start(wanted.jucx(), devices(), this::enterGpu, Clock.system());
   }
 
   /** As a node does it: without, UCX takes slow ways to GPU memory. The context stays entered. */
@@ -160,7 +159,7 @@ public final class Machine {
     new UcxCheck(
             UcxLoader::look,
             UcxCheck::loadedVersion,
-            new UcxCheck.Trial(starter(), oneSided(), noUcx, wanted.ucx()),
+            new UcxCheck.Trial(starter(), noUcx, wanted.ucx()),
             gpus.absence() == null)
         .run(notes);
   }

@@ -31,11 +31,10 @@ final class UcxCheck implements Check {
    * Whether and how UCX is tried.
    *
    * @param starter starts it
-   * @param oneSided whether executors here take gets
    * @param obstacle why it may not be started; null if it may be
    * @param wanted whether executors would use it
    */
-  record Trial(UcxStarter starter, boolean oneSided, Finding obstacle, boolean wanted) {}
+  record Trial(UcxStarter starter, Finding obstacle, boolean wanted) {}
 
   /**
    * @param library looks at libucx and opens nothing
@@ -80,7 +79,7 @@ final class UcxCheck implements Check {
   private void start(final Notes notes) {
     final UcxEngine engine;
     try {
-      engine = trial.starter().start(trial.oneSided(), () -> {});
+      engine = trial.starter().start(() -> {});
     } catch (final UcxException e) {
       notes.add(missing(e));
       notes.add(Finding.skip(Item.JUCX, "libucx does not start"));

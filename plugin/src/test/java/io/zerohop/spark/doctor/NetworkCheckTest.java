@@ -3,7 +3,6 @@ package io.zerohop.spark.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
@@ -28,8 +27,7 @@ class NetworkCheckTest {
 
   private List<Finding> ucx(final boolean gpus) {
     final Notes notes = new Notes();
-    final UcxCheck.Trial trial =
-        new UcxCheck.Trial((oneSided, onStart) -> engine, true, null, true);
+    final UcxCheck.Trial trial = new UcxCheck.Trial(onStart -> engine, null, true);
     new UcxCheck(() -> LOOKED, () -> VERSION, trial, gpus).run(notes);
     assertThat(engine.ended).isTrue();
     return notes.findings();
@@ -47,10 +45,9 @@ class NetworkCheckTest {
       final Notes notes = new Notes();
       final UcxCheck.Trial trial =
           new UcxCheck.Trial(
-              (oneSided, onStart) -> {
+              onStart -> {
                 throw new OldLibucxException(sentence);
               },
-              true,
               obstacle,
               true);
       final Supplier<UcxLibrary> library =
@@ -87,14 +84,7 @@ class NetworkCheckTest {
 
   @Test
   void getsAreMeasured() {
-    assertThat(UcxRate.measure((oneSided, onStart) -> engine, true)).isPositive();
-    assertThat(engine.ended).isTrue();
-  }
-
-  @Test
-  void messagesAreMeasuredWhereNoGetsAreTaken() {
-    engine.oneSided = false;
-    assertThat(UcxRate.measure((oneSided, onStart) -> engine, false)).isPositive();
+    assertThat(UcxRate.measure(onStart -> engine)).isPositive();
     assertThat(engine.ended).isTrue();
   }
 
@@ -104,10 +94,9 @@ class NetworkCheckTest {
     final Finding obstacle = Finding.skip(Item.JUCX, "not trusted");
     final UcxCheck.Trial trial =
         new UcxCheck.Trial(
-            (oneSided, onStart) -> {
+            onStart -> {
               throw new AssertionError("it was started");
             },
-            true,
             obstacle,
             false);
     new UcxCheck(() -> LOOKED, () -> VERSION, trial, false).run(notes);
@@ -168,10 +157,8 @@ class NetworkCheckTest {
   /** Copies what it is asked to get. */
   private static final class FakeEngine implements UcxEngine {
     private boolean gpuMemory = true;
-    private boolean oneSided = true;
     private boolean ended;
     private String failure;
-    private Arrivals receiver;
 
     @Override
     public String describe() {
@@ -181,11 +168,6 @@ class NetworkCheckTest {
     @Override
     public boolean reachesGpuMemory() {
       return gpuMemory;
-    }
-
-    @Override
-    public boolean oneSided() {
-      return oneSided;
     }
 
     @Override
@@ -218,12 +200,7 @@ class NetworkCheckTest {
 
     @Override
     public UcxEndpoint connect(final byte[] address, final Consumer<String> onFailure) {
-      return new Self(failure, receiver);
-    }
-
-    @Override
-    public void receiver(final Arrivals taker) {
-      receiver = taker;
+      return new Self(failure);
     }
 
     @Override
@@ -239,7 +216,7 @@ class NetworkCheckTest {
   }
 
   /** The way from it to itself. */
-  private record Self(String failure, Arrivals receiver) implements UcxEndpoint {
+  private record Self(String failure) implements UcxEndpoint {
     @Override
     public void get(
         final byte[] key,
@@ -250,19 +227,6 @@ class NetworkCheckTest {
         final Completion done) {
       new UnsafeBuffer(localAddress, (int) bytes)
           .putBytes(0, new UnsafeBuffer(remoteAddress, (int) bytes), 0, (int) bytes);
-      done.done(failure);
-    }
-
-    @Override
-    public void send(
-        final long id,
-        final long offset,
-        final long address,
-        final long bytes,
-        final Completion done) {
-      final long to = receiver.arriving(id, offset, bytes);
-      get(null, address, to, bytes, null, ignored -> {});
-      receiver.arrived(id, offset, bytes, failure);
       done.done(failure);
     }
 

@@ -67,11 +67,10 @@ class PlantedFaultsTest {
     final Finding obstacle = wanted ? null : Finding.skip(Item.JUCX, "the network is not trusted");
     final UcxCheck.Trial trial =
         new UcxCheck.Trial(
-            (oneSided, onStart) -> {
+            onStart -> {
               missing.get();
               return null;
             },
-            false,
             obstacle,
             wanted);
     return new UcxCheck(missing, () -> 0, trial, false);

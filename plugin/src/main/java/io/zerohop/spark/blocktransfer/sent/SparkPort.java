@@ -1,7 +1,7 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.conf.ZerohopConf;
@@ -86,7 +86,7 @@ public final class SparkPort implements CarrierStarter {
   }
 
   @Override
-  public AskingCarrier start(final Executor sends, final Executor arrivals) {
+  public Carrier start(final Executor sends, final Executor arrivals) {
     final PortCarrier carrier =
         new PortCarrier(settings, uploads, new Connections(conf, security), sends, arrivals);
     boolean done = false;

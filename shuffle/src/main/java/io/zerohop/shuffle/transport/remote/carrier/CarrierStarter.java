@@ -14,5 +14,5 @@ public interface CarrierStarter {
    * @return owned by the caller
    * @throws CarrierException if it cannot be used here
    */
-  AskingCarrier start(Executor sends, Executor arrivals);
+  Carrier start(Executor sends, Executor arrivals);
 }

@@ -5,10 +5,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.function.Consumer;
-import org.openucx.jucx.UcxUtils;
-import org.openucx.jucx.ucp.UcpConstants;
 import org.openucx.jucx.ucp.UcpEndpoint;
 import org.openucx.jucx.ucp.UcpEndpointParams;
 import org.openucx.jucx.ucp.UcpRemoteKey;
@@ -19,11 +16,6 @@ import org.openucx.jucx.ucs.UcsConstants;
  * from here, since jucx itself only knows it weakly.
  */
 final class JucxEndpoint implements UcxEndpoint {
-  private static final int HEADER_ROOM = JucxMessages.HEADER_BYTES;
-
-  /** Below this a message is copied on its way, above it the receiver fetches or is fed. */
-  private static final long EAGER_BYTES = 8 << 10;
-
   private final JucxWorker worker;
   private final Consumer<String> onFailure;
   private final Consumer<JucxEndpoint> onClose;
@@ -95,37 +87,6 @@ final class JucxEndpoint implements UcxEndpoint {
     } finally {
       Reference.reachabilityFence(direct);
     }
-  }
-
-  @Override
-  public void send(
-      final long id,
-      final long offset,
-      final long address,
-      final long bytes,
-      final Completion done) {
-    final ByteBuffer header = ByteBuffer.allocateDirect(HEADER_ROOM).order(ByteOrder.LITTLE_ENDIAN);
-    header.putLong(0, id).putLong(8, offset);
-    submit(
-        failed -> {
-          try {
-            done.done(failed);
-          } finally {
-            Reference.reachabilityFence(header);
-          }
-        },
-        request ->
-            endpoint.sendAmNonBlocking(
-                JucxMessages.ID,
-                UcxUtils.getAddress(header),
-                HEADER_ROOM,
-                address,
-                bytes,
-                bytes > EAGER_BYTES
-                    ? UcpConstants.UCP_AM_SEND_FLAG_RNDV
-                    : UcpConstants.UCP_AM_SEND_FLAG_EAGER,
-                request,
-                JucxEngine.HOST));
   }
 
   private void submit(final Completion done, final Consumer<JucxRequest> start) {

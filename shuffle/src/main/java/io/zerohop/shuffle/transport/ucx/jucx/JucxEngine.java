@@ -3,7 +3,6 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
@@ -18,7 +17,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.openucx.jucx.NativeLibs;
-import org.openucx.jucx.ucp.UcpConstants;
 import org.openucx.jucx.ucp.UcpContext;
 import org.openucx.jucx.ucp.UcpMemMapParams;
 import org.openucx.jucx.ucp.UcpParams;
@@ -45,15 +43,11 @@ public final class JucxEngine implements UcxEngine {
   private final JucxWorker worker;
   private final byte[] address;
   private final long memoryTypes;
-  private final boolean oneSided;
 
   private final Set<JucxEndpoint> endpoints = ConcurrentHashMap.newKeySet();
 
   /** Withdrawn before the context is closed, whoever else still has them. */
   private final Set<JucxMemory> memories = ConcurrentHashMap.newKeySet();
-
-  /** Called by UCX for as long as the worker lives. */
-  private JucxMessages messages;
 
   @GuardedBy("this")
   private Lifecycle state = Lifecycle.OPEN;
@@ -62,13 +56,11 @@ public final class JucxEngine implements UcxEngine {
       final LibucxVersion version,
       final UcpContext context,
       final UcpWorker worker,
-      final boolean oneSided,
       final Runnable onStart,
       final Duration spin,
       final Clock clock) {
     this.version = version;
     this.context = context;
-    this.oneSided = oneSided;
     this.memoryTypes = context.getMemoryTypesMask();
     JucxWorker driven = null;
     try {
@@ -95,7 +87,6 @@ public final class JucxEngine implements UcxEngine {
    * Starts UCX.
    *
    * @param devices what it may listen on and connect by; null for all
-   * @param oneSided whether it asks for and answers gets
    * @param onStart run by its thread first of all, and by the caller's; enters the GPU's context
    *     where there is one, without which UCX takes slow ways to GPU memory and says nothing
    * @param spin how long its thread looks for progress before it sleeps, while requests are under
@@ -106,7 +97,6 @@ public final class JucxEngine implements UcxEngine {
    */
   public static UcxEngine start(
       final NetworkDevices devices,
-      final boolean oneSided,
       final Runnable onStart,
       final Duration spin,
       final Clock clock) {
@@ -118,10 +108,10 @@ public final class JucxEngine implements UcxEngine {
       // Several threads register memory; one drives the worker.
       NativeLibs.load();
       final LibucxVersion version = LibucxVersion.loaded();
-      context = new UcpContext(contextParams(devices, oneSided));
-      worker = context.newWorker(workerParams(oneSided));
+      context = new UcpContext(contextParams(devices));
+      worker = context.newWorker(workerParams());
       done = true; // From here on they belong to the engine, whether it comes to be or not.
-      return new JucxEngine(version, context, worker, oneSided, onStart, spin, clock);
+      return new JucxEngine(version, context, worker, onStart, spin, clock);
     } catch (final OldLibucxException e) {
       throw e;
     } catch (final RuntimeException | LinkageError e) {
@@ -145,7 +135,7 @@ public final class JucxEngine implements UcxEngine {
     try {
       NativeLibs.load();
       final LibucxVersion version = LibucxVersion.loaded();
-      context = new UcpContext(new UcpParams().requestAmFeature());
+      context = new UcpContext(new UcpParams().requestRmaFeature());
       final long memoryTypes = context.getMemoryTypesMask();
       return new UcxLibrary(
           describe(version, memoryTypes), knowsGpuMemory(memoryTypes) && saysMemory());
@@ -161,26 +151,25 @@ public final class JucxEngine implements UcxEngine {
     }
   }
 
-  private static UcpParams contextParams(final NetworkDevices devices, final boolean oneSided) {
+  private static UcpParams contextParams(final NetworkDevices devices) {
     final UcpParams params =
         new UcpParams()
-            .requestAmFeature()
+            .requestRmaFeature()
             .requestWakeupFeature()
             .setMtWorkersShared(true)
-            .setConfig("PROTO_ENABLE", "y") // The older protocols write GPU memory by the CPU.
-            .setConfig("RNDV_PIPELINE_ERROR_HANDLING", "y")
-            .setConfig("TCP_TX_SEG_SIZE", "512K")
-            .setConfig("TCP_RX_SEG_SIZE", "512K");
+            .setConfig("PROTO_ENABLE", "y"); // The older protocols write GPU memory by the CPU.
     if (devices != null) {
       devices.settings(System.getenv()).forEach(params::setConfig);
     }
-    return oneSided ? params.requestRmaFeature() : params;
+    return params;
   }
 
-  private static UcpWorkerParams workerParams(final boolean oneSided) {
-    final UcpWorkerParams params =
-        new UcpWorkerParams().requestThreadSafety().requestWakeupRX().requestWakeupTX();
-    return oneSided ? params.requestWakeupRMA() : params;
+  private static UcpWorkerParams workerParams() {
+    return new UcpWorkerParams()
+        .requestThreadSafety()
+        .requestWakeupRX()
+        .requestWakeupTX()
+        .requestWakeupRMA();
   }
 
   private static byte[] bytes(final ByteBuffer buffer) {
@@ -212,11 +201,6 @@ public final class JucxEngine implements UcxEngine {
   @Override
   public byte[] address() {
     return address;
-  }
-
-  @Override
-  public boolean oneSided() {
-    return oneSided;
   }
 
   @Override
@@ -273,19 +257,6 @@ public final class JucxEngine implements UcxEngine {
           endpoint.open(peer);
           endpoints.add(endpoint);
           return endpoint;
-        });
-  }
-
-  @Override
-  public void receiver(final Arrivals receiver) {
-    messages = new JucxMessages(worker, receiver);
-    worker.call(
-        "take messages",
-        () -> {
-          worker
-              .worker()
-              .setAmRecvHandler(JucxMessages.ID, messages, UcpConstants.UCP_AM_FLAG_WHOLE_MSG);
-          return null;
         });
   }
 

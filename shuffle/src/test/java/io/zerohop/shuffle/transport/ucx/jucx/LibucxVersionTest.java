@@ -48,7 +48,7 @@ class LibucxVersionTest {
       assertThat(
               catchThrowableOfType(
                   OldLibucxException.class,
-                  () -> UcxLoader.start(null, null, true, () -> {}, Clock.system())))
+                  () -> UcxLoader.start(null, null, () -> {}, Clock.system())))
           .hasMessage(e.getMessage());
     } catch (final UcxException e) {
       abort("no libucx is installed: " + e.getMessage());

@@ -2,7 +2,6 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -75,11 +74,6 @@ final class GpuUcx implements UcxEngine {
     return true;
   }
 
-  @Override
-  public boolean oneSided() {
-    return near.oneSided();
-  }
-
   /** None, also on a machine that has one: links between these devices are what is tested. */
   @Override
   public boolean rdma() {
@@ -145,25 +139,10 @@ final class GpuUcx implements UcxEngine {
       }
 
       @Override
-      public void send(
-          final long id,
-          final long offset,
-          final long from,
-          final long bytes,
-          final Completion done) {
-        endpoint.send(id, offset, from, bytes, done);
-      }
-
-      @Override
       public void close() {
         endpoint.close();
       }
     };
-  }
-
-  @Override
-  public void receiver(final Arrivals receiver) {
-    near.receiver(receiver);
   }
 
   @Override

@@ -15,23 +15,22 @@ final class TestUcx {
   private TestUcx() {}
 
   static UcxEngine start() {
-    return start(null, true);
+    return start(null, Clock.system());
   }
 
   /** The same by another clock than the system's. */
   static UcxEngine start(final Clock clock) {
-    return start(null, true, clock);
+    return start(null, clock);
   }
 
-  /** The same with what {@link UcxLoader#start} knows. */
-  static UcxEngine start(final NetworkDevices devices, final boolean oneSided) {
-    return start(devices, oneSided, Clock.system());
+  /** The same by other devices than all. */
+  static UcxEngine start(final NetworkDevices devices) {
+    return start(devices, Clock.system());
   }
 
-  private static UcxEngine start(
-      final NetworkDevices devices, final boolean oneSided, final Clock clock) {
+  private static UcxEngine start(final NetworkDevices devices, final Clock clock) {
     try {
-      return UcxLoader.start(null, devices, oneSided, () -> {}, clock);
+      return UcxLoader.start(null, devices, () -> {}, clock);
     } catch (final UcxException e) {
       Assumptions.abort("no libucx of 1.19 or later here: " + e.getMessage());
       throw e;
