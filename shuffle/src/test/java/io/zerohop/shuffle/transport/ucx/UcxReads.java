@@ -21,6 +21,8 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
+import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -256,6 +258,27 @@ abstract class UcxReads {
             .build();
     try (ShuffleNode node = ShuffleNode.start(noPort)) {
       assertThat(node.location().port()).isZero();
+    }
+  }
+
+  @Test
+  void aNodeWhoseLibucxIsTooOldGoesOnWithoutUcx() {
+    final NodeConfig old =
+        config("3")
+            .ucx(
+                onStart -> {
+                  throw new OldLibucxException("libucx 1.13.1 is older than 1.19");
+                })
+            .build();
+    try (ShuffleNode node = ShuffleNode.start(old)) {
+      assertThat(node.location().port()).isZero();
+    }
+  }
+
+  @Test
+  void whereNothingCouldBeOneSidedNoPortIsOpened() {
+    try (ShuffleNode node = ShuffleNode.start(config("3").emulatedGets(false).build())) {
+      assertThat(node.location().port() > 0).isEqualTo(RdmaDevices.any());
     }
   }
 
