@@ -3,8 +3,7 @@
 #
 #   rapids.sh pack DIR             collects our jars into DIR (9 MiB); needs the built tree
 #   rapids.sh check DIR KIT OUT    queries of every kind, every row compared with the CPU's
-#   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full; with
-#                                  JUCX, a jucx jar of the kind of the host's libucx, by UCX, too
+#   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
 #   rapids.sh blocks DIR KIT OUT   exchanges of many map tasks and partitions, timed at Spark's defaults
 #   rapids.sh between DIR KIT OUT  executors as if each were on a node of its own, at defaults (path sent),
@@ -28,7 +27,8 @@
 #                                  pool gives it back
 #   rapids.sh nodes DIR KIT OUT    executors as if each were on a node of its own, by UCX: queries of every
 #                                  kind, what is logged of peers, and exchanges timed beside NVLink; needs
-#                                  LIBUCX, folders of libucx (in lib) with CUDA, the first to be timed
+#                                  LIBUCX, folders of libucx (in lib) with CUDA, 1.22 or later, the first
+#                                  to be timed
 #   rapids.sh doctor DIR KIT OUT   the doctor by itself, with faults planted and as a job, and the tab GPU
 #                                  Shuffle of an application, live and in the history server, beside
 #                                  what its tasks reported

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes what boot.sh boots: Debian's kernel with a software RDMA adapter (rdma_rxe), and a root with
-# libucx and a Java run time.
-#   image.sh FOLDER RELEASE   RELEASE: bookworm (libucx 1.13.1, Java 17) or trixie (1.18.1, Java 21)
+# what verbs need and a Java run time. Its own libucx is too old for anything.
+#   image.sh FOLDER
 # FOLDER keeps it all; what is there already is not made again. Run by root; needs debootstrap,
 # cpio, kmod, e2fsprogs, busybox-static, and a Debian whose packages can be fetched.
 set -euo pipefail
@@ -12,18 +12,13 @@ fail() {
   exit 1
 }
 
-[ $# -eq 2 ] || fail "a folder and a release are needed: image.sh FOLDER bookworm"
-case "$2" in
-  bookworm) java=openjdk-17-jre-headless rdmacm=librdmacm1 ;;
-  trixie) java=openjdk-21-jre-headless rdmacm=librdmacm1t64 ;;
-  *) fail "bookworm or trixie, not $2" ;;
-esac
+[ $# -eq 1 ] || fail "a folder is needed: image.sh FOLDER"
 [ "$(id -u)" = 0 ] || fail "a Debian root is made by root"
 for tool in debootstrap cpio depmod mke2fs busybox dpkg; do
   command -v "$tool" > /dev/null || fail "$tool is missing: apt-get install debootstrap cpio kmod e2fsprogs busybox-static"
 done
 mkdir -p "$1"
-folder="$(cd "$1" && pwd)" release="$2"
+folder="$(cd "$1" && pwd)" release=bookworm
 [ ! -e "$folder/$release.ext4" ] || exit 0
 root="$folder/$release" kernel="$folder/kernel"
 
@@ -65,7 +60,7 @@ if [ ! -e "$root/made" ]; then
   rm -rf --one-file-system "$root"
   # It mounts /proc there.
   unshare --mount debootstrap --variant=minbase \
-    --include="libucx0,ucx-utils,ibverbs-providers,ibverbs-utils,$rdmacm,iproute2,kmod,procps,$java" \
+    --include="libnuma1,ibverbs-providers,ibverbs-utils,librdmacm1,iproute2,kmod,procps,openjdk-17-jre-headless" \
     "$release" "$root" > "$folder/debootstrap-$release.log" ||
     fail "the root cannot be made: $folder/debootstrap-$release.log"
   rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*

@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
 # Runs what wants an RDMA adapter in virtual machines that have one made by software (image.sh).
-#   rdma.sh FOLDER RELEASE:JOB ...   JOB: a name of jobs/; one that has a NAME.other.sh, too, gets a
-#                                    second machine, joined to the first, whose release may be
-#                                    another: bookworm+trixie:mixed; needs the packaged tree
-#   rdma.sh FOLDER all               what `mvn -B verify -Prdma` runs
-# FOLDER keeps the images, and FOLDER/RELEASE-JOB what a job has written; FOLDER/jobs.tsv has the exit
-# status of each and its seconds, and those of all together. Ends with 1 if a job fails. As root it installs what it needs.
+#   rdma.sh FOLDER JOB ...   JOB: a name of jobs/; one that has a NAME.other.sh, too, gets a second
+#                            machine, joined to the first; needs the packaged tree
+#   rdma.sh FOLDER all       what `mvn -B verify -Prdma -Dlibucx=...` runs
+#   LIBUCX                   folder of a libucp.so.0 of 1.19 or later, whose verbs are in its folder ucx
+# FOLDER keeps the image, and FOLDER/JOB what a job has written; FOLDER/jobs.tsv has the exit status of
+# each and its seconds, and those of all together, FOLDER/libucx the version. Ends with 1 if a job
+# fails. As root it installs what it needs.
 # "Software RDMA, verbs": what is seen is what UCX does over verbs, and no adapter's speed.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
 [ $# -ge 2 ] || {
-  sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
+}
+[ -e "${LIBUCX:-}/libucp.so.0" ] && [ -e "$LIBUCX/ucx/libuct_ib.so.0" ] || {
+  echo "rdma: LIBUCX (-Dlibucx) names no folder of a libucx with verbs, which no Debian has of 1.19 or later" >&2
+  exit 125
 }
 mkdir -p "$1"
 folder="$(cd "$1" && pwd)"
@@ -45,12 +50,13 @@ END
 pack() {
   local into="$folder/pack" module
   rm -rf "$into"
-  mkdir -p "$into"/{lib,jucx,classes,test-classes,spark-lib}
+  mkdir -p "$into"/{lib,libucx/ucx,classes,test-classes,spark-lib}
+  cp -L "$LIBUCX"/libuc[mpst].so.0 "$into/libucx/"
+  cp -L "$LIBUCX"/ucx/*.so.0 "$into/libucx/ucx/"
   for module in native shuffle; do
     cp -r "$root/$module/target/classes/." "$into/classes/"
     cp -r "$root/$module/target/test-classes/." "$into/test-classes/"
   done
-  cp "$root"/shuffle/target/jucx/*.jar "$into/jucx/"
   # With package, since a module's jar of tests is in no repository but in the build's own hands.
   (cd "$root" && mvn -B -q -pl native,test-support/native,shuffle -DskipTests package dependency:copy-dependencies \
     -DincludeScope=test \
@@ -70,29 +76,29 @@ pack() {
   rm -rf "$into"
 }
 
-# machine NUMBER RELEASE HOST SCRIPT: runs a script in it, and ends with its exit status
+# machine NUMBER HOST SCRIPT: runs a script in it, and ends with its exit status
 machine() {
-  rm -rf "$3"
-  mkdir -p "$3"
-  cp "$4" "$3/job.sh"
-  MACHINE="$1" LIMIT="${LIMIT:-1500}" "$here/boot.sh" "$folder" "$2" "$3"
+  rm -rf "$2"
+  mkdir -p "$2"
+  cp "$3" "$2/job.sh"
+  MACHINE="$1" LIMIT="${LIMIT:-1500}" "$here/boot.sh" "$folder" bookworm "$2"
 }
 
-# job RELEASE NAME: with its second machine, if it has one
+# job NAME: with its second machine, if it has one
 job() {
-  local host="$folder/$1-$2" other="$here/jobs/$2.other.sh" status=0 second=
+  local host="$folder/$1" other="$here/jobs/$1.other.sh" status=0 second=
   if [ ! -e "$other" ]; then
-    machine 1 "$1" "$host" "$here/jobs/$2.sh"
+    machine 1 "$host" "$here/jobs/$1.sh"
     return
   fi
   export WIRE="$folder/wire"
   rm -f "$WIRE"
   {
     until [ -S "$WIRE" ]; do sleep 0.1; done
-    machine 2 "${1#*+}" "$host-other" "$other"
+    machine 2 "$host-other" "$other"
   } &
   second=$!
-  machine 1 "${1%+*}" "$host" "$here/jobs/$2.sh" || status=$?
+  machine 1 "$host" "$here/jobs/$1.sh" || status=$?
   pkill -TERM -f "addr.path=$WIRE" || true
   wait "$second" || true
   unset WIRE
@@ -100,35 +106,39 @@ job() {
 }
 
 # Jobs one after the other; a line of jobs.tsv each.
-in_turn() { # RELEASE:JOB ...
+in_turn() { # JOB ...
   local name status start failed=0
   for name in "$@"; do
     status=0 start=$SECONDS
-    job "${name%%:*}" "${name#*:}" || status=$?
+    job "$name" || status=$?
     printf '%s\t%d\t%d\n' "$name" "$status" $((SECONDS - start)) | tee -a "$folder/jobs.tsv"
     [ "$status" -eq 0 ] || failed=1
   done
   return "$failed"
 }
 
-# Debian 12 has libucx 1.13.1. Debian 13 has 1.18.1, which emulates gets unless it is told otherwise.
-# Those of one machine that wait most of the time run beside the one that does not.
+# The one that waits most of the time runs beside the one that does not.
 everything() {
   local failed=0 beside
-  in_turn bookworm:stop trixie:stop &
+  in_turn stop &
   beside=$!
-  in_turn bookworm:unit || failed=1
+  in_turn unit || failed=1
   wait "$beside" || failed=1
-  in_turn bookworm:spark bookworm+trixie:mixed || failed=1
+  in_turn spark || failed=1
   return "$failed"
 }
 
 install
 pack
 : > "$folder/jobs.tsv"
-releases="$(printf '%s\n' "${@%%:*}" | tr + '\n')"
-[ "$*" != all ] || releases="bookworm trixie"
-for release in $releases; do "$here/image.sh" "$folder" "$release"; done
+LD_LIBRARY_PATH="$LIBUCX" python3 - > "$folder/libucx" << 'END'
+import ctypes
+
+numbers = [ctypes.c_uint() for _ in range(3)]
+ctypes.CDLL("libucp.so.0").ucp_get_version(*map(ctypes.byref, numbers))
+print(".".join(str(number.value) for number in numbers))
+END
+"$here/image.sh" "$folder"
 failed=0 start=$SECONDS
 if [ "$*" = all ]; then
   everything || failed=1

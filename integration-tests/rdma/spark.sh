@@ -30,21 +30,20 @@ cluster() {
   daemon org.apache.spark.deploy.worker.Worker --webui-port 0 --cores 1 --memory 700m spark://machine-1:7077
 }
 
-# application MODE SCENARIO ...: Spark's and Zerohop's defaults, but for what the machines are too
-# slow or too small for
+# application SCENARIO ...: Spark's and Zerohop's defaults, but for what the machines are too slow or
+# too small for
 application() {
-  local mode="$1" word environment=()
-  shift
+  local word environment=("-Dspark.executorEnv.LD_LIBRARY_PATH=$LD_LIBRARY_PATH")
   for word in $verbs; do environment+=("-Dspark.executorEnv.$word"); done
   # shellcheck disable=SC2086 # These are several words.
   timeout 1200 java -Xmx500m $quick $opens -cp "$classes:$SPARK_HOME/conf:$SPARK_HOME/jars/*" \
     -Dspark.master=spark://machine-1:7077 -Dspark.executor.memory=700m -Dspark.cores.max=2 \
     -Dspark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager \
-    -Dspark.zerohop.ucx.trustedNetwork=true "-Dspark.zerohop.ucx.mode=$mode" \
+    -Dspark.zerohop.ucx.trustedNetwork=true \
     -Dspark.zerohop.pool.size=256m -Dspark.ui.enabled=false -Dspark.port.maxRetries=4 \
     -Dspark.executor.heartbeatInterval=5s -Dspark.network.timeout=60s \
     -Dzerohop.test.target=/host "-Dspark.executor.extraClassPath=$classes" \
     "-Dspark.executor.extraJavaOptions=$quick -Dzerohop.test.target=/host" "${environment[@]}" \
     io.zerohop.spark.rdma.RdmaApplication /host/scenarios.jsonl machine-2 "$CARD" "$@" \
-    > "/host/application-$mode.log" 2>&1
+    > "/host/application.log" 2>&1
 }

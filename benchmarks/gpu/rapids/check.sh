@@ -28,12 +28,10 @@ paths() {
     compare staged "--conf spark.zerohop.paths=staged" 500000 staged $some || status=1
     compare host_pool "$tiny" 500000 host $some || status=1
     compare files "$tiny --conf spark.zerohop.pool.size=4m --conf spark.zerohop.segment.size=2m" 500000 files $some || status=1
-    # Executors of this host read each other as if they were on other nodes: at defaults, and by UCX.
+    # Executors of this host read each other as if they were on other nodes.
     compare sent "--conf spark.zerohop.paths=local,sent,staged" 500000 sent $some || status=1
-    [ -z "${JUCX:-}" ] || compare ucx "--conf spark.zerohop.paths=local,ucx,staged --conf spark.zerohop.ucx.trustedNetwork=true
-      --conf spark.zerohop.ucx.jucx=$JUCX" 500000 ucx $some || status=1
   }
   python3 "$dir/rapids/results.py" check "$dir/commit" "$out/gpu_rapids_paths.json" \
-    "$out"/{staged,host_pool,files,sent}.json ${JUCX:+"$out/ucx.json"}
+    "$out"/{staged,host_pool,files,sent}.json
   return "$status"
 }

@@ -33,17 +33,6 @@ public record Installation(
         only(project.resolve("plugin/target"), "zerohop-spark-"));
   }
 
-  /**
-   * The jucx that goes with the libucx of the tests. It is no part of an installation: executors
-   * are told where it lies.
-   *
-   * @param project the folder of the parent project, built
-   * @throws ClusterException if it is not there
-   */
-  public static Path jucxJar(final Path project) {
-    return only(project.resolve("benchmarks/spark/target/jucx"), "jucx-");
-  }
-
   private static Path only(final Path folder, final String prefix) {
     final List<Path> found = jars(folder, prefix);
     if (found.size() != 1) {

@@ -9,9 +9,6 @@ import io.zerohop.spark.support.{Cluster, RunBy}
 class NodeLossSuite extends NodesSuite {
   private val SlowMebibytes = 4
 
-  /** With the jucx in Zerohop's jar, as users have it; the other suites name an old one. */
-  override protected def settings: Map[String, String] = Map("spark.zerohop.ucx.jucx" -> "")
-
   test("the only executor of a node is killed in the middle of a transfer") {
     killed("executor killed that a node has alone")(_.nodes.second)
   }

@@ -7,7 +7,7 @@ import org.scalatest.Assertions
 object NodePaths extends Assertions {
 
   /** Between nodes, unless a suite says otherwise: the one place that says it. */
-  val Between = "ucx"
+  val Between = "sent"
 
   /** Every way that has a counter. */
   val All: Seq[String] = Seq("local", "peer", "sent", "staged", "ucx")

@@ -49,11 +49,11 @@ final class NodesApplication private (
   }
 
   /**
-   * Resets every connection by which executors ask each other, behind their backs, as what lies
+   * Resets every connection to an executor's block port, behind the executors' backs, as what lies
    * between nodes may do; returns how many there were.
    */
   def resetConnections(): Int = {
-    val ports = ask(s"gauge $ControlPort")
+    val ports = ask("ports")
     val reset = for {
       node <- Seq(nodes.first, nodes.second)
       executor <- executors(node).keys

@@ -4,11 +4,11 @@ import java.nio.file.{Files, Path, Paths}
 import java.util.{Map => JavaMap}
 
 import scala.jdk.CollectionConverters._
-import scala.sys.process.{Process, ProcessLogger}
 import scala.util.Using
 
 import io.zerohop.cluster.{ClusterException, Installation, NodeCluster, Submission, TwoNodes}
 import io.zerohop.cluster.NodeCluster.WorkerShape
+import io.zerohop.shuffle.transport.ucx.engine.{UcxException, UcxLoader}
 import io.zerohop.spark.suites.ManagerUnderTest
 
 /** What the build has made for applications on two nodes, and how they are submitted. */
@@ -23,23 +23,20 @@ object NodesHost {
 
   /** Why this user or machine cannot have two nodes; none if it can. */
   lazy val missing: Option[String] =
-    if (!hasLibucx) Some("two nodes need libucx (Debian: apt-get install libucx0)")
-    else
-      try {
-        TwoNodes.make().close()
-        None
-      } catch {
-        case e: ClusterException =>
-          Some(s"two nodes need root, iproute2 and nftables (${e.getMessage})")
-      }
+    try {
+      TwoNodes.make().close()
+      None
+    } catch {
+      case e: ClusterException =>
+        Some(s"two nodes need root, iproute2 and nftables (${e.getMessage})")
+    }
 
-  /** Asked of the loader, which executors ask as well: it complains where there is none. */
-  private def hasLibucx: Boolean = {
-    val said = new StringBuffer
-    val logger = ProcessLogger { line => said.append(line); () }
-    Process(Seq("true"), None, "LD_PRELOAD" -> "libucp.so.0").!(logger)
-    said.length == 0
-  }
+  /** Why executors cannot read each other by UCX; none if they can. */
+  lazy val missingUcx: Option[String] =
+    try {
+      UcxLoader.look()
+      None
+    } catch { case e: UcxException => Some(e.getMessage) }
 
   lazy val target: Path = Paths.get(sys.props("zerohop.test.target")).toAbsolutePath.normalize
 
@@ -80,7 +77,7 @@ object NodesHost {
       Seq.empty[Path].asJava,
       classPath.asJava,
       DriverMemory,
-      (shape ++ Impatient ++ ucx ++ settings).asJava: JavaMap[String, String],
+      (shape ++ Impatient ++ settings).asJava: JavaMap[String, String],
       Seq(target.toString, Executors.toString).asJava)
 
   private def shape: Map[String, String] = Map(
@@ -91,13 +88,14 @@ object NodesHost {
     "spark.zerohop.fetch.window.size" -> "2m",
     "spark.ui.enabled" -> "false")
 
-  private def ucx: Map[String, String] = Map(
+  /** What has executors of the two nodes read each other by UCX. */
+  def ucx: Map[String, String] = Map(
     // Two nodes of one kernel: UCX would find out, and use shared memory.
     "spark.executorEnv.UCX_TLS" -> "tcp",
     "spark.zerohop.ucx.trustedNetwork" -> "true",
-    // There are no one-sided gets here, and UCX's messages are what is tested.
-    "spark.zerohop.paths" -> "local,peer,ucx,staged",
-    "spark.zerohop.ucx.jucx" -> Installation.jucxJar(repository).toString)
+    // There are no one-sided gets between network namespaces.
+    "spark.zerohop.internal.ucx.emulatedGets" -> "true",
+    "spark.zerohop.paths" -> "local,peer,ucx,staged")
 
   private def suiteJars: Seq[Path] =
     Using.resource(Files.list(target.resolve("suite-jars")))(_.iterator.asScala.toVector.sorted)

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import io.zerohop.spark.faults.{Workload => SmallShuffle}
 import io.zerohop.spark.support.{Cluster, PathBytes, ScenarioServer}
 import io.zerohop.workload.{ResultFile, TpchData, Workload}
-import org.apache.spark.{SparkConf, SparkException}
+import org.apache.spark.{SparkConf, SparkEnv, SparkException}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.zerohop.SparkInternals
 
@@ -46,6 +46,8 @@ final class NodesTestApp(cluster: Cluster) {
       Map.empty
     case Seq("query", name, file) => query(name, Paths.get(file))
     case Seq("gauge", name) => cluster.gauges(name)
+    case Seq("ports") =>
+      cluster.onEach("block port")(() => SparkEnv.get.blockManager.blockManagerId.port)
   }
 
   /** Right, wrong or failed, which for a fault is allowed if Spark says why. */

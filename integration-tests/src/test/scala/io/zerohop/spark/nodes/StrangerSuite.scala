@@ -8,10 +8,10 @@ import io.zerohop.spark.support.RunBy
  * application: he gets nothing, and breaks nothing.
  */
 @RunBy.Nodes
-class StrangerSuite extends NodesSuite {
+class StrangerSuite extends UcxNodesSuite {
   private val Secret = "the secret of this test"
 
-  override protected def settings: Map[String, String] = Map(
+  override protected def settings: Map[String, String] = super.settings ++ Map(
     "spark.authenticate" -> "true",
     "spark.authenticate.secret" -> Secret)
 

@@ -19,16 +19,14 @@ object RdmaApplication {
    */
   def main(args: Array[String]): Unit = {
     val conf = new SparkConf
-    val settings = conf.getAll.toMap
-    val cluster = new Cluster(2, settings, Some(conf.get("spark.master")), await = false)
+    val cluster = new Cluster(2, conf.getAll.toMap, Some(conf.get("spark.master")), await = false)
     val scenarios = new Scenarios(cluster, args(1), args(2))
-    val mode = settings.getOrElse("spark.zerohop.ucx.mode", "auto")
-    val failed = args.drop(3).filterNot(run(scenarios, mode, _, Paths.get(args(0))))
+    val failed = args.drop(3).filterNot(run(scenarios, _, Paths.get(args(0))))
     cluster.close()
     sys.exit(if (failed.isEmpty) 0 else 1)
   }
 
-  private def run(scenarios: Scenarios, mode: String, name: String, report: Path): Boolean = {
+  private def run(scenarios: Scenarios, name: String, report: Path): Boolean = {
     val begin = System.nanoTime
     val (right, facts) =
       try (true, scenarios.run(name))
@@ -40,7 +38,6 @@ object RdmaApplication {
     val line = Facts.write(
       Map[String, Any](
         "scenario" -> name,
-        "mode" -> mode,
         "right" -> right,
         "seconds" -> (System.nanoTime - begin) / 1000000 / 1000.0) ++ facts)
     println(line)

@@ -49,7 +49,7 @@ final class Scenarios(cluster: Cluster, victim: String, card: String) {
     everywhere(Strike(s"tc qdisc add dev $card root netem loss $LostPercent%"))
     try {
       val seen = transfer(newMarker())
-      assert(seen.bytes(NodePaths.Between) > 0, bytes(seen))
+      assert(seen.bytes(Ucx) > 0, bytes(seen))
       facts(seen) + ("lost_percent" -> LostPercent)
     } finally everywhere(Strike(s"tc qdisc del dev $card root"))
   }
@@ -138,7 +138,7 @@ final class Scenarios(cluster: Cluster, victim: String, card: String) {
   }
 
   private def byUcxAlone(seen: PathBytes): Boolean =
-    seen.bytes(NodePaths.Between) > 0 && seen.bytes("staged") == 0
+    seen.bytes(Ucx) > 0 && Seq("sent", "staged").forall(seen.bytes(_) == 0)
 
   private def facts(seen: PathBytes): Map[String, Any] =
     Map("failed_tasks" -> seen.failedTasks) ++ bytes(seen)
@@ -154,6 +154,7 @@ final class Scenarios(cluster: Cluster, victim: String, card: String) {
 
 object Scenarios {
   private val Machines = 2
+  private val Ucx = "ucx"
   private val Records = 512
   private val LostPercent = 2
   private val DownSeconds = 3

@@ -79,7 +79,7 @@ class ArchitectureSuite extends AnyFunSuite {
       Seq("io.zerohop.shuffle.fetch..", "io.zerohop.shuffle.spill.."))
   }
 
-  test("what UCX's messages and others share knows neither UCX nor memory that is mapped") {
+  test("what ways between nodes share knows neither UCX nor memory that is mapped") {
     check(
       "io.zerohop.shuffle.transport.remote..",
       Seq("io.zerohop.shuffle.transport.ucx..", "io.zerohop.shuffle.transport.mapped..")

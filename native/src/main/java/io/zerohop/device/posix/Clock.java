@@ -1,7 +1,6 @@
 package io.zerohop.device.posix;
 
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -44,9 +43,6 @@ public interface Clock {
 
   /** Takes a lock; says whether it has, which it has not if others hold it beyond the limit. */
   boolean tryLock(Lock lock, Duration limit) throws InterruptedException;
-
-  /** Has a short task run by some thread when so much time has passed. */
-  void later(Duration pause, Runnable task);
 
   /** Nanoseconds since a moment that {@link #nanos} gave. */
   default long since(final long moment) {
@@ -100,11 +96,6 @@ public interface Clock {
     @Override
     public boolean tryLock(final Lock lock, final Duration limit) throws InterruptedException {
       return lock.tryLock(limit.toNanos(), TimeUnit.NANOSECONDS);
-    }
-
-    @Override
-    public void later(final Duration pause, final Runnable task) {
-      CompletableFuture.delayedExecutor(pause.toNanos(), TimeUnit.NANOSECONDS).execute(task);
     }
   }
 }

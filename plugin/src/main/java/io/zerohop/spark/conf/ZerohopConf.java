@@ -1,7 +1,6 @@
 package io.zerohop.spark.conf;
 
 import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
@@ -20,6 +19,9 @@ public final class ZerohopConf {
 
   /** What users set {@code spark.shuffle.manager} to. */
   public static final String SHUFFLE_MANAGER = "io.zerohop.spark.ZerohopShuffleManager";
+
+  /** Has gets by UCX taken that are emulated, for tests on machines without an adapter. */
+  public static final String EMULATED_GETS = PREFIX + "internal.ucx.emulatedGets";
 
   /** Stands for a value that depends on the machine. */
   public static final String AUTO = "auto";
@@ -305,16 +307,6 @@ public final class ZerohopConf {
           "Path of a jucx jar on every executor's host, used instead of the bundled one "
               + "where that does not match the installed libucx.");
 
-  public static final ConfEntry<UcxMode> UCX_MODE =
-      new ConfEntry<>(
-          PREFIX + "ucx.mode",
-          "auto, get or message",
-          "auto",
-          "How blocks are transferred from another node: `get` reads the owner's memory "
-              + "one-sided, `message` makes the owner send them, `auto` takes what a test read at "
-              + "first contact finds to be faster.",
-          text -> UcxMode.valueOf(text.toUpperCase(Locale.ROOT)));
-
   public static final ConfEntry<Long> UCX_IDLE =
       ConfEntry.ofDuration(
           PREFIX + "ucx.idle",
@@ -349,7 +341,6 @@ public final class ZerohopConf {
           NODE_ID,
           UCX_TRUSTED_NETWORK,
           UCX_JUCX,
-          UCX_MODE,
           UCX_IDLE,
           CONNECT_TIMEOUT,
           REQUEST_TIMEOUT,

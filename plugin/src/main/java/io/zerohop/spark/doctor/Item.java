@@ -53,9 +53,8 @@ public enum Item {
           + " compared",
       "fail: a pair that the driver calls peers does not. warn: it says that they are none"),
   LIBUCX(
-      "libucx is loaded and its version looked up in the table of [releases](rdma.md#which-libucx)",
-      "fail: it cannot be loaded. warn: it knows no CUDA where there are GPUs, or is not in the"
-          + " table"),
+      "libucx is loaded and asked for its version: [1.19 or later](rdma.md#which-libucx) is used",
+      "fail: it cannot be loaded, or is older. warn: it knows no CUDA where there are GPUs"),
   JUCX(
       "where executors use UCX: it is started, and jucx moves 4 KiB through libucx, as each"
           + " executor does at its start",

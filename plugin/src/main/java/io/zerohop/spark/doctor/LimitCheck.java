@@ -82,7 +82,7 @@ final class LimitCheck implements Check {
     return new Finding(
         Item.MEMLOCK,
         Verdict.WARN.where(ucx),
-        found + ": segments that cannot be registered with the adapter move by messages",
+        found + ": segments that cannot be registered with the adapter are sent",
         mend);
   }
 

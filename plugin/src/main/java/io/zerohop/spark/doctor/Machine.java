@@ -8,8 +8,10 @@ import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import io.zerohop.spark.conf.ZerohopConf;
+import java.io.IOException;
+import java.net.Inet4Address;
 import java.net.InetAddress;
-import java.net.UnknownHostException;
+import java.net.NetworkInterface;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,8 +22,6 @@ public final class Machine {
   static final Duration SHORT = Duration.ofSeconds(15);
   private static final Duration LONG = Duration.ofMinutes(1);
   private static final Duration MEASURING = Duration.ofMinutes(2);
-
-  private static final String LOOPBACK = "127.0.0.1";
 
   private final Wanted wanted;
   private final String host;
@@ -78,7 +78,7 @@ public final class Machine {
           .run(Item.RATES, MEASURING, RateCheck.gpus(gpus))
           .run(Item.RATES, LONG, RateCheck.fallback());
       if (noUcx == null) {
-        examination.run(Item.RATES, LONG, RateCheck.ucx(starter(), oneSided()));
+        examination.run(Item.RATES, LONG, RateCheck.ucx(starter()));
       }
     }
   }
@@ -103,21 +103,20 @@ public final class Machine {
           "say it on the command line: --conf " + key + "=" + wanted.jucx());
     }
     final String refusal = wanted.jucx() == null ? null : new ForeignCode().refusal(wanted.jucx());
-    return refusal == null
+    if (refusal != null) {
+      return Finding.fail(
+          Item.JUCX,
+          refusal,
+          "give the jar and the folders above it to root alone, or run as another user");
+    }
+    return wanted.emulatedGets() || RdmaDevices.any() || gpus.absence() == null
         ? null
-        : Finding.fail(
-            Item.JUCX,
-            refusal,
-            "give the jar and the folders above it to root alone, or run as another user");
+        : Finding.skip(
+            Item.JUCX, "not tried: with neither an RDMA adapter nor a GPU executors start no UCX");
   }
 
   private UcxStarter starter() {
-    return (oneSided, onStart) ->
-        UcxLoader.start(wanted.jucx(), devices(), oneSided, this::enterGpu, Clock.system());
-  }
-
-  private boolean oneSided() {
-    return wanted.mode().oneSided(gpus.absence() == null);
+    return onStart -> UcxLoader.start(wanted.jucx(), devices(), this::enterGpu, Clock.system());
   }
 
   /** As a node does it: without, UCX takes slow ways to GPU memory. The context stays entered. */
@@ -133,30 +132,35 @@ public final class Machine {
   }
 
   /**
-   * Those of this process's own address, as an executor that is known by it takes them. An executor
-   * goes on with all interfaces where none has that address; here the loopback will do.
+   * As executors take them: those of this process's own address, or all where no interface has it.
    */
   private NetworkDevices devices() {
-    return NetworkDevices.of(host == null ? ownAddress() : host, null)
-        .or(() -> NetworkDevices.of(LOOPBACK, null))
-        .orElse(null);
+    try {
+      return NetworkDevices.of(host == null ? ownAddress() : host, null).orElse(null);
+    } catch (final IOException e) {
+      return null;
+    }
   }
 
-  private static String ownAddress() {
-    try {
-      return InetAddress.getLocalHost().getHostAddress();
-    } catch (final UnknownHostException e) {
-      return LOOPBACK;
-    }
+  /** Not the loopback's, if there is another: over that alone libucx reaches nobody. */
+  private static String ownAddress() throws IOException {
+    final InetAddress own = InetAddress.getLocalHost();
+    return (own.isLoopbackAddress()
+            ? NetworkInterface.networkInterfaces()
+                .flatMap(NetworkInterface::inetAddresses)
+                .filter(it -> it instanceof Inet4Address && !it.isLoopbackAddress())
+                .findFirst()
+                .orElse(own)
+            : own)
+        .getHostAddress();
   }
 
   private void ucx(final Notes notes, final Finding noUcx) {
     new UcxCheck(
             UcxLoader::look,
             UcxCheck::loadedVersion,
-            new UcxCheck.Trial(starter(), oneSided(), noUcx, wanted.ucx()),
-            gpus.absence() == null,
-            RdmaDevices.any())
+            new UcxCheck.Trial(starter(), noUcx, wanted.ucx()),
+            gpus.absence() == null)
         .run(notes);
   }
 

@@ -11,7 +11,6 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
 import java.io.IOException;
@@ -103,7 +102,6 @@ final class NodePair implements AutoCloseable {
         .spillIdle(Duration.ofSeconds(3))
         .ucxIdle(Duration.ofMinutes(10))
         .clock(Clock.system())
-        .ucxMode(UcxMode.AUTO)
         .build();
   }
 

@@ -120,10 +120,10 @@ final class RateCheck {
   }
 
   /** By UCX from this process to itself. */
-  static Check ucx(final UcxStarter starter, final boolean oneSided) {
+  static Check ucx(final UcxStarter starter) {
     return notes -> {
       try {
-        final double rate = UcxRate.measure(starter, oneSided);
+        final double rate = UcxRate.measure(starter);
         add(notes, new Rate("ucx", "this process", "itself", rate, UCX_LOOPBACK));
       } catch (final UcxException e) {
         notes.add(Finding.skip(Item.RATES, "UCX was not measured: see libucx and jucx"));

@@ -1,6 +1,5 @@
 package io.zerohop.spark.doctor;
 
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.nio.file.Path;
@@ -14,11 +13,16 @@ import java.util.Arrays;
  * @param noPort why no port may be opened for other nodes; null if one may be
  * @param jucx another jucx jar; null for the one in ours
  * @param jucxOfFile whether a file alone names that jar, so that it is not loaded
- * @param mode how bytes come from other nodes
+ * @param emulatedGets whether gets by UCX are taken wherever they are possible, as tests want it
  * @param rapids whether RAPIDS' plugin is configured
  */
 record Wanted(
-    Path socketBase, String noPort, Path jucx, boolean jucxOfFile, UcxMode mode, boolean rapids) {
+    Path socketBase,
+    String noPort,
+    Path jucx,
+    boolean jucxOfFile,
+    boolean emulatedGets,
+    boolean rapids) {
   private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
 
   /**
@@ -35,7 +39,7 @@ record Wanted(
         NetworkTrust.obstacle(settings::get),
         jucx.isEmpty() ? null : Path.of(jucx),
         settings.isOfFile(ZerohopConf.UCX_JUCX.key()),
-        ZerohopConf.UCX_MODE.of(settings.get(ZerohopConf.UCX_MODE.key())),
+        Boolean.parseBoolean(settings.get(ZerohopConf.EMULATED_GETS)),
         plugins != null
             && Arrays.stream(plugins.split(",")).map(String::trim).anyMatch(RAPIDS_PLUGIN::equals));
   }

@@ -37,7 +37,6 @@ public final class NodeSettings {
         .spillStart(ZerohopConf.SPILL_START.get(conf))
         .spillIdle(Duration.ofMillis(ZerohopConf.SPILL_IDLE.get(conf)))
         .nodeId(ZerohopConf.NODE_ID.get(conf).trim())
-        .ucxMode(ZerohopConf.UCX_MODE.get(conf))
         .ucxIdle(Duration.ofMillis(ZerohopConf.UCX_IDLE.get(conf)))
         .clock(Clock.system());
   }

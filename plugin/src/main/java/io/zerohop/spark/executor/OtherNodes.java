@@ -65,8 +65,8 @@ public final class OtherNodes {
     final NetworkDevices devices = NetworkDevices.of(host, gpu).orElse(null);
     describe(devices, env.executorId(), host);
     config
-        .ucx(
-            (oneSided, onStart) -> UcxLoader.start(jar, devices, oneSided, onStart, Clock.system()))
+        .ucx(onStart -> UcxLoader.start(jar, devices, onStart, Clock.system()))
+        .emulatedGets(conf.getBoolean(ZerohopConf.EMULATED_GETS, false))
         .controlChannels(controlChannels(env, conf, secret, host));
   }
 

@@ -76,6 +76,12 @@ class ZerohopConfTest {
   }
 
   @Test
+  void aKeyThatWentIsReportedAndItsValueNotRead() {
+    final SparkConf conf = new SparkConf(false).set("spark.zerohop.ucx.mode", "message");
+    assertThat(ZerohopConf.validate(conf)).containsExactly("spark.zerohop.ucx.mode");
+  }
+
+  @Test
   void valuesAreParsed() {
     final SparkConf conf =
         new SparkConf(false)

@@ -114,7 +114,7 @@ class ForeignCodeTest {
     System.setProperty("watched", folder.toString());
     try {
       final Path jar = jar(OURS, JUCX);
-      assertThatThrownBy(() -> UcxLoader.start(jar, null, false, () -> {}, Clock.system()))
+      assertThatThrownBy(() -> UcxLoader.start(jar, null, () -> {}, Clock.system()))
           .isInstanceOf(UcxException.class);
       assertThat(ran(OURS)).isFalse();
     } finally {

@@ -3,9 +3,9 @@ package io.zerohop.spark.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
+import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
@@ -13,6 +13,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
@@ -20,13 +21,14 @@ import org.junit.jupiter.api.Test;
 class NetworkCheckTest {
   private static final UcxLibrary LOOKED = new UcxLibrary("the fake jucx", true);
 
+  private static final int VERSION = 0x011401;
+
   private final FakeEngine engine = new FakeEngine();
 
-  private List<Finding> ucx(final int version, final boolean gpus, final boolean adapters) {
+  private List<Finding> ucx(final boolean gpus) {
     final Notes notes = new Notes();
-    final UcxCheck.Trial trial =
-        new UcxCheck.Trial((oneSided, onStart) -> engine, true, null, true);
-    new UcxCheck(() -> LOOKED, () -> version, trial, gpus, adapters).run(notes);
+    final UcxCheck.Trial trial = new UcxCheck.Trial(onStart -> engine, null, true);
+    new UcxCheck(() -> LOOKED, () -> VERSION, trial, gpus).run(notes);
     assertThat(engine.ended).isTrue();
     return notes.findings();
   }
@@ -37,30 +39,44 @@ class NetworkCheckTest {
   }
 
   @Test
-  void theTableOfReleasesSaysWhatALibucxCanDo() {
-    assertThat(one(ucx(0x010d01, false, true), Item.LIBUCX).what())
-        .isEqualTo("libucx 1.13.1: gets are one-sided over an adapter");
-    assertThat(one(ucx(0x011200, false, true), Item.LIBUCX).what()).contains("PROTO_ENABLE=n");
-    assertThat(one(ucx(0x011700, false, true), Item.LIBUCX).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(one(ucx(0x011700, false, false), Item.LIBUCX).verdict()).isEqualTo(Verdict.OK);
-    assertThat(one(ucx(0x020000, false, true), Item.LIBUCX).what()).contains("libucx 2.0.0");
-    assertThat(one(ucx(0x020000, false, true), Item.LIBUCX).verdict()).isEqualTo(Verdict.WARN);
+  void aLibucxThatIsTooOldIsAFailureWithTheSentenceThatExecutorsSay() {
+    final String sentence = "libucx 1.13.1 is older than 1.19";
+    for (final Finding obstacle : new Finding[] {null, Finding.skip(Item.JUCX, "not tried")}) {
+      final Notes notes = new Notes();
+      final UcxCheck.Trial trial =
+          new UcxCheck.Trial(
+              onStart -> {
+                throw new OldLibucxException(sentence);
+              },
+              obstacle,
+              true);
+      final Supplier<UcxLibrary> library =
+          () -> {
+            throw new OldLibucxException(sentence);
+          };
+      new UcxCheck(library, () -> 0x010d01, trial, false).run(notes);
+      final Finding found = one(notes.findings(), Item.LIBUCX);
+      assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
+      assertThat(found.what()).isEqualTo(sentence);
+      assertThat(found.mend()).contains("1.19 or later");
+      assertThat(one(notes.findings(), Item.JUCX).verdict()).isEqualTo(Verdict.SKIP);
+    }
   }
 
   @Test
   void withoutCudaGpuMemoryTakesADetour() {
     engine.gpuMemory = false;
-    final Finding found = one(ucx(0x010d01, true, true), Item.LIBUCX);
+    final Finding found = one(ucx(true), Item.LIBUCX);
     assertThat(found.verdict()).isEqualTo(Verdict.WARN);
     assertThat(found.mend()).contains("built with CUDA");
-    assertThat(one(ucx(0x010d01, false, true), Item.LIBUCX).verdict()).isEqualTo(Verdict.OK);
+    assertThat(one(ucx(false), Item.LIBUCX).verdict()).isEqualTo(Verdict.OK);
   }
 
   @Test
   void aJucxOfAnotherKindIsNamedWithItsMend() {
-    assertThat(one(ucx(0x010d01, false, false), Item.JUCX).verdict()).isEqualTo(Verdict.OK);
+    assertThat(one(ucx(false), Item.JUCX).verdict()).isEqualTo(Verdict.OK);
     engine.failure = "Invalid parameter";
-    final Finding found = one(ucx(0x010d01, false, false), Item.JUCX);
+    final Finding found = one(ucx(false), Item.JUCX);
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
     assertThat(found.what()).contains("the fake jucx").contains("Invalid parameter");
     assertThat(found.mend()).contains("spark.zerohop.ucx.jucx");
@@ -68,14 +84,7 @@ class NetworkCheckTest {
 
   @Test
   void getsAreMeasured() {
-    assertThat(UcxRate.measure((oneSided, onStart) -> engine, true)).isPositive();
-    assertThat(engine.ended).isTrue();
-  }
-
-  @Test
-  void messagesAreMeasuredWhereNoGetsAreTaken() {
-    engine.oneSided = false;
-    assertThat(UcxRate.measure((oneSided, onStart) -> engine, false)).isPositive();
+    assertThat(UcxRate.measure(onStart -> engine)).isPositive();
     assertThat(engine.ended).isTrue();
   }
 
@@ -85,14 +94,13 @@ class NetworkCheckTest {
     final Finding obstacle = Finding.skip(Item.JUCX, "not trusted");
     final UcxCheck.Trial trial =
         new UcxCheck.Trial(
-            (oneSided, onStart) -> {
+            onStart -> {
               throw new AssertionError("it was started");
             },
-            true,
             obstacle,
             false);
-    new UcxCheck(() -> LOOKED, () -> 0x010d01, trial, false, false).run(notes);
-    assertThat(one(notes.findings(), Item.LIBUCX).what()).startsWith("libucx 1.13.1");
+    new UcxCheck(() -> LOOKED, () -> VERSION, trial, false).run(notes);
+    assertThat(one(notes.findings(), Item.LIBUCX).what()).isEqualTo("libucx 1.20.1");
     assertThat(one(notes.findings(), Item.JUCX)).isEqualTo(obstacle);
   }
 
@@ -149,10 +157,8 @@ class NetworkCheckTest {
   /** Copies what it is asked to get. */
   private static final class FakeEngine implements UcxEngine {
     private boolean gpuMemory = true;
-    private boolean oneSided = true;
     private boolean ended;
     private String failure;
-    private Arrivals receiver;
 
     @Override
     public String describe() {
@@ -160,18 +166,8 @@ class NetworkCheckTest {
     }
 
     @Override
-    public String gpuGetObstacle() {
-      return null;
-    }
-
-    @Override
     public boolean reachesGpuMemory() {
       return gpuMemory;
-    }
-
-    @Override
-    public boolean oneSided() {
-      return oneSided;
     }
 
     @Override
@@ -204,12 +200,7 @@ class NetworkCheckTest {
 
     @Override
     public UcxEndpoint connect(final byte[] address, final Consumer<String> onFailure) {
-      return new Self(failure, receiver);
-    }
-
-    @Override
-    public void receiver(final Arrivals taker) {
-      receiver = taker;
+      return new Self(failure);
     }
 
     @Override
@@ -225,7 +216,7 @@ class NetworkCheckTest {
   }
 
   /** The way from it to itself. */
-  private record Self(String failure, Arrivals receiver) implements UcxEndpoint {
+  private record Self(String failure) implements UcxEndpoint {
     @Override
     public void get(
         final byte[] key,
@@ -236,19 +227,6 @@ class NetworkCheckTest {
         final Completion done) {
       new UnsafeBuffer(localAddress, (int) bytes)
           .putBytes(0, new UnsafeBuffer(remoteAddress, (int) bytes), 0, (int) bytes);
-      done.done(failure);
-    }
-
-    @Override
-    public void send(
-        final long id,
-        final long offset,
-        final long address,
-        final long bytes,
-        final Completion done) {
-      final long to = receiver.arriving(id, offset, bytes);
-      get(null, address, to, bytes, null, ignored -> {});
-      receiver.arrived(id, offset, bytes, failure);
       done.done(failure);
     }
 

@@ -67,14 +67,13 @@ class PlantedFaultsTest {
     final Finding obstacle = wanted ? null : Finding.skip(Item.JUCX, "the network is not trusted");
     final UcxCheck.Trial trial =
         new UcxCheck.Trial(
-            (oneSided, onStart) -> {
+            onStart -> {
               missing.get();
               return null;
             },
-            false,
             obstacle,
             wanted);
-    return new UcxCheck(missing, () -> 0, trial, false, false);
+    return new UcxCheck(missing, () -> 0, trial, false);
   }
 
   @Test
@@ -82,7 +81,7 @@ class PlantedFaultsTest {
     final Finding found = find(Item.LIBUCX, withoutLibucx(true));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
     assertThat(found.what()).contains("libucp.so.0");
-    assertThat(found.mend()).contains("libucx0").contains("LD_LIBRARY_PATH");
+    assertThat(found.mend()).contains("libucx 1.19 or later").contains("LD_LIBRARY_PATH");
   }
 
   @Test

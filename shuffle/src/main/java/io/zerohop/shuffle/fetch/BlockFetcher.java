@@ -9,6 +9,7 @@ import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.route.Route;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.NotGettableException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
@@ -255,15 +256,18 @@ public final class BlockFetcher implements AutoCloseable {
   /** How to try again what could not be had from another node's memory. May connect to it. */
   private Path again(
       final BlockSource source, final Block failed, final Throwable cause, final int attempts) {
+    final boolean onlySent = cause instanceof NotGettableException;
     final boolean elsewhere =
-        cause instanceof ZerohopException known
+        !onlySent
+            && cause instanceof ZerohopException known
             && known.category() == ZerohopException.Category.FALLBACK;
-    if (elsewhere || attempts + 1 >= MOST_ATTEMPTS) {
+    if (elsewhere || !onlySent && attempts + 1 >= MOST_ATTEMPTS) {
       context.paths().staged(source.executorId(), cause.getMessage());
       listener.fellBack(source, List.of(failed), String.valueOf(cause.getMessage()));
       return Path.STAGED;
     }
-    final Route route = plan.choose(source);
+    final Route route =
+        onlySent ? plan.withoutGets(source, cause.getMessage()) : plan.choose(source);
     if (route.path() == Path.UCX || route.path() == Path.SENT) {
       return route.path();
     }

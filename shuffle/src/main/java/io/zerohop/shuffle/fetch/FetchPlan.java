@@ -9,6 +9,7 @@ import io.zerohop.shuffle.transport.OwnerGoneException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.Supplier;
 
 /**
  * Which way each owner's blocks go to one reader, and in which windows those that it reads in
@@ -78,8 +79,21 @@ final class FetchPlan {
    * @throws BlockFetchException (FETCH_FAILED) if the owner is gone
    */
   Route choose(final BlockSource source) {
+    return unlessGone(source, () -> context.paths().choose(source, transport, side));
+  }
+
+  /**
+   * The way for blocks that cannot be got from their owner's memory. May connect to it.
+   *
+   * @throws BlockFetchException (FETCH_FAILED) if the owner is gone
+   */
+  Route withoutGets(final BlockSource source, final String why) {
+    return unlessGone(source, () -> context.paths().withoutGets(source, transport, why));
+  }
+
+  private static Route unlessGone(final BlockSource source, final Supplier<Route> choice) {
     try {
-      return context.paths().choose(source, transport);
+      return choice.get();
     } catch (final OwnerGoneException e) {
       final Block first = source.blocks().get(0);
       throw new BlockFetchException(first, source, first + ": " + e.getMessage(), e);

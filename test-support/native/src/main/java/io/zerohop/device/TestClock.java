@@ -2,9 +2,7 @@ package io.zerohop.device;
 
 import io.zerohop.device.posix.Clock;
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -24,8 +22,6 @@ public final class TestClock implements Clock {
   private static final int SPEED = 100;
 
   private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(30);
-  private static final Executor LATER =
-      CompletableFuture.delayedExecutor(LOOK_MILLIS, TimeUnit.MILLISECONDS);
 
   private final long start = System.nanoTime();
   private final boolean runs;
@@ -158,21 +154,5 @@ public final class TestClock implements Clock {
     } finally {
       waiting.decrementAndGet();
     }
-  }
-
-  @Override
-  public void later(final Duration pause, final Runnable task) {
-    later(in(pause), task);
-  }
-
-  private void later(final long moment, final Runnable task) {
-    LATER.execute(
-        () -> {
-          if (isOver(moment)) {
-            task.run();
-          } else {
-            later(moment, task);
-          }
-        });
   }
 }

@@ -7,10 +7,12 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Segment;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
 import java.io.ByteArrayOutputStream;
@@ -139,7 +141,7 @@ public final class GpuBlocks implements AutoCloseable {
   }
 
   /**
-   * Reads all blocks as a GPU does and checks what is in them.
+   * Reads all blocks as a GPU does and checks what is in them; none may be staged.
    *
    * @param each is given each block while it can be read
    * @return payloads that were on the reader's device or on a peer's
@@ -149,18 +151,25 @@ public final class GpuBlocks implements AutoCloseable {
       final BlockSource source,
       final int batches,
       final Consumer<FetchedBlock> each) {
+    return readAll(by, source, batches, TestNodes.noStaging(), each);
+  }
+
+  /** The same with what stages blocks. */
+  public int readAll(
+      final ShuffleNode by,
+      final BlockSource source,
+      final int batches,
+      final FallbackTransport staging,
+      final Consumer<FetchedBlock> each) {
     int blocks = 0;
     int onDevice = 0;
     try (BlockFetcher fetcher =
-        by.fetch(
-            List.of(source),
-            TestNodes.noStaging(),
-            TestNodes.quiet(),
-            ReadSide.DEVICE,
-            () -> false)) {
+        by.fetch(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
       while (fetcher.next()) {
         final FetchedBlock block = fetcher.block();
-        assertThat(gather(by, block)).isEqualTo(expected(block.block(), batches));
+        final byte[] bytes =
+            block.path() == Path.STAGED ? TestNodes.read(block) : gather(by, block);
+        assertThat(bytes).isEqualTo(expected(block.block(), batches));
         for (int i = 0; i < block.extentCount(); i++) {
           onDevice += block.extentOnDevice(i) ? 1 : 0;
         }

@@ -11,7 +11,6 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.FallbackTransport;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
@@ -62,7 +61,6 @@ public final class TestNodes {
         .receiveBufferBytes(512L << 20)
         .spillStart(0.8)
         .spillIdle(Duration.ofSeconds(3))
-        .ucxMode(UcxMode.AUTO)
         .ucxIdle(Duration.ofMinutes(10))
         .clock(Clock.system());
   }

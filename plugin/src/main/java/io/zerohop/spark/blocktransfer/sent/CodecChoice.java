@@ -2,7 +2,6 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.transport.remote.RemoteThreads;
 import java.util.EnumMap;
 import java.util.Locale;
 import java.util.Map;
@@ -10,15 +9,16 @@ import java.util.Map;
 /**
  * Chooses what the messages to one reader are compressed with. A codec pays if more bytes of blocks
  * get through with it: no more than the network carries of what it leaves of them, and no more than
- * the threads that compress can do. Both are measured, the network only while messages wait for it,
- * so nothing is compressed on a link that keeps up. Thread safe.
+ * one thread compresses, though two are there: tasks want the processors, too, and where these are
+ * what is short, a network looks slow that is not. Both are measured, the network only while
+ * messages wait for it, so nothing is compressed on a link that keeps up. Thread safe.
  */
 final class CodecChoice {
   /** Messages that are shorter go as they are. */
   static final int LEAST_BYTES = 16 << 10;
 
   /** How much more has to get through: compression takes time of tasks, too, at both ends. */
-  private static final double LEAST_GAIN = 1.25;
+  private static final double LEAST_GAIN = 1.4;
 
   /** So many messages under way say that the network is what they wait for. */
   private static final int BUSY = 3;
@@ -89,12 +89,8 @@ final class CodecChoice {
       tried = true;
     }
 
-    double mostByThreads() {
-      return RemoteThreads.THREADS * speed;
-    }
-
     double gets(final double linkRate) {
-      return Math.min(linkRate / ratio, mostByThreads());
+      return Math.min(linkRate / ratio, speed);
     }
   }
 
@@ -126,7 +122,7 @@ final class CodecChoice {
     double most = rate * LEAST_GAIN;
     for (final Map.Entry<MessageCodec, Codec> each : codecs.entrySet()) {
       final boolean again = asked % RETRY == each.getKey().ordinal();
-      if (again && each.getValue().mostByThreads() > rate * LEAST_GAIN) {
+      if (again && each.getValue().speed > rate * LEAST_GAIN) {
         return each.getKey();
       }
       final double gets = each.getValue().gets(rate);

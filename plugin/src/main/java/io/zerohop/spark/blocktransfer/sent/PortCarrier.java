@@ -7,7 +7,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
-import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.carrier.Road;
@@ -32,7 +32,7 @@ import org.slf4j.LoggerFactory;
  * Carries questions, answers and messages by uploads to the block ports that Spark's executors have
  * open. Thread safe; owns its connections.
  */
-final class PortCarrier implements AskingCarrier, Uploads.Receiver {
+final class PortCarrier implements Carrier, Uploads.Receiver {
   private static final Logger LOG = LoggerFactory.getLogger(PortCarrier.class);
 
   static final int MOST_QUESTION_BYTES = 16 << 20;

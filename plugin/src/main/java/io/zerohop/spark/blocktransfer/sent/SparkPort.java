@@ -1,7 +1,7 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.compat.SparkLinks;
@@ -95,7 +95,7 @@ public final class SparkPort implements CarrierStarter {
   }
 
   @Override
-  public AskingCarrier start(final Executor sends, final Executor arrivals, final Slabs slabs) {
+  public Carrier start(final Executor sends, final Executor arrivals, final Slabs slabs) {
     final PortCarrier carrier =
         new PortCarrier(settings, uploads, new Connections(conf, security), sends, arrivals, slabs);
     boolean done = false;

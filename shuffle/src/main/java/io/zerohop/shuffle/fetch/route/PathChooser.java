@@ -7,6 +7,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.OwnerGoneException;
@@ -87,13 +88,35 @@ public final class PathChooser {
    * The route to an owner. May connect to it, which takes a limited time.
    *
    * @param staging what stages blocks, which also shows whether an owner lives that cannot be asked
+   * @param side who reads
    * @throws OwnerGoneException if the owner is dead: on another node, nobody answers where somebody
    *     did before; on any, it cannot be asked and nobody serves staged blocks there. Also if its
    *     socket is gone or not served and staging is not allowed
    * @throws ZerohopException (RETRY) if no way is allowed that is possible
    */
-  public Route choose(final BlockSource source, final FallbackTransport staging) {
-    final Route route = best(source, staging);
+  public Route choose(
+      final BlockSource source, final FallbackTransport staging, final ReadSide side) {
+    return orAllowed(source, best(source, staging, side));
+  }
+
+  /**
+   * The route of blocks that cannot be got from their owner's memory: sent, or else staged. May
+   * connect to it, which takes a limited time.
+   *
+   * @param why they cannot
+   * @throws OwnerGoneException as {@link #choose}
+   * @throws ZerohopException (RETRY) if neither is allowed
+   */
+  public Route withoutGets(
+      final BlockSource source, final FallbackTransport staging, final String why) {
+    return orAllowed(
+        source,
+        allowed.contains(Path.SENT)
+            ? bySending(source, staging, why)
+            : Route.staged(ShuffleCode.ONLY_SENT.marked(why)));
+  }
+
+  private Route orAllowed(final BlockSource source, final Route route) {
     return route.path() == Path.STAGED ? staged(source.executorId(), route.reason()) : route;
   }
 
@@ -151,7 +174,8 @@ public final class PathChooser {
     return Route.staged(reason);
   }
 
-  private Route best(final BlockSource source, final FallbackTransport staging) {
+  private Route best(
+      final BlockSource source, final FallbackTransport staging, final ReadSide side) {
     final Location owner = source.location();
     final String executorId = source.executorId();
     if (stagedOnly != null) {
@@ -167,14 +191,14 @@ public final class PathChooser {
               ShuffleCode.LOCAL_NOT_ALLOWED.marked("spark.zerohop.paths does not allow 'local'"));
     }
     if (!isOnThisNode(owner)) {
-      return elsewhere(source, staging, "it is on another node");
+      return elsewhere(source, staging, side, "it is on another node");
     }
     if (!allowed.contains(Path.PEER)) {
-      return elsewhere(source, staging, "spark.zerohop.paths does not allow 'peer'");
+      return elsewhere(source, staging, side, "spark.zerohop.paths does not allow 'peer'");
     }
     if (!hasOurFolder(owner)) {
       if (mayUseUcx(owner) || maySend(owner)) {
-        return elsewhere(source, staging, "it has another spark.zerohop.socket.dir");
+        return elsewhere(source, staging, side, "it has another spark.zerohop.socket.dir");
       }
       return staged(
           ShuffleCode.OTHER_SOCKET_FOLDER,
@@ -187,18 +211,18 @@ public final class PathChooser {
     return peer(source, staging);
   }
 
-  /** The owner's memory cannot be mapped: by UCX where it is worth it, else sent, else staged. */
+  /**
+   * The owner's memory cannot be mapped: got by UCX where that is possible, else sent or staged.
+   */
   private Route elsewhere(
-      final BlockSource source, final FallbackTransport staging, final String why) {
-    final Route byUcx = byUcx(source, staging, why);
-    if (!allowed.contains(Path.SENT)) {
-      return byUcx;
-    }
-    if (byUcx.path() == Path.UCX
-        && (!maySend(source.location()) || ucx.isWorthIt(source.location()))) {
-      return byUcx;
-    }
-    return bySending(source, staging, why);
+      final BlockSource source,
+      final FallbackTransport staging,
+      final ReadSide side,
+      final String why) {
+    final Route byUcx = byUcx(source, staging, side, why);
+    return byUcx.path() == Path.UCX || !allowed.contains(Path.SENT)
+        ? byUcx
+        : bySending(source, staging, why);
   }
 
   private Route bySending(
@@ -261,7 +285,11 @@ public final class PathChooser {
     return (refused && wasMet) || (doubtful && !liveness.answers(source, staging));
   }
 
-  private Route byUcx(final BlockSource source, final FallbackTransport staging, final String why) {
+  private Route byUcx(
+      final BlockSource source,
+      final FallbackTransport staging,
+      final ReadSide side,
+      final String why) {
     if (!allowed.contains(Path.UCX)) {
       return Route.staged(
           ShuffleCode.UCX_NOT_ALLOWED.marked(
@@ -279,7 +307,11 @@ public final class PathChooser {
     }
     try {
       ucx.connect(source);
-      return Route.ucx();
+      return ucx.gets(source.location(), side)
+          ? Route.ucx()
+          : Route.staged(
+              ShuffleCode.NOTHING_GOT.marked(
+                  why + ", and it is not read by UCX (the line of first contact says why)"));
     } catch (final ExchangeException e) {
       return unanswered(source, staging, e);
     } catch (final CarrierException e) {

@@ -22,9 +22,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class RemoteThreads implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RemoteThreads.class);
-
-  /** For each of the three. */
-  public static final int THREADS = 2;
+  private static final int THREADS = 2;
 
   private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
 

@@ -9,16 +9,18 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.Transport;
-import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.connect.OwnerConnector;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
-import io.zerohop.shuffle.transport.remote.owner.CarrierAnswers;
 import io.zerohop.shuffle.transport.remote.owner.RemoteService;
+import io.zerohop.shuffle.transport.remote.owner.Sends;
+import io.zerohop.shuffle.transport.remote.owner.SentReader;
 import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
+import io.zerohop.shuffle.transport.remote.reader.SentTransfer;
 import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,18 +32,19 @@ import org.slf4j.LoggerFactory;
 public final class SendingNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SendingNode.class);
 
-  private final AskingCarrier carrier;
+  private final Carrier carrier;
   private final RemoteThreads threads;
   private final Slabs slabs;
   private final MessageReceiver arrivals = new MessageReceiver();
-  private final RemoteService service;
+  private final Sends sends;
+  private final RemoteService<SentReader> service;
   private final RemotePeers<RemotePeer> peers;
   private volatile boolean alive = true;
 
   private SendingNode(
       final SendSettings settings,
       final long incarnation,
-      final AskingCarrier carrier,
+      final Carrier carrier,
       final Devices devices,
       final BlockHolder holder,
       final RemoteThreads threads,
@@ -49,19 +52,18 @@ public final class SendingNode implements AutoCloseable {
     this.carrier = carrier;
     this.threads = threads;
     this.slabs = slabs;
-    service =
-        new RemoteService(
-            incarnation,
+    sends =
+        new Sends(
             carrier,
-            CarrierAnswers.NONE,
             slabs,
-            holder,
             devices,
             settings.deviceLimit(),
             settings.bufferBytes(),
             settings.clock(),
-            threads.answers(),
             threads.sends());
+    service =
+        new RemoteService<>(
+            incarnation, sends, holder, settings.clock(), threads.answers(), threads.sends());
     peers =
         new RemotePeers<>(
             new OwnerConnector(
@@ -94,7 +96,7 @@ public final class SendingNode implements AutoCloseable {
       return null;
     }
     RemoteThreads threads = null;
-    AskingCarrier carrier = null;
+    Carrier carrier = null;
     final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
     final Slabs slabs = new Slabs(device::hostBuffer, settings.bufferBytes(), settings.clock());
     boolean done = false;
@@ -167,7 +169,7 @@ public final class SendingNode implements AutoCloseable {
           "the connection to executor " + source.executorId() + " was lost");
     }
     RemoteTransfer.startEach(
-        blocks, some -> new RemoteTransfer(peer, some, sink, slabs, arrivals, threads.transfers()));
+        blocks, some -> new SentTransfer(peer, some, sink, slabs, arrivals, threads.transfers()));
   }
 
   /** Small chores that nobody waits for. */
@@ -195,7 +197,7 @@ public final class SendingNode implements AutoCloseable {
 
   /** Bytes that are being sent to readers now. */
   public long sendingBytes() {
-    return service.sendingBytes();
+    return sends.bytes();
   }
 
   /** Bytes, since the start, that compression has kept from the network. */

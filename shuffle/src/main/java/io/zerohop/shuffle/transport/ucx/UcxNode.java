@@ -16,12 +16,13 @@ import io.zerohop.shuffle.transport.remote.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
 import io.zerohop.shuffle.transport.remote.owner.RemoteService;
-import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
+import io.zerohop.shuffle.transport.remote.owner.ServedReader;
 import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
 import io.zerohop.shuffle.transport.ucx.connect.PeerConnector;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
+import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricReader;
@@ -46,16 +47,12 @@ public final class UcxNode implements AutoCloseable {
   private final UcxEngine engine;
   private final TransferMemory memory;
   private final RemoteThreads threads;
-  private final RemoteService service;
+  private final RemoteService<ServedReader> service;
   private final ControlChannel channel;
-  private final MessageReceiver arrivals = new MessageReceiver();
   private final RemotePeers<UcxPeer> peers;
 
   /** What reads GPU memory within this node's clique; null if it is in none. */
   private final FabricReader fabric;
-
-  /** Whether UCX is to be used whatever it can do. */
-  private final boolean forced;
 
   private volatile boolean alive = true;
 
@@ -70,23 +67,16 @@ public final class UcxNode implements AutoCloseable {
       final RemoteThreads threads) {
     this.engine = engine;
     this.threads = threads;
-    this.forced = settings.mode() != UcxMode.AUTO;
     memory =
         TransferMemory.of(engine, devices, tiers, settings.receiveBufferBytes(), settings.clock());
     service =
-        new RemoteService(
+        new RemoteService<>(
             incarnation,
-            engine,
-            new UcxAnswers(engine, memory, threads.sends()),
-            memory.slabs(),
+            new UcxAnswers(engine, memory, settings.clock()),
             holder,
-            devices,
-            settings.deviceLimit(),
-            settings.receiveBufferBytes(),
             settings.clock(),
             threads.answers(),
             threads.sends());
-    engine.receiver(arrivals);
     fabric =
         clique.isEmpty()
             ? null
@@ -108,7 +98,7 @@ public final class UcxNode implements AutoCloseable {
     channel = made;
     peers =
         new RemotePeers<>(
-            new PeerConnector(engine, channel, memory, arrivals, devices.hasGpu(), settings),
+            new PeerConnector(engine, channel, memory, devices.hasGpu(), settings),
             settings.requestLimit(),
             settings.deviceLimit(),
             settings.idleLimit(),
@@ -134,30 +124,41 @@ public final class UcxNode implements AutoCloseable {
     if (settings.channels() == null) {
       return null;
     }
+    if (!devices.hasGpu() && !RdmaDevices.any() && !settings.emulatedGets()) {
+      LOG.info(
+          ShuffleCode.NO_USE_OF_UCX.marked(
+              "executor {} does not start UCX, by which nothing could be got here: there is neither"
+                  + " an RDMA adapter nor a GPU"),
+          settings.executorId());
+      return null;
+    }
     UcxEngine engine = null;
     RemoteThreads threads = null;
     boolean done = false;
     try {
       final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-      engine = settings.starter().start(settings.mode().oneSided(devices.hasGpu()), device::enter);
+      engine = settings.starter().start(device::enter);
       LoopbackTest.run(engine);
       threads = new RemoteThreads();
       final UcxNode node =
           new UcxNode(settings, incarnation, clique, engine, devices, tiers, holder, threads);
       done = true;
       LOG.info(
-          "executor {} serves other nodes by UCX at port {} ({})",
+          "executor {} is read by other nodes by UCX, asked at port {} ({})",
           settings.executorId(),
           node.port(),
           engine.describe());
       return node;
+    } catch (final OldLibucxException e) {
+      ShuffleCode.LIBUCX_TOO_OLD.warn(LOG, e.getMessage());
+      return null;
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
       LOG.info(
           ShuffleCode.UCX_UNAVAILABLE.marked(
-              "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'):"
-                  + " {}. For more speed between nodes install libucx; if it is there, the jucx of"
-                  + " its kind has to be named by spark.zerohop.ucx.jucx"),
+              "executor {} neither reads other nodes nor is read by UCX, so blocks are sent or"
+                  + " staged: {}. UCX needs libucx 1.19 or later; if that is there, the jucx of its"
+                  + " kind has to be named by spark.zerohop.ucx.jucx"),
           settings.executorId(),
           e.getMessage());
       LOG.debug("why there is no UCX", e);
@@ -192,13 +193,16 @@ public final class UcxNode implements AutoCloseable {
     }
   }
 
-  /**
-   * Whether a connected owner's blocks are got, or the user wants messages: those cost as much by
-   * UCX as by other ways.
-   */
-  public boolean isWorthIt(final Location location) {
+  /** Whether something of a connected owner's is got for a reader, and need not be sent. */
+  public boolean gets(final Location location, final ReadSide side) {
     final UcxPeer peer = peers.connected(location);
-    return peer != null && (forced || !peer.byMessage() || peer.direct() || peer.fabric() != null);
+    return peer != null
+        && (peer.takesHost() || side == ReadSide.DEVICE && (peer.takesGpu() || byFabric(peer)));
+  }
+
+  private static boolean byFabric(final UcxPeer peer) {
+    final FabricImports mapped = peer.fabric();
+    return mapped != null && !mapped.refused();
   }
 
   /** Whether an owner is connected. */
@@ -231,13 +235,12 @@ public final class UcxNode implements AutoCloseable {
           ZerohopException.Category.RETRY,
           "the connection to executor " + source.executorId() + " was lost");
     }
-    final GpuSlabs onGpu = side == ReadSide.DEVICE && peer.direct() ? memory.gpuSlabs() : null;
+    final GpuSlabs onGpu = side == ReadSide.DEVICE && peer.takesGpu() ? memory.gpuSlabs() : null;
     final FabricImports mapped = side == ReadSide.DEVICE ? peer.fabric() : null;
     RemoteTransfer.startEach(
         blocks,
         some ->
-            new UcxTransfer(
-                peer, some, sink, memory.slabs(), onGpu, mapped, arrivals, threads.transfers()));
+            new UcxTransfer(peer, some, sink, memory.slabs(), onGpu, mapped, threads.transfers()));
   }
 
   /** Small chores that nobody waits for. */
@@ -270,7 +273,7 @@ public final class UcxNode implements AutoCloseable {
     return channel.strangers();
   }
 
-  /** Pieces of memory that bytes are received in, or sent from, now, each shared by many blocks. */
+  /** Pieces of memory that bytes are received in now, each shared by many blocks. */
   public int slabsTaken() {
     return memory.slabs().taken();
   }

@@ -12,10 +12,9 @@ import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
-import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -24,7 +23,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Blocks go from the memory of one node's device into that of another's. */
+/**
+ * Blocks go from the memory of one node's device into that of another's, or are not got. What UCX
+ * does is copied within this process.
+ */
 @Timeout(120)
 class UcxDirectTest {
   private static final int MAPS = 8;
@@ -35,6 +37,7 @@ class UcxDirectTest {
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
+  private final FakeUcx ucx = new FakeUcx();
   private final LocalChannels channels = new LocalChannels();
   private final TestClock clock = TestClock.running();
   private final DeviceOnlyGpu ownersDevice = new DeviceOnlyGpu();
@@ -42,6 +45,7 @@ class UcxDirectTest {
   private final AtomicInteger gets = new AtomicInteger();
   private final AtomicInteger emulated = new AtomicInteger();
   private final List<GpuUcx> engines = new ArrayList<>();
+  private final FakeStaging staging = new FakeStaging(block -> GpuBlocks.expected(block, BATCHES));
   private boolean reachable = true;
   private boolean linked;
   private ShuffleNode owner;
@@ -49,19 +53,22 @@ class UcxDirectTest {
   private GpuBlocks made;
   private GpuBlocks readersBlocks;
 
-  private void start(final UcxMode mode, final long readersPool) {
-    TestUcx.start().close(); // Skips where there is no libucx.
-    owner = ShuffleNode.start(config("1", mode, POOL), ownersDevice);
-    reader = ShuffleNode.start(config("2", mode, readersPool), readersDevice);
+  private void start() {
+    start(true, POOL);
+  }
+
+  private void start(final boolean emulatedGets, final long readersPool) {
+    owner = ShuffleNode.start(config("1", emulatedGets, POOL), ownersDevice);
+    reader = ShuffleNode.start(config("2", emulatedGets, readersPool), readersDevice);
     made = new GpuBlocks(ownersDevice);
     readersBlocks = new GpuBlocks(readersDevice);
   }
 
-  private NodeConfig config(final String executor, final UcxMode mode, final long pool) {
+  private NodeConfig config(final String executor, final boolean emulatedGets, final long pool) {
     return TestNodes.config(base.resolve("s"), executor)
         .nodeId("node-" + executor)
-        .ucx(this::engine)
-        .ucxMode(mode)
+        .ucx(onStart -> engine())
+        .emulatedGets(emulatedGets)
         .poolBytes(POOL)
         .devicePoolBytes(pool)
         .deviceSegmentBytes(Math.min(pool, SEGMENT))
@@ -70,8 +77,8 @@ class UcxDirectTest {
         .build();
   }
 
-  private UcxEngine engine(final boolean oneSided, final Runnable onStart) {
-    final UcxEngine near = UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, clock);
+  private UcxEngine engine() {
+    final UcxEngine near = ucx.engine();
     if (!reachable) {
       return near;
     }
@@ -83,9 +90,6 @@ class UcxDirectTest {
 
   @AfterEach
   void noLeaks() {
-    if (readersBlocks == null) {
-      return;
-    }
     made.close();
     readersBlocks.close();
     for (final ShuffleNode node : List.of(reader, owner)) {
@@ -93,6 +97,8 @@ class UcxDirectTest {
       TestNodes.assertNothingHeld(node, clock);
       node.close();
     }
+    staging.assertAllReleased();
+    ucx.close();
     leaks.check();
   }
 
@@ -102,9 +108,21 @@ class UcxDirectTest {
         reader, source, BATCHES, block -> assertThat(block.path()).isEqualTo(Path.UCX));
   }
 
+  /** The same where nothing can be got for the GPU: all of it has to go another way. */
+  private void readStaged(final BlockSource source) {
+    assertThat(
+            readersBlocks.readAll(
+                reader,
+                source,
+                BATCHES,
+                staging,
+                block -> assertThat(block.path()).isEqualTo(Path.STAGED)))
+        .isZero();
+  }
+
   @Test
   void payloadsLandWhereTheyAreReadAndHeadersOnTheHost() {
-    start(UcxMode.GET, POOL);
+    start();
     final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
     assertThat(read(source)).isGreaterThan(source.blocks().size());
     // What one map task packed at once comes by one get, within a window.
@@ -112,32 +130,28 @@ class UcxDirectTest {
   }
 
   @Test
-  void headersComeByMessageWhereGetsFromTheHostAreSlow() {
+  void headersAreGotBesideWhereOnlyTheGpusAreLinked() {
     linked = true;
-    start(UcxMode.AUTO, POOL);
-    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
-    final AtomicInteger sends = new AtomicInteger();
-    channels.onQuestion = question -> sends.addAndGet(question.get() == Wire.SEND ? 1 : 0);
-    assertThat(read(source)).isGreaterThan(source.blocks().size());
-    assertThat(sends).hasPositiveValue();
+    start(false, POOL);
+    assertThat(read(made.write(owner, "1", MAPS, BATCHES))).isPositive();
     assertThat(gets).hasPositiveValue();
   }
 
   @Test
   void emulatedGetsBetweenDevicesAreNotTaken() {
-    start(UcxMode.AUTO, POOL);
-    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
-    assertThat(read(source)).isZero();
+    start(false, POOL);
+    readStaged(made.write(owner, "1", MAPS, BATCHES));
     assertThat(gets).hasValue(0);
   }
 
   @Test
-  void theHostReadsTheSameBlocks() throws Exception {
-    start(UcxMode.GET, POOL);
+  void theHostCannotGetWhatLiesOnADevice() throws Exception {
+    start();
     final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
     try (BlockFetcher fetcher =
-        reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+        reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
+        assertThat(fetcher.block().path()).isEqualTo(Path.STAGED);
         assertThat(TestNodes.read(fetcher.block()))
             .isEqualTo(GpuBlocks.expected(fetcher.block().block(), BATCHES));
       }
@@ -146,51 +160,61 @@ class UcxDirectTest {
   }
 
   @Test
-  void withoutRoomOnTheReadersDeviceEverythingLandsOnTheHost() {
-    start(UcxMode.GET, 4 << 10);
-    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
-    assertThat(read(source)).isZero();
+  void withoutRoomOnTheReadersDeviceNothingIsGot() {
+    start(true, 4 << 10);
+    readStaged(made.write(owner, "1", MAPS, BATCHES));
   }
 
   @Test
-  void aSegmentThatCannotBeRegisteredComesOverTheHost() {
-    start(UcxMode.GET, POOL);
+  void aSegmentThatCannotBeRegisteredIsNotGot() {
+    start();
     assertThat(read(made.write(owner, "1", 1, BATCHES))).isPositive();
     owner.unregisterShuffle(1);
     engines.get(0).refuses = true; // The segment that was read has its key already.
     final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
-    assertThat(read(source)).isLessThan(source.blocks().size());
+    readMixed(source);
     final int refusals = engines.get(0).refusals.get();
     assertThat(refusals).isPositive();
     channels.breakLinks(); // The reader asks for its key again.
-    read(source);
+    readMixed(source);
     assertThat(engines.get(0).refusals).as("it is not tried again").hasValue(refusals);
+  }
+
+  private void readMixed(final BlockSource source) {
+    final AtomicInteger staged = new AtomicInteger();
+    readersBlocks.readAll(
+        reader,
+        source,
+        BATCHES,
+        staging,
+        block -> staged.addAndGet(block.path() == Path.STAGED ? 1 : 0));
+    assertThat(staged).hasPositiveValue();
   }
 
   @Test
   void memoryThatCannotBeRegisteredForATestKeepsNobodyFromTheRest() {
-    start(UcxMode.GET, POOL);
+    start();
     engines.get(1).refuses = true;
-    assertThat(read(made.write(owner, "1", MAPS, BATCHES))).isZero();
+    readStaged(made.write(owner, "1", MAPS, BATCHES));
     assertThat(gets).hasValue(0);
   }
 
   @Test
   void testReadsBetweenDevicesThatFailKeepNobodyFromTheRest() {
-    start(UcxMode.GET, POOL);
+    start();
     engines.get(1).broken = true;
     final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
-    assertThat(read(source)).isZero();
+    readStaged(source);
     engines.get(1).broken = false;
     channels.breakLinks();
-    assertThat(read(source)).as("it is not tried again").isZero();
+    readStaged(source); // It is not tried again.
   }
 
   @Test
   void oneOwnerWhoseTestReadFailedDoesNotStandForOthers() {
-    start(UcxMode.GET, POOL);
+    start();
     engines.get(1).broken = true;
-    assertThat(read(made.write(owner, "1", MAPS, BATCHES))).isZero();
+    readStaged(made.write(owner, "1", MAPS, BATCHES));
     engines.get(1).broken = false;
     assertThat(readFromAnother("3")).isPositive();
   }
@@ -198,9 +222,11 @@ class UcxDirectTest {
   /** Payloads on the reader's device of what one more owner has written, which ends. */
   private int readFromAnother(final String executor) {
     final DeviceOnlyGpu device = new DeviceOnlyGpu();
-    try (ShuffleNode other = ShuffleNode.start(config(executor, UcxMode.GET, POOL), device);
+    try (ShuffleNode other = ShuffleNode.start(config(executor, true, POOL), device);
         GpuBlocks others = new GpuBlocks(device)) {
-      final int onDevice = read(others.write(other, executor, MAPS, BATCHES));
+      final int onDevice =
+          readersBlocks.readAll(
+              reader, others.write(other, executor, MAPS, BATCHES), BATCHES, staging, block -> {});
       other.unregisterShuffle(1);
       TestNodes.assertNothingHeld(other);
       return onDevice;
@@ -209,9 +235,9 @@ class UcxDirectTest {
 
   @Test
   void whereNoOwnersGpuCanBeReadNoMoreAreTried() {
-    start(UcxMode.GET, POOL);
+    start();
     engines.get(1).broken = true;
-    read(made.write(owner, "1", MAPS, BATCHES));
+    readStaged(made.write(owner, "1", MAPS, BATCHES));
     assertThat(readFromAnother("3")).isZero();
     assertThat(readFromAnother("4")).isZero();
     engines.get(1).broken = false;
@@ -219,33 +245,16 @@ class UcxDirectTest {
   }
 
   @Test
-  void whereTheCpuWouldCopySmallGetsEverythingLandsOnTheHost() {
-    start(UcxMode.GET, POOL);
-    engines.get(1).gpuGetObstacle = "a test wants it";
-    assertThat(read(made.write(owner, "1", MAPS, BATCHES))).isZero();
-    assertThat(gets.get() + emulated.get()).as("gets into the device, tests included").isZero();
-  }
-
-  @Test
-  void withMessagesOnlyNothingIsGot() {
-    start(UcxMode.MESSAGE, POOL);
-    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
-    assertThat(read(source)).isZero();
-    assertThat(gets.get()).isZero();
-  }
-
-  @Test
-  void withoutReachEverythingLandsOnTheHost() {
+  void withoutReachNothingIsGot() {
     reachable = false;
-    start(UcxMode.GET, POOL);
-    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
-    assertThat(read(source)).isZero();
+    start();
+    readStaged(made.write(owner, "1", MAPS, BATCHES));
     assertThat(gets).hasValue(0);
   }
 
   @Test
   void aLeaseThatWasLostOnTheWayIsTakenAgain() {
-    start(UcxMode.GET, POOL);
+    start();
     final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
     final AtomicInteger closes = new AtomicInteger();
     channels.onQuestion =

@@ -3,11 +3,8 @@ package io.zerohop.shuffle.transport.ucx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.zerohop.device.TestClock;
-import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
@@ -15,6 +12,8 @@ import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import java.io.IOException;
+import java.net.Inet4Address;
 import java.net.NetworkInterface;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -23,7 +22,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
@@ -37,19 +35,16 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Two engines in one process read each other's memory. */
 @Timeout(60)
-@SuppressWarnings("try") // A flight is there to be closed.
 class UcxEngineTest {
   private static final int BYTES = 3 << 20;
-  private static final int FIRST_WITH_NEWER_PROTOCOLS = 1 << 16 | 16 << 8;
 
-  private final TestClock clock = TestClock.standing();
   private UcxEngine owner;
   private UcxEngine reader;
 
   @BeforeEach
   void start() {
     owner = TestUcx.start();
-    reader = TestUcx.start(clock);
+    reader = TestUcx.start();
   }
 
   @AfterEach
@@ -82,68 +77,25 @@ class UcxEngineTest {
     return failure -> end.complete(failure == null ? "" : failure);
   }
 
-  @Test
-  void getsBytesOfRegisteredMemory() throws Exception {
+  @ParameterizedTest
+  @ValueSource(ints = {1, 64, 900, 4 << 10, 1 << 20, BYTES - 8})
+  void getsBytesOfRegisteredMemory(final int bytes) throws Exception {
     final UnsafeBuffer from = random(1);
     final UnsafeBuffer to = empty();
     try (UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES);
         UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {})) {
       final CompletableFuture<String> end = new CompletableFuture<>();
       endpoint.get(
-          memory.key(),
-          from.addressOffset() + 8,
-          to.addressOffset(),
-          BYTES - 8,
-          null,
-          completing(end));
+          memory.key(), from.addressOffset() + 8, to.addressOffset(), bytes, null, completing(end));
       assertThat(await(end)).isEmpty();
     }
-    to.putBytes(BYTES - 8, from, 0, 8);
-    from.putBytes(0, from, 8, 0);
     for (int i = 0; i < BYTES - 8; i++) {
-      assertThat(to.getByte(i)).isEqualTo(from.getByte(i + 8));
+      assertThat(to.getByte(i)).isEqualTo(i < bytes ? from.getByte(i + 8) : 0);
     }
     assertThat(reader.pending()).isZero();
   }
 
-  /** The page at this address can be neither read nor written, as GPU memory by the CPU. */
-  @ParameterizedTest
-  @ValueSource(longs = {1, 64, 900, 4 << 10, BYTES})
-  void oldProtocolsGetNothingIntoGpuMemory(final long bytes) throws Exception {
-    final long untouchable = 4 << 10;
-    final UnsafeBuffer from = random(1);
-    try (UcxMemory memory = owner.register(Tier.HOST, from.addressOffset(), BYTES);
-        UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {})) {
-      if (UcpLibrary.version() >= FIRST_WITH_NEWER_PROTOCOLS) {
-        assertThat(reader.gpuGetObstacle()).isNull();
-        return;
-      }
-      final CompletableFuture<String> end = new CompletableFuture<>();
-      endpoint.get(
-          memory.key(),
-          from.addressOffset(),
-          untouchable,
-          bytes,
-          new GpuMemory(memory.key()),
-          completing(end));
-      assertThat(await(end)).contains("libucx 1.").contains("needs libucx 1.19");
-      assertThat(reader.gpuGetObstacle()).isNotNull();
-    }
-    assertThat(reader.pending()).isZero();
-  }
-
-  /** As if UCX knew some. */
-  private record GpuMemory(byte[] key) implements UcxMemory {
-    @Override
-    public void close() {
-      // Nothing is registered.
-    }
-  }
-
-  /**
-   * The keys that they use stay until then, however long it takes. Often: it took libucx 1.13 260
-   * times to abort.
-   */
+  /** The keys that they use stay until then, however long it takes. Often: it is a race. */
   @Test
   void getsOfAnEndpointThatIsClosedUnderThemEndOnceEach() throws Exception {
     final UnsafeBuffer from = random(1);
@@ -173,51 +125,6 @@ class UcxEngineTest {
     java.lang.ref.Reference.reachabilityFence(buffers);
   }
 
-  @Test
-  void anEndpointIsClosedAlthoughItsPeerStandsStill() throws Exception {
-    final UnsafeBuffer from = random(1);
-    final CountDownLatch standing = new CountDownLatch(1);
-    final CountDownLatch end = new CountDownLatch(1);
-    owner.receiver(standingStill(standing, end));
-    final UcxEndpoint endpoint = reader.connect(owner.address(), lost -> {});
-    try {
-      final CompletableFuture<String> first = new CompletableFuture<>();
-      endpoint.send(1, 0, from.addressOffset(), 1, completing(first));
-      assertThat(await(first)).isEmpty();
-      assertThat(standing.await(20, TimeUnit.SECONDS)).isTrue();
-      endpoint.send(2, 0, from.addressOffset(), BYTES, failure -> {});
-      endpoint.close();
-      try (TestClock.Flight flight = clock.fly()) {
-        TestNodes.eventually("the request has ended", () -> reader.pending() == 0);
-      }
-    } finally {
-      end.countDown();
-    }
-    LoopbackTest.run(reader);
-  }
-
-  /** Keeps UCX's thread at the first message. */
-  private static Arrivals standingStill(final CountDownLatch standing, final CountDownLatch end) {
-    return new Arrivals() {
-      @Override
-      public long arriving(final long id, final long offset, final long length) {
-        standing.countDown();
-        try {
-          assertThat(end.await(30, TimeUnit.SECONDS)).isTrue();
-        } catch (final InterruptedException e) {
-          throw new AssertionError(e);
-        }
-        return 0;
-      }
-
-      @Override
-      public void arrived(
-          final long id, final long offset, final long length, final String failure) {
-        // Nothing is taken.
-      }
-    };
-  }
-
   /** An executor that is killed cannot remove it at its end. */
   @Test
   void nothingIsLeftOfTheLibraryThatJucxUnpacks() throws Exception {
@@ -243,51 +150,23 @@ class UcxEngineTest {
   void adaptersThatAreNotThereAreNoObstacle() throws Exception {
     // Without TCP there would be no device at all.
     assumeTrue(System.getenv("UCX_TLS") == null, "UCX_TLS is set here");
-    final String loopback = NetworkInterface.getByIndex(1).getName();
+    final NetworkInterface own = networkInterface();
+    assumeTrue(own != null, "this host has no network but the loopback, which will not do");
     final AdapterChoice gone = new AdapterChoice(List.of("gone_0:1", "gone_1:1"), true, "a test");
-    try (UcxEngine engine = TestUcx.start(new NetworkDevices(loopback, gone), true)) {
+    try (UcxEngine engine = TestUcx.start(new NetworkDevices(own.getName(), gone))) {
       LoopbackTest.run(engine);
     }
   }
 
-  @Test
-  void messagesLandWhereTheReceiverSays() throws Exception {
-    for (final int bytes : new int[] {1, 100, 9_000, BYTES}) {
-      final UnsafeBuffer from = random(bytes);
-      final UnsafeBuffer to = empty();
-      final CompletableFuture<String> received = new CompletableFuture<>();
-      if (bytes > 1) {
-        reader.close();
-        reader = TestUcx.start();
-      }
-      reader.receiver(
-          new Arrivals() {
-            @Override
-            public long arriving(final long id, final long offset, final long length) {
-              return id == 42 && offset + length <= BYTES ? to.addressOffset() + offset : 0;
-            }
-
-            @Override
-            public void arrived(
-                final long id, final long offset, final long length, final String failure) {
-              received.complete(failure == null ? id + "/" + offset + "/" + length : failure);
-            }
-          });
-      final CompletableFuture<String> dropped = new CompletableFuture<>();
-      final CompletableFuture<String> sent = new CompletableFuture<>();
-      try (UcxEndpoint endpoint = owner.connect(reader.address(), lost -> {})) {
-        endpoint.send(41, 0, from.addressOffset(), bytes, completing(dropped));
-        endpoint.send(42, 0, from.addressOffset(), bytes, completing(sent));
-        assertThat(await(received)).isEqualTo("42/0/" + bytes);
-        assertThat(await(sent)).isEmpty();
-        await(dropped);
-      }
-      final byte[] expected = new byte[bytes];
-      final byte[] actual = new byte[bytes];
-      from.getBytes(0, expected);
-      to.getBytes(0, actual);
-      assertThat(actual).isEqualTo(expected);
-    }
+  /** One that others may reach; null if there is none. */
+  private static NetworkInterface networkInterface() throws IOException {
+    return NetworkInterface.networkInterfaces()
+        .filter(
+            each ->
+                each.inetAddresses()
+                    .anyMatch(it -> it instanceof Inet4Address && !it.isLoopbackAddress()))
+        .findFirst()
+        .orElse(null);
   }
 
   @Test

@@ -44,28 +44,6 @@ class UcxExposureTest {
   private final UnsafeBuffer from = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
   private final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
 
-  @Test
-  void memoryOfAnEngineForMessagesOnlyCannotBeGot() throws Exception {
-    try (UcxEngine owner = TestUcx.start(null, false);
-        UcxMemory memory = register(owner)) {
-      assumeTrue(!owner.rdma(), "an adapter asks nobody: the next test");
-      assertThat(get(owner, memory.key())).isNotEmpty();
-      assertThat(to.getByte(0)).isZero();
-      LoopbackTest.run(owner); // It has come to no harm.
-    }
-  }
-
-  /** What an adapter is told to let others read, it does, whatever UCX was started for. */
-  @Test
-  void overAnAdapterWhoHasAKeyGetsMemoryOfAnEngineForMessagesOnly() throws Exception {
-    try (UcxEngine owner = TestUcx.start(null, false);
-        UcxMemory memory = register(owner)) {
-      assumeTrue(owner.rdma(), "no RDMA adapter here");
-      assertThat(get(owner, memory.key())).isEmpty();
-      assertThat(to.getByte(0)).isEqualTo(SECRET);
-    }
-  }
-
   /** The stranger has reached the worker, and knows the address, but has no key. */
   @Test
   void overAnAdapterAWrongKeyGetsNothing() throws Exception {
@@ -128,7 +106,7 @@ class UcxExposureTest {
     assumeTrue(System.getenv("UCX_TLS") == null, "UCX_TLS is set here");
     final Set<String> before = listening();
     try (UcxEngine engine =
-        TestUcx.start(NetworkDevices.of(own.getHostAddress(), null).orElseThrow(), true)) {
+        TestUcx.start(NetworkDevices.of(own.getHostAddress(), null).orElseThrow())) {
       final Set<String> opened = listening();
       opened.removeAll(before);
       assertThat(opened).as("of %s", engine.describe()).isNotEmpty();

@@ -22,8 +22,6 @@ import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
-import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
@@ -53,6 +51,7 @@ class UcxFabricTest {
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
+  private final FakeUcx ucx = new FakeUcx();
   private final LocalChannels channels = new LocalChannels();
   private final TestClock clock = TestClock.running();
   private final FakeFabric fabric = new FakeFabric(CLIQUE);
@@ -65,7 +64,6 @@ class UcxFabricTest {
   private GpuBlocks readersBlocks;
 
   private void start(final Set<Path> readersPaths) {
-    TestUcx.start().close(); // Skips where there is no libucx.
     owner = ShuffleNode.start(config("1", EnumSet.allOf(Path.class)), ownersDevice);
     reader = ShuffleNode.start(config("2", readersPaths), readersDevice);
     made = new GpuBlocks(ownersDevice);
@@ -81,8 +79,8 @@ class UcxFabricTest {
   private NodeConfig config(final String executor, final Set<Path> paths) {
     return TestNodes.config(base.resolve("s"), executor)
         .nodeId("node-" + executor)
-        .ucx((oneSided, begin) -> UcxLoader.start(TestUcx.jucx(), null, oneSided, begin, clock))
-        .ucxMode(UcxMode.GET)
+        .ucx(onStart -> new GpuUcx(ucx.engine(), new AtomicInteger(), new AtomicInteger()))
+        .emulatedGets(true)
         .paths(paths)
         .poolBytes(POOL)
         .devicePoolBytes(POOL)
@@ -94,9 +92,6 @@ class UcxFabricTest {
 
   @AfterEach
   void noLeaks() {
-    if (readersBlocks == null) {
-      return;
-    }
     made.close();
     readersBlocks.close();
     for (final ShuffleNode node : List.of(reader, owner)) {
@@ -105,6 +100,7 @@ class UcxFabricTest {
       node.close();
     }
     assertThat(fabric.mappings()).isZero();
+    ucx.close();
     leaks.check();
   }
 
@@ -220,13 +216,14 @@ class UcxFabricTest {
   }
 
   @Test
-  void readersOnTheHostGoOnByUcx() throws Exception {
+  void readersOnTheHostHaveNoUseOfIt() throws Exception {
     start();
     final BlockSource source = write();
+    final FakeStaging staging = new FakeStaging(block -> GpuBlocks.expected(block, BATCHES));
     try (BlockFetcher fetcher =
-        reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
+        reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
-        assertThat(fetcher.block().path()).isEqualTo(Path.UCX);
+        assertThat(fetcher.block().path()).isEqualTo(Path.STAGED);
         assertThat(TestNodes.read(fetcher.block()))
             .isEqualTo(GpuBlocks.expected(fetcher.block().block(), BATCHES));
       }

@@ -1,10 +1,11 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
+import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 
-/** Blocks come by one-sided gets. */
+/** By UCX, which is installed. */
 class UcxGetPathTest extends UcxPathContract {
-  UcxGetPathTest() {
-    super(UcxMode.GET);
+  @Override
+  UcxStarter ucx() {
+    return onStart -> TestUcx.start();
   }
 }

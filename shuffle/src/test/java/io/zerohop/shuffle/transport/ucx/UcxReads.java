@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.TestClock;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
@@ -20,9 +21,9 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
+import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
-import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -45,36 +46,31 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Timeout(120)
 abstract class UcxReads {
-  static final int SHUFFLE = 1;
-  static final int PARTITIONS = 40;
-  static final int MOST = 3_000;
-  static final int BATCHES = 2;
+  private static final int SHUFFLE = 1;
+  private static final int PARTITIONS = 40;
+  private static final int MOST = 3_000;
+  private static final int BATCHES = 2;
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
-  final LocalChannels channels = new LocalChannels();
+  private final LocalChannels channels = new LocalChannels();
   private final TestClock clock = TestClock.running();
   private final FakeStaging staging = new FakeStaging(BATCHES, MOST);
   private ShuffleNode owner;
   private ShuffleNode reader;
-  private final UcxMode mode;
-
-  UcxReads(final UcxMode mode) {
-    this.mode = mode;
-  }
 
   @BeforeEach
   void start() {
-    TestUcx.start().close(); // Skips where there is no libucx.
+    engine(clock).close(); // Skips where there is none.
     owner = ShuffleNode.start(config("1").build());
     reader = ShuffleNode.start(config("2").build());
   }
 
-  NodeConfig.Builder config(final String executor) {
+  private NodeConfig.Builder config(final String executor) {
     return TestNodes.config(base.resolve("s"), executor)
         .nodeId("node-" + executor)
-        .ucx(this::engine)
-        .ucxMode(mode)
+        .ucx(onStart -> engine(clock))
+        .emulatedGets(true)
         .requestLimit(Duration.ofSeconds(4))
         .connectLimit(Duration.ofSeconds(2))
         .controlChannels(channels::open)
@@ -82,9 +78,10 @@ abstract class UcxReads {
   }
 
   /** UCX of a node. */
-  UcxEngine engine(final boolean oneSided, final Runnable onStart) {
-    return UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, clock);
-  }
+  abstract UcxEngine engine(Clock by);
+
+  /** All nodes have ended. */
+  void end() {}
 
   @AfterEach
   void noLeaks() {
@@ -99,27 +96,28 @@ abstract class UcxReads {
     reader.close();
     owner.close();
     assertThat(channels.openLinks()).isZero();
+    end();
     leaks.check();
   }
 
-  final BlockSource write(final int maps) {
+  private BlockSource write(final int maps) {
     for (int map = 0; map < maps; map++) {
       TestBlocks.write(owner, SHUFFLE, map, BATCHES, PARTITIONS, MOST);
     }
     return TestBlocks.source("1", owner.location(), SHUFFLE, 0, maps, BATCHES, PARTITIONS, MOST);
   }
 
-  final Map<Path, Integer> read(final BlockSource source) {
+  private Map<Path, Integer> read(final BlockSource source) {
     return TestNodes.fetchAndCheck(reader, staging, BATCHES, MOST, source);
   }
 
   @Test
-  void blocksInGpuMemoryComeOverTheHost() {
+  void blocksInGpuMemoryCannotBeGotToTheHost() {
     try (ShuffleNode gpu = ShuffleNode.start(config("3").build(), new DeviceOnlyGpu())) {
       TestBlocks.write(gpu, SHUFFLE, 0, BATCHES, PARTITIONS, MOST);
       final BlockSource source =
           TestBlocks.source("3", gpu.location(), SHUFFLE, 0, 1, BATCHES, PARTITIONS, MOST);
-      assertThat(read(source)).containsOnlyKeys(Path.UCX);
+      assertThat(read(source)).containsOnlyKeys(Path.STAGED);
       final BlockSource back = write(2);
       assertThat(TestNodes.fetchAndCheck(gpu, staging, BATCHES, MOST, back))
           .containsOnlyKeys(Path.UCX);
@@ -176,12 +174,25 @@ abstract class UcxReads {
     channels.onQuestion =
         question -> {
           final byte kind = question.get();
-          if ((kind == Wire.SEND || kind == Wire.CLOSE) && dropped.incrementAndGet() == 1) {
+          if (kind == Wire.CLOSE && dropped.incrementAndGet() == 1) {
             channels.breakLinks();
           }
         };
     assertThat(read(source)).containsOnlyKeys(Path.UCX);
     assertThat(dropped.get()).isGreaterThan(1);
+  }
+
+  @Test
+  void whatTheOwnerDidNotHoldToTheEndIsReadAgain() {
+    final BlockSource source = write(4);
+    final AtomicInteger opens = new AtomicInteger();
+    channels.onQuestion = question -> opens.addAndGet(question.get() == Wire.OPEN ? 1 : 0);
+    read(source);
+    final int undisturbed = opens.getAndSet(0);
+    channels.askedTwice = Wire.CLOSE; // The second time there is no such lease.
+    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(channels.askedTwice).isZero();
+    assertThat(opens.get()).isGreaterThan(undisturbed);
   }
 
   @Test
@@ -247,6 +258,27 @@ abstract class UcxReads {
             .build();
     try (ShuffleNode node = ShuffleNode.start(noPort)) {
       assertThat(node.location().port()).isZero();
+    }
+  }
+
+  @Test
+  void aNodeWhoseLibucxIsTooOldGoesOnWithoutUcx() {
+    final NodeConfig old =
+        config("3")
+            .ucx(
+                onStart -> {
+                  throw new OldLibucxException("libucx 1.13.1 is older than 1.19");
+                })
+            .build();
+    try (ShuffleNode node = ShuffleNode.start(old)) {
+      assertThat(node.location().port()).isZero();
+    }
+  }
+
+  @Test
+  void whereNothingCouldBeOneSidedNoPortIsOpened() {
+    try (ShuffleNode node = ShuffleNode.start(config("3").emulatedGets(false).build())) {
+      assertThat(node.location().port() > 0).isEqualTo(RdmaDevices.any());
     }
   }
 

@@ -6,9 +6,10 @@ import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.zerohop.device.Fuzz;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.OpaqueHandle;
-import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.remote.owner.RemoteService;
 import io.zerohop.shuffle.transport.remote.owner.RemoteServiceTest;
+import io.zerohop.shuffle.transport.remote.owner.ServedReader;
 import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
@@ -35,17 +36,14 @@ class WireFuzzTest {
   private static final int MOST = 8;
   private static final long LINK = 1;
 
-  private final Devices devices = new Devices(null);
-  private final RemoteService service =
+  private final RemoteService<ServedReader> service =
       RemoteServiceTest.serviceOfNothing(
-          devices,
-          new UcxAnswers(null, new TransferMemory(null, null, null, null, null), Runnable::run),
+          new UcxAnswers(null, new TransferMemory(null, null, null, null, null), Clock.system()),
           Runnable::run);
 
   @AfterEach
   void close() {
     service.close();
-    devices.close();
   }
 
   private static byte[] encoded(final ByteBuffer written) {
@@ -98,7 +96,7 @@ class WireFuzzTest {
       case 0 -> to.put(Wire.PING);
       case 1 -> {
         final int blocks = random.nextInt(MOST);
-        to.put(Wire.OPEN).put((byte) random.nextInt(2)).putInt(random.nextInt()).putInt(blocks);
+        to.put(Wire.OPEN).putInt(random.nextInt()).putInt(blocks);
         for (int i = 0; i < blocks; i++) {
           to.putLong(random.nextInt(3)).putInt(random.nextInt(9));
         }

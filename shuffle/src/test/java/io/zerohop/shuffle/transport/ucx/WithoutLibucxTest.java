@@ -35,7 +35,7 @@ class WithoutLibucxTest {
   /** Or the other tests of this run would show nothing. */
   @Test
   void libucxIsNotFound() throws IOException {
-    assertThatThrownBy(() -> UcxLoader.start(TestUcx.jucx(), null, true, () -> {}, Clock.system()))
+    assertThatThrownBy(() -> UcxLoader.start(null, null, () -> {}, Clock.system()))
         .isInstanceOf(UcxException.class)
         .hasMessageContaining("libucp.so.0");
     assertThat(Files.readString(java.nio.file.Path.of("/proc/self/maps"))).doesNotContain("libucp");
@@ -61,9 +61,8 @@ class WithoutLibucxTest {
   private NodeConfig config(final String executor) {
     return TestNodes.config(base.resolve("s"), executor)
         .nodeId("node-" + executor)
-        .ucx(
-            (oneSided, onStart) ->
-                UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, Clock.system()))
+        .ucx(onStart -> UcxLoader.start(null, null, onStart, Clock.system()))
+        .emulatedGets(true)
         .controlChannels(channels::open)
         .build();
   }

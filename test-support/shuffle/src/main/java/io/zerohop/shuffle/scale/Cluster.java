@@ -9,6 +9,7 @@ import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.OwnerOrder;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.FakeUcx;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
 import java.nio.ByteBuffer;
@@ -108,9 +109,10 @@ final class Cluster implements AutoCloseable {
             .nodeId("node-" + node)
             .poolBytes(MOST_POOL)
             .segmentBytes(Math.min(MOST_SEGMENT, Math.max(LEAST_SEGMENT, Long.highestOneBit(mine))))
+            .emulatedGets(true)
             .ucx(
-                (oneSided, onStart) -> {
-                  executor.engine = ucx.engine(true);
+                onStart -> {
+                  executor.engine = ucx.engine();
                   return executor.engine;
                 })
             .controlChannels(

@@ -11,11 +11,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 
 /** A staged transport that makes up the right bytes, in the calling thread, and counts payloads. */
 public class FakeStaging implements FallbackTransport {
-  private final int batches;
-  private final int most;
+  private final Function<Block, byte[]> maker;
   private final AtomicInteger open = new AtomicInteger();
   private final AtomicLong openBytes = new AtomicLong();
   private final AtomicLong mostOpenBytes = new AtomicLong();
@@ -23,8 +23,14 @@ public class FakeStaging implements FallbackTransport {
   private volatile boolean deserted;
 
   public FakeStaging(final int batches, final int most) {
-    this.batches = batches;
-    this.most = most;
+    this(
+        block ->
+            TestBlocks.block(block.shuffleId(), block.mapId(), batches, block.partition(), most));
+  }
+
+  /** Of other blocks than {@link TestBlocks}. */
+  public FakeStaging(final Function<Block, byte[]> maker) {
+    this.maker = maker;
   }
 
   /** From now on no owner answers. */
@@ -46,8 +52,7 @@ public class FakeStaging implements FallbackTransport {
 
   /** The payload of a block, counted until it is released. */
   public Payload payload(final Block block) {
-    final byte[] bytes =
-        TestBlocks.block(block.shuffleId(), block.mapId(), batches, block.partition(), most);
+    final byte[] bytes = maker.apply(block);
     open.incrementAndGet();
     mostOpenBytes.accumulateAndGet(openBytes.addAndGet(bytes.length), Math::max);
     return new Payload() {

@@ -117,7 +117,6 @@ public final class UcxBenchmark {
   private static Process java(final String... args) throws IOException {
     final List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.add("-Dzerohop.jucx=" + TestUcx.jucx());
     command.add("-Dspin=" + Arrays.asList(args).contains("zerohop_get_polling"));
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
     command.add(UcxBenchmark.class.getName());
@@ -129,9 +128,6 @@ public final class UcxBenchmark {
     final ProcessBuilder builder = new ProcessBuilder(command);
     builder.environment().put("UCX_TLS", "tcp,self");
     builder.environment().put("UCX_NET_DEVICES", "lo");
-    // What our engine sets, for the yardstick as well.
-    builder.environment().put("UCX_TCP_TX_SEG_SIZE", "512K");
-    builder.environment().put("UCX_TCP_RX_SEG_SIZE", "512K");
     return builder.redirectError(ProcessBuilder.Redirect.DISCARD).start();
   }
 
@@ -194,7 +190,7 @@ public final class UcxBenchmark {
     final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(MOST));
     try (UcxEngine engine =
             Boolean.getBoolean("spin")
-                ? UcxLoader.start(TestUcx.jucx(), null, true, () -> {}, ALWAYS, Clock.system())
+                ? UcxLoader.start(null, null, () -> {}, ALWAYS, Clock.system())
                 : TestUcx.start();
         UcxEndpoint owner = engine.connect(HexFormat.of().parseHex(parts[0]), lost -> {})) {
       for (int i = 0; i < 4; i++) {

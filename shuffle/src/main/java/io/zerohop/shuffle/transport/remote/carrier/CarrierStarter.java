@@ -16,5 +16,5 @@ public interface CarrierStarter {
    * @return owned by the caller
    * @throws CarrierException if it cannot be used here
    */
-  AskingCarrier start(Executor sends, Executor arrivals, Slabs slabs);
+  Carrier start(Executor sends, Executor arrivals, Slabs slabs);
 }

@@ -7,7 +7,4 @@ package io.zerohop.shuffle.transport.remote.carrier;
  * @param longest most bytes of one message
  * @param atOnce messages of one transfer that are under way at a time
  */
-public record MessageSizes(int packed, int longest, int atOnce) {
-  /** For one that moves messages itself, at some microseconds each. */
-  public static final MessageSizes DEFAULT = new MessageSizes(1 << 20, 4 << 20, 16);
-}
+public record MessageSizes(int packed, int longest, int atOnce) {}

@@ -7,7 +7,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlLink;
-import io.zerohop.shuffle.transport.remote.carrier.AskingCarrier;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
   private static final Logger LOG = LoggerFactory.getLogger(OwnerConnector.class);
 
-  private final AskingCarrier carrier;
+  private final Carrier carrier;
   private final Duration connectLimit;
   private final Duration requestLimit;
   private final ContactListener contacts;
@@ -36,7 +36,7 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
    * @param contacts hears of owners that were connected
    */
   public OwnerConnector(
-      final AskingCarrier carrier,
+      final Carrier carrier,
       final Duration connectLimit,
       final Duration requestLimit,
       final ContactListener contacts,

@@ -3,32 +3,27 @@ package io.zerohop.shuffle.transport.remote.owner;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 
-/** What owners answer that are reached by one carrier, beside what all do. Thread safe. */
-public interface CarrierAnswers {
-  /** Nothing. */
-  CarrierAnswers NONE =
-      new CarrierAnswers() {
-        @Override
-        public byte[] hello(final boolean gpu) {
-          return new byte[0];
-        }
+/**
+ * What an owner answers that is reached by one way between nodes, beside what all do. Thread safe.
+ *
+ * @param <R> what is kept of a reader
+ */
+public interface CarrierAnswers<R extends ServedReader> {
 
-        @Override
-        public void answer(
-            final byte kind,
-            final ByteBuffer question,
-            final ServedReader reader,
-            final Consumer<ByteBuffer> answer) {
-          throw new IllegalArgumentException("there is no such question");
-        }
-      };
+  /**
+   * A reader that has just come.
+   *
+   * @param left takes over leases that it does not end itself
+   */
+  R reader(Consumer<ServedLease> left);
 
   /**
    * What the answer to a reader that introduces itself ends with.
    *
+   * @param address where bytes are sent to it; empty if none are
    * @param gpu whether the reader would get GPU memory
    */
-  byte[] hello(boolean gpu);
+  byte[] hello(R reader, byte[] address, boolean gpu);
 
   /**
    * Answers a question, now or later. Called on a thread that may take some time, but not wait.
@@ -38,5 +33,5 @@ public interface CarrierAnswers {
    * @param answer to be called once
    * @throws RuntimeException to refuse; the words travel to the reader
    */
-  void answer(byte kind, ByteBuffer question, ServedReader reader, Consumer<ByteBuffer> answer);
+  void answer(byte kind, ByteBuffer question, R reader, Consumer<ByteBuffer> answer);
 }

@@ -12,7 +12,7 @@ import java.util.function.Consumer;
  * Messages of one transfer on their way to a reader, a few at a time. Any thread may be the one
  * that sends the next.
  */
-public final class MessageSender {
+final class MessageSender {
   private final Road to;
   private final long transfer;
   private final List<Message> messages;
@@ -24,13 +24,13 @@ public final class MessageSender {
   private boolean ended;
 
   /** Bytes of this process that go to an offset of the transfer. */
-  public record Message(long offset, long address, long bytes) {}
+  record Message(long offset, long address, long bytes) {}
 
   /**
    * @param atOnce how many are under way at a time
    * @param end called once, when none is under way any more: with null if all were sent
    */
-  public MessageSender(
+  MessageSender(
       final Road to,
       final long transfer,
       final List<Message> messages,
@@ -43,7 +43,7 @@ public final class MessageSender {
     this.end = end;
   }
 
-  public void start() {
+  void start() {
     sendMore();
   }
 
@@ -58,7 +58,7 @@ public final class MessageSender {
   }
 
   /** How much comes; a refusal if that is known not to be, which the reader would wait for. */
-  public ByteBuffer answer() {
+  ByteBuffer answer() {
     final String failed = failure();
     return failed == null
         ? Wire.granted(Long.BYTES).putLong(bytes()).flip()

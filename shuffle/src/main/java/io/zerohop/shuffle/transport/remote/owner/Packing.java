@@ -25,15 +25,11 @@ final class Packing implements AutoCloseable {
   private final List<Slab> copies = new ArrayList<>();
 
   /**
-   * @param part which extents are sent; the lease has brought them to the host
+   * @param lease has its blocks on the host before there are messages
    */
-  Packing(
-      final ServedLease lease,
-      final ReceiveLayout.Part part,
-      final Slabs slabs,
-      final MessageSizes sizes) {
+  Packing(final ServedLease lease, final Slabs slabs, final MessageSizes sizes) {
     this.lease = lease;
-    this.layout = new ReceiveLayout(lease.extents(), part);
+    this.layout = new ReceiveLayout(lease.extents(), ReceiveLayout.Part.ALL);
     this.slabs = slabs;
     this.sizes = sizes;
   }

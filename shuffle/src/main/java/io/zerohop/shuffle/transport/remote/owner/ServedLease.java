@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * reader, when it has passed, by the end of the reader's connection, or after a while. Counted,
  * since messages that are under way read the memory too: made with one reference. Thread safe.
  */
-final class ServedLease {
+public final class ServedLease {
   private final List<OwnOutput> outputs = new ArrayList<>();
   private final RemoteExtents extents = new RemoteExtents();
 
@@ -30,7 +30,6 @@ final class ServedLease {
   private final Clock clock;
   private final long begun;
   private HostCopies copy;
-  private boolean byMessage;
   private long bytes;
   private volatile long left;
 
@@ -42,21 +41,15 @@ final class ServedLease {
   /**
    * Looks blocks up and holds them. Copies nothing.
    *
-   * @param direct whether the reader would get GPU memory as it is
    * @param wanted number, then map id and partition of each
    * @param clock by which it ages
    */
   static ServedLease of(
-      final BlockHolder holder,
-      final int shuffleId,
-      final boolean direct,
-      final ByteBuffer wanted,
-      final Clock clock) {
+      final BlockHolder holder, final int shuffleId, final ByteBuffer wanted, final Clock clock) {
     final ServedLease lease = new ServedLease(clock);
     boolean done = false;
     try {
       lease.hold(holder, shuffleId, wanted);
-      lease.byMessage = lease.places.hasDeviceOnly() && !direct;
       done = true;
       return lease;
     } finally {
@@ -102,11 +95,6 @@ final class ServedLease {
   /** Bytes of all blocks. */
   long bytes() {
     return bytes;
-  }
-
-  /** Whether something of it cannot be got, only sent. */
-  boolean byMessage() {
-    return byMessage;
   }
 
   /** Copies what lies in GPU memory to the host, unless that was done. Waits for the GPU. */

@@ -19,20 +19,17 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
 /**
- * The blocks of one window on their way from one owner: looked up and held by the owner, sent, and
- * handed out. Everything comes to the host; a carrier that has other ways besides extends this.
- * Steps run on the threads of whatever they waited for, or on the executor; none waits.
+ * The blocks of one window on their way from one owner: looked up and held by the owner, moved, and
+ * handed out. Steps run on the threads of whatever they waited for, or on the executor; none waits.
  */
-public class RemoteTransfer {
+public abstract class RemoteTransfer {
   private final RemotePeer peer;
   private final List<Block> blocks;
   private final Sink sink;
   private final Slabs slabs;
-  private final MessageReceiver arrivals;
   private final Executor executor;
   private final AtomicBoolean ended = new AtomicBoolean();
   private volatile long lastProgress;
@@ -41,19 +38,11 @@ public class RemoteTransfer {
   @GuardedBy("this")
   private final Map<Integer, Block> waiting = new LinkedHashMap<>();
 
-  /** Ways that bytes come by, and that have not ended. */
-  private final AtomicInteger waysLeft = new AtomicInteger();
-
   private volatile long lease;
-  private volatile boolean leaseEndsItself;
   private RemoteExtents extents;
 
   @GuardedBy("this")
   private ReceiveBuffers buffers;
-
-  /** What takes the messages, if it comes to that. */
-  @GuardedBy("this")
-  private MessageReceiver.Waiting messages;
 
   /** Starts a transfer for each run of blocks of one shuffle, which is all that one can ask for. */
   public static void startEach(
@@ -69,24 +58,22 @@ public class RemoteTransfer {
   }
 
   /**
-   * Blocks that are to come.
+   * A transfer that has not begun.
    *
    * @param blocks of one shuffle, each reported to the sink once
    * @param slabs what they are received in
    * @param executor makes steps that take some time
    */
-  public RemoteTransfer(
+  protected RemoteTransfer(
       final RemotePeer peer,
       final List<Block> blocks,
       final Sink sink,
       final Slabs slabs,
-      final MessageReceiver arrivals,
       final Executor executor) {
     this.peer = peer;
     this.blocks = blocks;
     this.sink = sink;
     this.slabs = slabs;
-    this.arrivals = arrivals;
     this.executor = executor;
     this.lastProgress = peer.clock().nanos();
     for (int i = 0; i < blocks.size(); i++) {
@@ -96,14 +83,11 @@ public class RemoteTransfer {
 
   public final void start() {
     peer.begin(this);
-    ask(Questions.open(blocks, takesGpuMemory()))
-        .thenAcceptAsync(this::opened, executor)
-        .exceptionally(this::failed);
+    ask(Questions.open(blocks)).thenAcceptAsync(this::opened, executor).exceptionally(this::failed);
   }
 
   private void opened(final ByteBuffer answer) {
     lease = answer.getLong();
-    final boolean onlyByMessage = answer.get() != 0;
     extents = RemoteExtents.read(answer);
     if (extents.blocks() != blocks.size()) {
       throw new IllegalArgumentException("the owner answers for other blocks");
@@ -115,26 +99,27 @@ public class RemoteTransfer {
       end(null);
       return;
     }
-    receive(onlyByMessage);
+    receive();
   }
 
-  /** Whether GPU memory could come as it is. */
-  protected boolean takesGpuMemory() {
+  /** The extents are known; has the blocks come. */
+  protected abstract void receive();
+
+  /** It ends; called once, before anything is handed out. */
+  protected void ending() {}
+
+  /** Whether a byte of a block was damaged on its way. */
+  protected boolean isDamaged(final int block, final ReceiveBuffers received) {
     return false;
   }
 
-  /**
-   * The extents are known; has the blocks come.
-   *
-   * @param onlyByMessage whether something of it can only be sent
-   */
-  protected void receive(final boolean onlyByMessage) {
-    moveByMessages();
-  }
-
-  /** Whether bytes may still come to the memory other than by messages, after all has ended. */
+  /** Whether memory of the owner may still be read, after all has ended. */
   protected boolean isStillReading() {
     return false;
+  }
+
+  protected final long lease() {
+    return lease;
   }
 
   protected final RemoteExtents extents() {
@@ -167,62 +152,22 @@ public class RemoteTransfer {
     return new ZerohopException(Category.FALLBACK, "its owner does not hold it in memory");
   }
 
-  /** From now on it is received here, and not where it was before; false if it has ended. */
-  protected final boolean receiveInto(final ReceiveBuffers there) {
-    final ReceiveBuffers unused;
-    final boolean accepted;
-    synchronized (this) {
-      accepted = !ended.get();
-      unused = accepted ? buffers : there;
-      buffers = accepted ? there : buffers;
-    }
-    if (unused != null) {
-      unused.release();
-    }
-    return accepted;
-  }
-
-  /** Everything to the host; the owner copies what lies in GPU memory. */
-  protected final void moveByMessages() {
-    final ReceiveBuffers to = ReceiveBuffers.onHost(extents, slabs);
-    if (receiveInto(to)) {
-      leaseEndsItself = true;
-      ways(1);
-      askForMessages(to, false);
-    } else {
-      closeLease();
-    }
-  }
-
-  /** So many ways have to end, each by {@link #wayEnded}, until all is there. */
-  protected final void ways(final int count) {
-    waysLeft.set(count);
-  }
-
   /**
-   * Has the owner send.
+   * Blocks are received here from now on.
    *
-   * @param hostOnly what lies in the owner's host memory, and not the rest
+   * @param there owned from now on
+   * @return the same, held for the caller, too; null if this has ended
    */
-  protected final void askForMessages(final ReceiveBuffers to, final boolean hostOnly) {
-    final MessageReceiver.Waiting all;
+  protected final ReceiveBuffers receiveInto(final ReceiveBuffers there) {
     synchronized (this) {
-      if (buffers == null) {
-        all = null; // It has ended.
-      } else {
-        all = arrivals.expect(to.hostSlab(), to.host().bytes(), this::progress);
-        messages = all;
+      if (!ended.get()) {
+        buffers = there;
+        there.retain();
+        return there;
       }
     }
-    if (all == null) {
-      closeLease();
-      return;
-    }
-    ask(Questions.send(lease, all.id(), hostOnly))
-        .thenAccept(answer -> all.total(answer.getLong()))
-        .thenCompose(sent -> all.complete())
-        .thenRunAsync(this::wayEnded, executor)
-        .exceptionally(this::failed);
+    there.release();
+    return null;
   }
 
   /** The memory, held for the caller, too; null if there is none, or this has ended. */
@@ -231,21 +176,6 @@ public class RemoteTransfer {
       buffers.retain();
     }
     return buffers;
-  }
-
-  /** One of the ways has brought what it had to. */
-  protected final void wayEnded() {
-    if (waysLeft.decrementAndGet() > 0) {
-      return;
-    }
-    if (leaseEndsItself) {
-      end(null);
-      return;
-    }
-    // Gets do not involve the owner: only it can tell whether the memory was still these blocks.
-    ask(Questions.close(lease))
-        .thenAcceptAsync(answer -> confirmed(answer.get() != 0), executor)
-        .exceptionally(this::failed);
   }
 
   /** Asks the owner; an answer is progress. */
@@ -275,11 +205,8 @@ public class RemoteTransfer {
     }
   }
 
-  private void confirmed(final boolean stillHeld) {
-    if (!stillHeld) {
-      throw new ZerohopException(
-          Category.RETRY, "its owner had let go of it while it was being read");
-    }
+  /** All is there. */
+  protected final void succeed() {
     end(null);
   }
 
@@ -305,39 +232,6 @@ public class RemoteTransfer {
     end(cause);
   }
 
-  /** Takes out the blocks of which a byte was damaged on its way: they alone fail. */
-  private List<Block> takeDamaged(
-      final Map<Integer, Block> left,
-      final ReceiveBuffers received,
-      final MessageReceiver.Waiting expected) {
-    final List<Block> damaged = new ArrayList<>();
-    if (expected != null) {
-      left.entrySet()
-          .removeIf(
-              entry -> {
-                final boolean isDamaged = isDamaged(entry.getKey(), received, expected);
-                if (isDamaged) {
-                  damaged.add(entry.getValue());
-                }
-                return isDamaged;
-              });
-    }
-    return damaged;
-  }
-
-  private boolean isDamaged(
-      final int block, final ReceiveBuffers received, final MessageReceiver.Waiting expected) {
-    for (int extent = extents.begin(block); extent < extents.end(block); extent++) {
-      if (!received.isOnGpu(extent)) {
-        final long place = received.host().place(extent);
-        if (expected.isDamaged(place, place + extents.length(extent))) {
-          return true;
-        }
-      }
-    }
-    return false;
-  }
-
   private static ZerohopException damage() {
     return new ZerohopException(
         Category.RETRY,
@@ -351,24 +245,16 @@ public class RemoteTransfer {
     peer.end(this);
     final Map<Integer, Block> left;
     final ReceiveBuffers received;
-    final MessageReceiver.Waiting expected;
     synchronized (this) {
       left = new LinkedHashMap<>(waiting);
       waiting.clear();
       received = buffers;
       buffers = null;
-      expected = messages;
     }
-    if (expected != null) {
-      expected.end();
-    }
+    ending();
     try {
       if (cause == null) {
-        final List<Block> damaged = takeDamaged(left, received, expected);
-        left.forEach((index, block) -> sink.arrived(block, received.payload(index)));
-        if (!damaged.isEmpty()) {
-          sink.failed(damaged, damage());
-        }
+        handOut(left, received);
       } else {
         sink.failed(left.values(), cause);
         if (!isStillReading()) {
@@ -379,6 +265,22 @@ public class RemoteTransfer {
       if (received != null) {
         received.release();
       }
+    }
+  }
+
+  /** But for those that were damaged: they alone fail. */
+  private void handOut(final Map<Integer, Block> left, final ReceiveBuffers received) {
+    final List<Block> damaged = new ArrayList<>();
+    left.forEach(
+        (index, block) -> {
+          if (isDamaged(index, received)) {
+            damaged.add(block);
+          } else {
+            sink.arrived(block, received.payload(index));
+          }
+        });
+    if (!damaged.isEmpty()) {
+      sink.failed(damaged, damage());
     }
   }
 }

@@ -13,14 +13,14 @@ public final class Questions {
   /**
    * Introduces the reader.
    *
-   * @param address by which what carries bytes reaches it
+   * @param address where bytes are sent to it; empty if none are
    * @param gpu whether it would get GPU memory
    */
   public static ByteBuffer hello(final byte[] address, final boolean gpu) {
     final ByteBuffer question = begin(Wire.HELLO, 2 * Integer.BYTES + address.length + 1);
     question.putInt(Wire.VERSION);
     Wire.put(question, address);
-    return question.put(flag(gpu)).flip();
+    return question.put((byte) (gpu ? 1 : 0)).flip();
   }
 
   /** Asks for a sign of life. */
@@ -32,26 +32,19 @@ public final class Questions {
    * Asks for a lease on blocks, and where they lie.
    *
    * @param blocks of one shuffle, at least one
-   * @param gpu whether the reader would get GPU memory
    */
-  public static ByteBuffer open(final List<Block> blocks, final boolean gpu) {
-    final ByteBuffer question =
-        begin(Wire.OPEN, 1 + 2 * Integer.BYTES + BLOCK_BYTES * blocks.size());
-    question.put(flag(gpu)).putInt(blocks.get(0).shuffleId()).putInt(blocks.size());
+  public static ByteBuffer open(final List<Block> blocks) {
+    final ByteBuffer question = begin(Wire.OPEN, 2 * Integer.BYTES + BLOCK_BYTES * blocks.size());
+    question.putInt(blocks.get(0).shuffleId()).putInt(blocks.size());
     for (final Block block : blocks) {
       question.putLong(block.mapId()).putInt(block.partition());
     }
     return question.flip();
   }
 
-  /**
-   * Asks for blocks by messages.
-   *
-   * @param hostOnly whether what lies in GPU memory is not to be sent
-   */
-  public static ByteBuffer send(final long lease, final long transfer, final boolean hostOnly) {
-    final ByteBuffer question = begin(Wire.SEND, 2 * Long.BYTES + 1);
-    return question.putLong(lease).putLong(transfer).put(flag(hostOnly)).flip();
+  /** Has blocks sent. */
+  public static ByteBuffer send(final long lease, final long transfer) {
+    return begin(Wire.SEND, 2 * Long.BYTES).putLong(lease).putLong(transfer).flip();
   }
 
   /** Ends a lease, and asks whether it was still held. */
@@ -61,9 +54,5 @@ public final class Questions {
 
   private static ByteBuffer begin(final byte question, final int bytes) {
     return ByteBuffer.allocate(1 + bytes).put(question);
-  }
-
-  private static byte flag(final boolean value) {
-    return (byte) (value ? 1 : 0);
   }
 }

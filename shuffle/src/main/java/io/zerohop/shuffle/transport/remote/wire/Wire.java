@@ -10,20 +10,19 @@ import java.nio.ByteBuffer;
  * checked even so, since a rolling change of jars would else be read wrongly.
  *
  * <pre>
- *  HELLO  version, reader's address, would it         -> version, incarnation, and what the
+ *  HELLO  version, where to send to, would it         -> version, incarnation, and what the
  *         get GPU memory?                                carrier has to say besides
  *  PING                                               -> nothing
- *  OPEN   would it get GPU memory?,                   -> lease, by message only?, extents
- *         shuffle, n, n x (map id, partition)
- *  SEND   lease, transfer, not what is in GPU memory? -> bytes that will be sent; if it is all,
- *                                                        the lease ends when they were
+ *  OPEN   shuffle, n, n x (map id, partition)         -> lease, extents
+ *  SEND   lease, transfer                             -> bytes that will be sent; the lease ends
+ *                                                        when they were
  *  CLOSE  lease                                       -> whether it was still held
  * </pre>
  *
  * <p>Numbers from {@link #FIRST_OF_CARRIERS} on are the carriers' own.
  */
 public final class Wire {
-  public static final int VERSION = 4;
+  public static final int VERSION = 5;
   public static final byte HELLO = 1;
   public static final byte OPEN = 2;
   public static final byte SEND = 4;

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
@@ -14,7 +15,7 @@ import java.util.concurrent.TimeoutException;
  * handles: each emulated get is one at least, a one-sided one is none.
  */
 enum GetKind {
-  /** There are none: one of the two does not answer gets. */
+  /** There is nothing to get. */
   NONE("no gets"),
   /** An adapter or a link does it, and the owner's CPU takes no part. */
   ONE_SIDED("one-sided gets"),
@@ -28,8 +29,8 @@ enum GetKind {
   /** Gets of a trial, one after the other. */
   private static final int GETS = 16;
 
-  /** Of gets that are tried before: UCX copies small ones on the way (below 945 over verbs). */
-  private static final long[] SIZES = {1, 64, 900, 4 << 10};
+  /** Of gets that are tried before: UCX does small ones in other ways than large ones. */
+  private static final long[] SIZES = {1, 64, 900, 4 << 10, TestRange.BYTES};
 
   /** More than what UCX copies on the way, whichever way it does gets. */
   private static final long BYTES = 4 << 10;
@@ -46,10 +47,10 @@ enum GetKind {
   }
 
   /**
-   * Finds out by gets of 4 KiB each, after some of other sizes, which have to work as well.
+   * Finds out by gets of 4 KiB each, after one of each size, which have to work as well.
    *
    * @param target what to get; NONE is the answer if it is none
-   * @param slab of at least 4 KiB, of the kind of the target's memory
+   * @param slab of as many bytes as the target has, and of its kind of memory
    * @throws ExecutionException if a get fails
    * @throws TimeoutException if one does not end in time
    */

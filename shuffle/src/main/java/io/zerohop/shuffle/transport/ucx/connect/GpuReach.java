@@ -5,21 +5,16 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import java.util.Locale;
 
-/** How blocks in a peer's GPU memory come to this GPU, and why not better. */
+/** Whether blocks in a peer's GPU memory are got into that of this GPU, and why not. */
 enum GpuReach {
   /** This executor has no GPU. */
   NO_GPU(null, ""),
-  /** By gets from GPU to GPU. */
+  /** They are. */
   DIRECT(null, ""),
   /** UCX reaches no GPU memory here. */
   NOT_HERE(
       ShuffleCode.GPU_NOT_HERE,
       "this node's UCX does not reach it (libucx without CUDA, or jucx before 1.16)"),
-  /** Small gets would be copied by the CPU. */
-  OLD_PROTOCOLS(
-      ShuffleCode.GPU_OLD_PROTOCOLS,
-      "this node's libucx lets the CPU copy small gets, which cannot write GPU memory (libucx 1.19"
-          + " or later does not)"),
   /** Nothing of this GPU's memory could be had to try it. */
   NO_ROOM(ShuffleCode.GPU_NO_ROOM, "there was not 1 MiB of this GPU's memory to try it"),
   /** UCX refused it. */
@@ -34,12 +29,8 @@ enum GpuReach {
   FAILED(
       ShuffleCode.GPU_FAILED_BEFORE,
       "a test read of it failed, which the log has; it is not tried again"),
-  /** Gets are possible, but the owner's UCX does the work. */
-  EMULATED(ShuffleCode.GPU_EMULATED, "gets of it are emulated"),
-  /** Gets are possible, but slower than over the host. */
-  SLOW(ShuffleCode.GPU_SLOW, "gets of it are slower"),
-  /** The user wants messages. */
-  FORBIDDEN(ShuffleCode.GPU_FORBIDDEN, "spark.zerohop.ucx.mode=message");
+  /** Gets are possible, but the owner's UCX does the work, or may do so. */
+  EMULATED(ShuffleCode.GPU_EMULATED, "gets of it are emulated");
 
   private final LogCode code;
   private final String reason;
@@ -53,17 +44,9 @@ enum GpuReach {
   String describe(final GetKind gets, final double rate) {
     return switch (this) {
       case DIRECT -> String.format(Locale.ROOT, "%s, %.1f GB/s", gets.words(), rate / 1e9);
-      case EMULATED ->
-          code.marked(
-              overHost()
-                  + String.format(Locale.ROOT, " and have %.1f GB/s (%s)", rate / 1e9, wanted()));
-      case SLOW -> code.marked(overHost() + String.format(Locale.ROOT, ": %.1f GB/s", rate / 1e9));
-      default -> code.marked(overHost());
+      case EMULATED -> code.marked("sent, since " + reason + " (" + wanted() + ")");
+      default -> code.marked("sent, since " + reason);
     };
-  }
-
-  private String overHost() {
-    return "over pinned host memory at both ends, since " + reason;
   }
 
   private static String wanted() {

@@ -11,12 +11,10 @@ import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.memory.Slab;
-import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
@@ -34,8 +32,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Connects this executor to an owner: introduces it over the control channel, connects the workers
- * of UCX, tries each way that bytes could come by, and says in one line of the log which one is
- * taken. Thread safe; owns nothing, the connection is the caller's.
+ * of UCX, tries what can be got, and says in one line of the log what is. Thread safe; owns
+ * nothing, the connection is the caller's.
  */
 public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   private static final Logger LOG = LoggerFactory.getLogger(PeerConnector.class);
@@ -46,14 +44,12 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   private final UcxEngine engine;
   private final ControlChannel channel;
   private final TransferMemory memory;
-  private final MessageReceiver arrivals;
   private final boolean gpu;
   private final Duration connectLimit;
   private final Duration requestLimit;
-  private final UcxMode mode;
+  private final boolean emulatedGets;
   private final ContactListener contacts;
   private final Clock clock;
-  private final NodeRates rates;
 
   /**
    * Lives of owners from whose GPU a get to this one has failed, and may have taken the connection
@@ -75,20 +71,17 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final UcxEngine engine,
       final ControlChannel channel,
       final TransferMemory memory,
-      final MessageReceiver arrivals,
       final boolean gpu,
       final UcxSettings settings) {
     this.engine = engine;
     this.channel = channel;
     this.memory = memory;
-    this.arrivals = arrivals;
     this.gpu = gpu;
     this.connectLimit = settings.connectLimit();
     this.requestLimit = settings.requestLimit();
-    this.mode = settings.mode();
+    this.emulatedGets = settings.emulatedGets();
     this.contacts = settings.contacts();
     this.clock = settings.clock();
-    this.rates = new NodeRates(clock);
   }
 
   @Override
@@ -128,23 +121,15 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     try {
       final GpuTrial trial = gpuTrial(location);
       final SelfTest.Targets targets = introduce(peer, location, host, trial);
-      final SelfTest test = test(peer, targets, trial, location.bootId());
-      peer.byMessage(
-          mode == UcxMode.MESSAGE
-              || test.gets() == GetKind.NONE
-              || (mode == UcxMode.AUTO && test.byMessage()));
-      final GpuReach reach = trial.slab() == null ? trial.obstacle() : reach(test);
+      final SelfTest test = test(peer, targets, trial);
       learn(location, test);
-      peer.direct(reach == GpuReach.DIRECT);
-      final String how = test.describe(peer.byMessage(), reach);
-      LOG.info(
-          "executor {} at {}:{} is read by UCX{}: {}",
-          executorId,
-          host,
-          location.port(),
-          mode == UcxMode.AUTO ? "" : " (spark.zerohop.ucx.mode=" + mode.label() + ")",
-          how);
-      contacts.met(executorId, "read by UCX: " + how);
+      final GpuReach reach = trial.slab() == null ? trial.obstacle() : reach(test);
+      peer.gets(emulatedGets || test.takesHost(), reach == GpuReach.DIRECT);
+      final String how =
+          (peer.takesHost() || peer.takesGpu() ? "read by UCX: " : "not read by UCX: ")
+              + test.describe(peer.takesHost(), reach);
+      LOG.info("executor {} at {}:{} is {}", executorId, host, location.port(), how);
+      contacts.met(executorId, how);
       done = true;
       return peer;
     } finally {
@@ -154,22 +139,21 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     }
   }
 
-  private SelfTest test(
-      final UcxPeer peer, final SelfTest.Targets targets, final GpuTrial trial, final String node) {
+  private SelfTest test(final UcxPeer peer, final SelfTest.Targets targets, final GpuTrial trial) {
     final Slab slab = memory.slabs().take(TestRange.BYTES);
     try {
-      final TestReads reads = new TestReads(peer, arrivals, requestLimit);
-      return SelfTest.run(new SelfTest.Trial(reads, slab, trial.slab(), rates, node), targets);
+      final TestReads reads = new TestReads(peer, requestLimit);
+      return SelfTest.run(new SelfTest.Trial(reads, slab, trial.slab()), targets);
     } finally {
       slab.release();
     }
   }
 
   private void learn(final Location owner, final SelfTest test) {
-    if (test.gpuGets() == GetKind.FAILED) {
+    if (test.gpu() == GetKind.FAILED) {
       gpuFailed.add(owner.incarnation());
       gpuFailures.incrementAndGet();
-    } else if (test.gpuGets() != GetKind.NONE) {
+    } else if (test.gpu() != GetKind.NONE) {
       gpuWorks = true;
     }
   }
@@ -203,29 +187,19 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     if (!gpu) {
       return GpuReach.NO_GPU;
     }
-    if (mode == UcxMode.MESSAGE) {
-      return GpuReach.FORBIDDEN;
-    }
     if (memory.gpuTest() == null) {
       return GpuReach.NOT_HERE;
-    }
-    if (engine.gpuGetObstacle() != null) {
-      return GpuReach.OLD_PROTOCOLS;
     }
     final boolean hopeless = !gpuWorks && gpuFailures.get() >= MOST_GPU_FAILURES;
     return gpuFailed.contains(owner.incarnation()) || hopeless ? GpuReach.FAILED : null;
   }
 
   private GpuReach reach(final SelfTest test) {
-    return switch (test.gpuGets()) {
+    return switch (test.gpu()) {
       case FAILED -> GpuReach.FAILED;
       case NONE -> GpuReach.NOT_THERE;
-      case ONE_SIDED, UNKNOWN, EMULATED -> {
-        if (mode == UcxMode.GET || test.direct()) {
-          yield GpuReach.DIRECT;
-        }
-        yield test.gpuGets() == GetKind.EMULATED ? GpuReach.EMULATED : GpuReach.SLOW;
-      }
+      case ONE_SIDED, UNKNOWN, EMULATED ->
+          emulatedGets || test.takesGpu() ? GpuReach.DIRECT : GpuReach.EMULATED;
     };
   }
 
@@ -245,13 +219,11 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     }
     final boolean rdma = answer.get() != 0 && engine.rdma();
     peer.endpoint(engine.connect(Wire.bytes(answer), peer::breakOff));
-    final TestTarget near = TestTarget.read(answer);
-    return new SelfTest.Targets(
-        rdma, engine.oneSided() ? near : TestTarget.NONE, TestTarget.read(answer));
+    return new SelfTest.Targets(rdma, TestTarget.read(answer), TestTarget.read(answer));
   }
 
   private ByteBuffer hello(final UcxPeer peer, final boolean triesGpu) {
-    final ByteBuffer question = Questions.hello(engine.address(), triesGpu);
+    final ByteBuffer question = Questions.hello(new byte[0], triesGpu);
     try {
       return clock.get(peer.ask(question), requestLimit);
     } catch (final InterruptedException e) {

@@ -2,7 +2,6 @@ package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.remote.memory.Slab;
-import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.reader.Gets;
 import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
@@ -20,16 +19,13 @@ import java.util.concurrent.TimeoutException;
  */
 final class TestReads {
   private final UcxPeer peer;
-  private final MessageReceiver arrivals;
   private final Duration limit;
 
   /**
-   * @param arrivals where messages come to
    * @param limit of each read
    */
-  TestReads(final UcxPeer peer, final MessageReceiver arrivals, final Duration limit) {
+  TestReads(final UcxPeer peer, final Duration limit) {
     this.peer = peer;
-    this.arrivals = arrivals;
     this.limit = limit;
   }
 
@@ -46,11 +42,6 @@ final class TestReads {
   /** The clock by which they take their time. */
   Clock clock() {
     return peer.clock();
-  }
-
-  /** What one of the two ways does, once. */
-  interface Read {
-    void run() throws ExecutionException, TimeoutException, InterruptedException;
   }
 
   /** Reads so many bytes from its beginning by a get. */
@@ -74,18 +65,6 @@ final class TestReads {
                   }
                 }));
     await(end);
-  }
-
-  /** Reads so many bytes by messages. */
-  void send(final Slab slab, final long bytes)
-      throws ExecutionException, TimeoutException, InterruptedException {
-    final MessageReceiver.Waiting all = arrivals.expect(slab, bytes, peer::progress);
-    try {
-      all.total(await(peer.ask(GetQuestions.test(all.id(), bytes))).getLong());
-      await(all.complete());
-    } finally {
-      all.end();
-    }
   }
 
   /** Events that the peer's UCX has handled so far. */

@@ -1,7 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -17,7 +16,6 @@ import org.agrona.concurrent.UnsafeBuffer;
 public final class LoopbackTest {
   private static final int BYTES = 4 << 10;
   private static final long SECONDS = 10;
-  private static final long MESSAGE = 1;
 
   private final UcxEngine engine;
   private final UnsafeBuffer from = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
@@ -29,7 +27,7 @@ public final class LoopbackTest {
   }
 
   /**
-   * Runs it. Without gets it takes the engine's messages meanwhile.
+   * Runs it.
    *
    * @throws UcxException if bytes do not come, or not the right ones
    */
@@ -40,7 +38,7 @@ public final class LoopbackTest {
   private void run() {
     from.setMemory(0, BYTES, (byte) 0x5a);
     try (UcxEndpoint self = engine.connect(engine.address(), lost -> {})) {
-      final String failure = engine.oneSided() ? get(self) : send(self);
+      final String failure = get(self);
       if (!failure.isEmpty() || !from.equals(to)) {
         throw new UcxException("a test read failed: " + failure, null);
       }
@@ -64,37 +62,6 @@ public final class LoopbackTest {
           failure -> ended(failure));
       return end.get(SECONDS, TimeUnit.SECONDS);
     }
-  }
-
-  private String send(final UcxEndpoint self)
-      throws ExecutionException, TimeoutException, InterruptedException {
-    final CompletableFuture<Void> sent = new CompletableFuture<>();
-    engine.receiver(
-        new Arrivals() {
-          @Override
-          public long arriving(final long id, final long offset, final long bytes) {
-            return id == MESSAGE && bytes == BYTES ? to.addressOffset() : 0;
-          }
-
-          @Override
-          public void arrived(
-              final long id, final long offset, final long bytes, final String failure) {
-            ended(failure);
-          }
-        });
-    self.send(
-        MESSAGE,
-        0,
-        from.addressOffset(),
-        BYTES,
-        failure -> {
-          sent.complete(null);
-          if (failure != null) {
-            ended(failure);
-          }
-        });
-    sent.get(SECONDS, TimeUnit.SECONDS);
-    return end.get(SECONDS, TimeUnit.SECONDS);
   }
 
   private void ended(final String failure) {

@@ -24,13 +24,15 @@ public record NetworkDevices(String ownInterface, AdapterChoice adapters) {
   private static final String VARIABLE = "UCX_NET_DEVICES";
 
   /**
-   * Ports that one get or message is spread over at most: UCX's FAQ says that 4 are supported, and
-   * its own configuration has as many where it has more than its default.
+   * Ports that one get is spread over at most: UCX's FAQ says that 4 are supported, and its own
+   * configuration has as many where it has more than its default.
    */
   private static final int MOST_RAILS = 4;
 
-  /** What UCX spreads a message over if it is told nothing (ucp_context.c, 1.13 to 1.22). */
-  private static final int RAILS_OF_MESSAGES = 2;
+  private static final String RAILS = "MAX_RMA_RAILS";
+
+  /** Its older name, which is still taken. */
+  private static final String LANES = "MAX_RMA_LANES";
 
   /** Whether the user has chosen them. */
   public static boolean areChosen() {
@@ -61,7 +63,7 @@ public record NetworkDevices(String ownInterface, AdapterChoice adapters) {
 
   /**
    * Settings of UCX for a context of its own: its devices, and over how many of them it spreads one
-   * get or message. Of the latter nothing that the user has set.
+   * get unless the user has said that.
    *
    * @param environment of this process
    */
@@ -69,25 +71,11 @@ public record NetworkDevices(String ownInterface, AdapterChoice adapters) {
     final Map<String, String> settings = new HashMap<>();
     settings.put("NET_DEVICES", names());
     final int rails = adapters.rails() ? Math.min(adapters.ports().size(), MOST_RAILS) : 1;
-    if (rails > 1) {
-      putRails(settings, "MAX_RMA", rails, environment);
-    }
-    if (rails > RAILS_OF_MESSAGES) {
-      putRails(settings, "MAX_RNDV", rails, environment);
+    if (rails > 1
+        && Stream.of(RAILS, LANES).noneMatch(it -> environment.containsKey("UCX_" + it))) {
+      settings.put(RAILS, Integer.toString(rails));
     }
     return settings;
-  }
-
-  /** The older name of either setting is still taken. */
-  private static void putRails(
-      final Map<String, String> settings,
-      final String prefix,
-      final int rails,
-      final Map<String, String> environment) {
-    if (Stream.of("_RAILS", "_LANES")
-        .noneMatch(it -> environment.containsKey("UCX_" + prefix + it))) {
-      settings.put(prefix + "_RAILS", Integer.toString(rails));
-    }
   }
 
   /** As {@code UCX_NET_DEVICES} takes them. */

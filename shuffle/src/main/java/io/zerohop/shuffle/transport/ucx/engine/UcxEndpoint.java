@@ -1,10 +1,9 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
-import io.zerohop.shuffle.transport.remote.carrier.Road;
 
-/** A way to one other worker, whose memory can be read, too. Thread safe; calls return at once. */
-public interface UcxEndpoint extends Road {
+/** A way to one other worker, whose memory can be read. Thread safe; calls return at once. */
+public interface UcxEndpoint extends AutoCloseable {
 
   /**
    * Reads the peer's memory.
@@ -22,4 +21,8 @@ public interface UcxEndpoint extends Road {
       long bytes,
       UcxMemory gpu,
       Completion done);
+
+  /** Gives up what is under way, whose completions follow, and disconnects. Idempotent. */
+  @Override
+  void close();
 }

@@ -1,7 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import java.util.function.Consumer;
 
 /**
@@ -10,22 +9,16 @@ import java.util.function.Consumer;
  * is asked for is done by the engine's thread, one thing after the other, and whoever made the
  * engine owns and closes it.
  */
-public interface UcxEngine extends Carrier, AutoCloseable {
+public interface UcxEngine extends AutoCloseable {
 
   /** Whose binding was loaded and what it can do, for the log. */
   String describe();
 
+  /** By which others reach this worker; opaque. Not to be changed. */
+  byte[] address();
+
   /** Whether it can read and write the memory of this process's GPU. */
   boolean reachesGpuMemory();
-
-  /**
-   * Why gets must not go into the memory of this process's GPU, whether or not it is reached; null
-   * if they may. Gets into it are refused with the same words.
-   */
-  String gpuGetObstacle();
-
-  /** Whether it can get memory, and others its. */
-  boolean oneSided();
 
   /** Whether this node has an adapter that reads and writes memory on its own. */
   boolean rdma();
@@ -55,7 +48,6 @@ public interface UcxEngine extends Carrier, AutoCloseable {
    * @return owned by the caller
    * @throws UcxException if the address is none, or cannot be reached from here by any transport
    */
-  @Override
   UcxEndpoint connect(byte[] address, Consumer<String> onFailure);
 
   /** Requests that were begun and have not called back yet. */

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport.ucx.engine;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 
 /** UCX is not there, or not as it has to be; blocks of other nodes go another way (FALLBACK). */
-public final class UcxException extends CarrierException {
+public class UcxException extends CarrierException {
   private static final long serialVersionUID = 1L;
 
   public UcxException(final String message, final Throwable cause) {

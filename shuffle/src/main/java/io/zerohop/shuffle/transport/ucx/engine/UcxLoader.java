@@ -34,25 +34,19 @@ public final class UcxLoader {
    *
    * @param jar a jucx jar; null for that on the class path
    * @param devices what it may listen on and connect by; null for all
-   * @param oneSided as {@link UcxStarter#start} has it
    * @param onStart run by the engine's thread first of all
    * @param clock by which its limits are measured
    * @throws UcxException if there is no jucx or no libucx, or they do not fit
    */
   public static UcxEngine start(
-      final Path jar,
-      final NetworkDevices devices,
-      final boolean oneSided,
-      final Runnable onStart,
-      final Clock clock) {
-    return start(jar, devices, oneSided, onStart, SPIN, clock);
+      final Path jar, final NetworkDevices devices, final Runnable onStart, final Clock clock) {
+    return start(jar, devices, onStart, SPIN, clock);
   }
 
   /** The same with another patience of the engine's thread, which benchmarks compare. */
   public static UcxEngine start(
       final Path jar,
       final NetworkDevices devices,
-      final boolean oneSided,
       final Runnable onStart,
       final Duration spin,
       final Clock clock) {
@@ -60,11 +54,8 @@ public final class UcxLoader {
         call(
             jar,
             "start",
-            new Class<?>[] {
-              NetworkDevices.class, boolean.class, Runnable.class, Duration.class, Clock.class
-            },
+            new Class<?>[] {NetworkDevices.class, Runnable.class, Duration.class, Clock.class},
             devices,
-            oneSided,
             onStart,
             spin,
             clock);

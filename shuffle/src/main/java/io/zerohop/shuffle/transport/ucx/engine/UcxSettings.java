@@ -11,7 +11,8 @@ import java.util.function.Function;
  * How blocks come from other nodes. Immutable.
  *
  * @param executorId this executor, for messages
- * @param mode gets or messages
+ * @param emulatedGets whether gets are taken that the owner's UCX emulates, which tests want; else
+ *     UCX is used only where they can come to be one-sided
  * @param starter starts UCX; the node owns what comes of it
  * @param channels makes the channel by which executors of other nodes ask this one, given what
  *     answers; the node owns it. Null if blocks of other nodes are staged
@@ -25,7 +26,7 @@ import java.util.function.Function;
  */
 public record UcxSettings(
     String executorId,
-    UcxMode mode,
+    boolean emulatedGets,
     UcxStarter starter,
     Function<ControlService, ControlChannel> channels,
     long receiveBufferBytes,

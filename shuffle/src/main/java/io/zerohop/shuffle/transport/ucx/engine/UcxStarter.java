@@ -7,11 +7,9 @@ public interface UcxStarter {
   /**
    * Starts it.
    *
-   * @param oneSided whether its memory can be got, and that of others by it; without, it knows
-   *     messages only, and there is less that a stranger could ask it for
    * @param onStart run by the engine's thread first of all
    * @return owned by the caller
    * @throws UcxException if it cannot be used here
    */
-  UcxEngine start(boolean oneSided, Runnable onStart);
+  UcxEngine start(Runnable onStart);
 }

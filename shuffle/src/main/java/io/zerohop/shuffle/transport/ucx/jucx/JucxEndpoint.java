@@ -5,11 +5,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.time.Duration;
 import java.util.function.Consumer;
-import org.openucx.jucx.UcxUtils;
-import org.openucx.jucx.ucp.UcpConstants;
 import org.openucx.jucx.ucp.UcpEndpoint;
 import org.openucx.jucx.ucp.UcpEndpointParams;
 import org.openucx.jucx.ucp.UcpRemoteKey;
@@ -20,17 +16,7 @@ import org.openucx.jucx.ucs.UcsConstants;
  * from here, since jucx itself only knows it weakly.
  */
 final class JucxEndpoint implements UcxEndpoint {
-  private static final int HEADER_ROOM = JucxMessages.HEADER_BYTES;
-
-  /** Below this a message is copied on its way, above it the receiver fetches or is fed. */
-  private static final long EAGER_BYTES = 8 << 10;
-
-  /** How long an endpoint that is to be closed waits for requests: their memory waits with it. */
-  private static final Duration REQUESTS_LIMIT = Duration.ofSeconds(5);
-
   private final JucxWorker worker;
-  private final ForcedClose forcedClose;
-  private final String gpuGetObstacle;
   private final Consumer<String> onFailure;
   private final Consumer<JucxEndpoint> onClose;
   private final UnpackedKeys<UcpRemoteKey> keys =
@@ -41,31 +27,11 @@ final class JucxEndpoint implements UcxEndpoint {
   /** Requests that UCX has been given and that have not called back. */
   private int underWay;
 
-  /** Whether a request has come through. */
-  private boolean connected;
-
-  /** Whether UCX has given it up. */
-  private boolean lost;
-
-  /** Whether it is to be closed as soon as it may be. */
-  private boolean closing;
-
-  /** Whether it has been so for longer than requests may take. */
-  private boolean late;
-
-  /**
-   * @param forcedClose when UCX lets an endpoint be closed by force under its requests
-   * @param gpuGetObstacle why gets must not go into GPU memory; null if they may
-   */
   JucxEndpoint(
       final JucxWorker worker,
-      final ForcedClose forcedClose,
-      final String gpuGetObstacle,
       final Consumer<String> onFailure,
       final Consumer<JucxEndpoint> onClose) {
     this.worker = worker;
-    this.forcedClose = forcedClose;
-    this.gpuGetObstacle = gpuGetObstacle;
     this.onFailure = onFailure;
     this.onClose = onClose;
   }
@@ -88,7 +54,6 @@ final class JucxEndpoint implements UcxEndpoint {
   }
 
   private void lost(final String message) {
-    lost = true;
     if (failure == null) {
       failure = message == null ? "UCX lost the peer" : message;
       onFailure.accept(failure);
@@ -106,9 +71,7 @@ final class JucxEndpoint implements UcxEndpoint {
     submit(
         done,
         request -> {
-          if (gpu != null && gpuGetObstacle != null) {
-            request.onError(UcsConstants.STATUS.UCS_ERR_UNSUPPORTED, gpuGetObstacle);
-          } else if (gpu instanceof JucxMemory to) {
+          if (gpu instanceof JucxMemory to) {
             to.get(endpoint, keys.of(key), remoteAddress, localAddress, bytes, request);
           } else {
             endpoint.getNonBlocking(
@@ -124,37 +87,6 @@ final class JucxEndpoint implements UcxEndpoint {
     } finally {
       Reference.reachabilityFence(direct);
     }
-  }
-
-  @Override
-  public void send(
-      final long id,
-      final long offset,
-      final long address,
-      final long bytes,
-      final Completion done) {
-    final ByteBuffer header = ByteBuffer.allocateDirect(HEADER_ROOM).order(ByteOrder.LITTLE_ENDIAN);
-    header.putLong(0, id).putLong(8, offset);
-    submit(
-        failed -> {
-          try {
-            done.done(failed);
-          } finally {
-            Reference.reachabilityFence(header);
-          }
-        },
-        request ->
-            endpoint.sendAmNonBlocking(
-                JucxMessages.ID,
-                UcxUtils.getAddress(header),
-                HEADER_ROOM,
-                address,
-                bytes,
-                bytes > EAGER_BYTES
-                    ? UcpConstants.UCP_AM_SEND_FLAG_RNDV
-                    : UcpConstants.UCP_AM_SEND_FLAG_EAGER,
-                request,
-                JucxEngine.HOST));
   }
 
   private void submit(final Completion done, final Consumer<JucxRequest> start) {
@@ -202,18 +134,10 @@ final class JucxEndpoint implements UcxEndpoint {
         done.done(problem);
       } finally {
         if (begun) {
-          ended(problem == null);
+          underWay--;
+          destroyUnusedKeys();
         }
       }
-    }
-  }
-
-  private void ended(final boolean success) {
-    underWay--;
-    connected |= success;
-    destroyUnusedKeys();
-    if (closing) {
-      worker.execute(this::disconnect); // Not in here: UCX has called.
     }
   }
 
@@ -222,45 +146,18 @@ final class JucxEndpoint implements UcxEndpoint {
     worker.execute(this::disconnect);
   }
 
-  /**
-   * By the worker's thread, or when it has ended. Idempotent; where UCX does not bear to be
-   * disconnected under requests, done behind the last of them, but for a peer that stands still.
-   */
+  /** By the worker's thread, or when it has ended. Idempotent. */
   void disconnect() {
     if (endpoint == null) {
       return;
     }
     failure = failure == null ? "the endpoint was closed" : failure;
-    if (underWay > 0 && !mayBeForced()) {
-      awaitRequests();
-      return;
-    }
     final UcpEndpoint open = endpoint;
     endpoint = null;
     // Ends what is under way, some of it only while the worker goes on.
     open.closeNonBlockingForce();
     destroyUnusedKeys();
     onClose.accept(this);
-  }
-
-  private void awaitRequests() {
-    if (!closing) {
-      closing = true;
-      worker.clock().later(REQUESTS_LIMIT, () -> worker.execute(this::disconnectLate));
-    }
-  }
-
-  private void disconnectLate() {
-    late = true;
-    disconnect();
-  }
-
-  private boolean mayBeForced() {
-    return switch (forcedClose) {
-      case ALWAYS -> true;
-      case CONNECTED -> lost || connected;
-      case LATE -> lost || connected && (worker.isClosing() || late);
-    };
   }
 
   /** UCX reads a key until the last get that uses it has called back. */

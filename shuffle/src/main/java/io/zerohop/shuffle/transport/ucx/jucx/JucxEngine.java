@@ -3,8 +3,8 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
+import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -13,12 +13,10 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.openucx.jucx.NativeLibs;
-import org.openucx.jucx.ucp.UcpConstants;
 import org.openucx.jucx.ucp.UcpContext;
 import org.openucx.jucx.ucp.UcpMemMapParams;
 import org.openucx.jucx.ucp.UcpParams;
@@ -37,35 +35,19 @@ public final class JucxEngine implements UcxEngine {
 
   static final int GPU = 1;
 
-  /**
-   * How long UCX tries to connect to a peer that says nothing, where that cannot be broken off; 30
-   * s if it is told nothing. Half of the default of spark.zerohop.request.timeout.
-   */
-  private static final String WIRE_UP_LIMIT = "5s";
-
   /** What a request needs to say which memory it goes to; not in jucx before 1.16. */
   private static final String PARAMS = "org.openucx.jucx.ucp.UcpRequestParams";
-
-  /** How UCX's settings say no. */
-  private static final Set<String> OFF = Set.of("n", "no", "off", "0");
 
   private final LibucxVersion version;
   private final UcpContext context;
   private final JucxWorker worker;
   private final byte[] address;
   private final long memoryTypes;
-  private final boolean oneSided;
-
-  /** Why gets must not go into GPU memory; null if they may. */
-  private final String gpuGetObstacle;
 
   private final Set<JucxEndpoint> endpoints = ConcurrentHashMap.newKeySet();
 
   /** Withdrawn before the context is closed, whoever else still has them. */
   private final Set<JucxMemory> memories = ConcurrentHashMap.newKeySet();
-
-  /** Called by UCX for as long as the worker lives. */
-  private JucxMessages messages;
 
   @GuardedBy("this")
   private Lifecycle state = Lifecycle.OPEN;
@@ -74,16 +56,11 @@ public final class JucxEngine implements UcxEngine {
       final LibucxVersion version,
       final UcpContext context,
       final UcpWorker worker,
-      final boolean oneSided,
       final Runnable onStart,
       final Duration spin,
       final Clock clock) {
     this.version = version;
     this.context = context;
-    this.oneSided = oneSided;
-    this.gpuGetObstacle =
-        version.gpuGetObstacle(
-            switchesProtocolsOff(version) || isOff(System.getenv("UCX_PROTO_ENABLE")));
     this.memoryTypes = context.getMemoryTypesMask();
     JucxWorker driven = null;
     try {
@@ -99,7 +76,7 @@ public final class JucxEngine implements UcxEngine {
     try {
       own = this.worker.call("name its address", () -> bytes(worker.getAddress()));
     } finally {
-      if (own == null && this.worker.close(() -> {}, () -> true)) {
+      if (own == null && this.worker.close(() -> {})) {
         context.close();
       }
     }
@@ -110,17 +87,16 @@ public final class JucxEngine implements UcxEngine {
    * Starts UCX.
    *
    * @param devices what it may listen on and connect by; null for all
-   * @param oneSided whether it asks for and answers gets
    * @param onStart run by its thread first of all, and by the caller's; enters the GPU's context
    *     where there is one, without which UCX takes slow ways to GPU memory and says nothing
    * @param spin how long its thread looks for progress before it sleeps, while requests are under
    *     way
    * @param clock by which its limits are measured
-   * @throws UcxException if it cannot be: libucx is not there, or of another kind than jucx
+   * @throws UcxException if it cannot be: libucx is not there, too old, or of another kind than
+   *     jucx
    */
   public static UcxEngine start(
       final NetworkDevices devices,
-      final boolean oneSided,
       final Runnable onStart,
       final Duration spin,
       final Clock clock) {
@@ -132,10 +108,12 @@ public final class JucxEngine implements UcxEngine {
       // Several threads register memory; one drives the worker.
       NativeLibs.load();
       final LibucxVersion version = LibucxVersion.loaded();
-      context = new UcpContext(contextParams(version, devices, oneSided));
-      worker = context.newWorker(workerParams(oneSided));
+      context = new UcpContext(contextParams(devices));
+      worker = context.newWorker(workerParams());
       done = true; // From here on they belong to the engine, whether it comes to be or not.
-      return new JucxEngine(version, context, worker, oneSided, onStart, spin, clock);
+      return new JucxEngine(version, context, worker, onStart, spin, clock);
+    } catch (final OldLibucxException e) {
+      throw e;
     } catch (final RuntimeException | LinkageError e) {
       throw new UcxException("UCX cannot be used: " + e, e);
     } finally {
@@ -150,17 +128,19 @@ public final class JucxEngine implements UcxEngine {
    * Loads jucx and libucx and asks them what they are. No worker is made, and so nothing listens
    * and nobody is answered.
    *
-   * @throws UcxException if they cannot be loaded
+   * @throws UcxException if they cannot be loaded, or libucx is too old
    */
   public static UcxLibrary look() {
     UcpContext context = null;
     try {
       NativeLibs.load();
       final LibucxVersion version = LibucxVersion.loaded();
-      context = new UcpContext(new UcpParams().requestAmFeature());
+      context = new UcpContext(new UcpParams().requestRmaFeature());
       final long memoryTypes = context.getMemoryTypesMask();
       return new UcxLibrary(
           describe(version, memoryTypes), knowsGpuMemory(memoryTypes) && saysMemory());
+    } catch (final OldLibucxException e) {
+      throw e;
     } catch (final RuntimeException | LinkageError e) {
       throw new UcxException("UCX cannot be used: " + e, e);
     } finally {
@@ -171,41 +151,25 @@ public final class JucxEngine implements UcxEngine {
     }
   }
 
-  private static UcpParams contextParams(
-      final LibucxVersion version, final NetworkDevices devices, final boolean oneSided) {
+  private static UcpParams contextParams(final NetworkDevices devices) {
     final UcpParams params =
         new UcpParams()
-            .requestAmFeature()
+            .requestRmaFeature()
             .requestWakeupFeature()
             .setMtWorkersShared(true)
-            .setConfig("RNDV_PIPELINE_ERROR_HANDLING", "y")
-            .setConfig("TCP_TX_SEG_SIZE", "512K")
-            .setConfig("TCP_RX_SEG_SIZE", "512K");
+            .setConfig("PROTO_ENABLE", "y"); // The older protocols write GPU memory by the CPU.
     if (devices != null) {
       devices.settings(System.getenv()).forEach(params::setConfig);
     }
-    if (switchesProtocolsOff(version)) {
-      params.setConfig("PROTO_ENABLE", "n"); // Of this context alone; others may want them.
-    }
-    if (version.abortsOnForcedClose()) {
-      params.setConfig("UD_TIMEOUT", WIRE_UP_LIMIT);
-    }
-    return oneSided ? params.requestRmaFeature() : params;
+    return params;
   }
 
-  private static boolean switchesProtocolsOff(final LibucxVersion version) {
-    return version.emulatesGets() && RdmaDevices.any();
-  }
-
-  /** Whether a setting of UCX's says no, as UCX reads it. */
-  static boolean isOff(final String setting) {
-    return setting != null && OFF.contains(setting.toLowerCase(Locale.ROOT));
-  }
-
-  private static UcpWorkerParams workerParams(final boolean oneSided) {
-    final UcpWorkerParams params =
-        new UcpWorkerParams().requestThreadSafety().requestWakeupRX().requestWakeupTX();
-    return oneSided ? params.requestWakeupRMA() : params;
+  private static UcpWorkerParams workerParams() {
+    return new UcpWorkerParams()
+        .requestThreadSafety()
+        .requestWakeupRX()
+        .requestWakeupTX()
+        .requestWakeupRMA();
   }
 
   private static byte[] bytes(final ByteBuffer buffer) {
@@ -237,16 +201,6 @@ public final class JucxEngine implements UcxEngine {
   @Override
   public byte[] address() {
     return address;
-  }
-
-  @Override
-  public String gpuGetObstacle() {
-    return gpuGetObstacle;
-  }
-
-  @Override
-  public boolean oneSided() {
-    return oneSided;
   }
 
   @Override
@@ -299,29 +253,10 @@ public final class JucxEngine implements UcxEngine {
     return worker.call(
         "connect to a peer",
         () -> {
-          final JucxEndpoint endpoint =
-              new JucxEndpoint(
-                  worker,
-                  ForcedClose.of(version, rdma()),
-                  gpuGetObstacle,
-                  onFailure,
-                  endpoints::remove);
+          final JucxEndpoint endpoint = new JucxEndpoint(worker, onFailure, endpoints::remove);
           endpoint.open(peer);
           endpoints.add(endpoint);
           return endpoint;
-        });
-  }
-
-  @Override
-  public void receiver(final Arrivals receiver) {
-    messages = new JucxMessages(worker, receiver);
-    worker.call(
-        "take messages",
-        () -> {
-          worker
-              .worker()
-              .setAmRecvHandler(JucxMessages.ID, messages, UcpConstants.UCP_AM_FLAG_WHOLE_MSG);
-          return null;
         });
   }
 
@@ -334,8 +269,7 @@ public final class JucxEngine implements UcxEngine {
   public synchronized boolean end() {
     if (state == Lifecycle.OPEN) {
       become(Lifecycle.CLOSING);
-      if (worker.close(
-          () -> endpoints.forEach(JucxEndpoint::disconnect), () -> endpoints.isEmpty())) {
+      if (worker.close(() -> endpoints.forEach(JucxEndpoint::disconnect))) {
         become(Lifecycle.CLOSED);
         memories.forEach(JucxMemory::close);
         context.close();

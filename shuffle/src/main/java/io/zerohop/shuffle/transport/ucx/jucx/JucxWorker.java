@@ -16,7 +16,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.openucx.jucx.ucp.UcpWorker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -100,11 +99,6 @@ final class JucxWorker implements Executor, AutoCloseable {
     }
   }
 
-  /** The clock by which limits are measured. */
-  Clock clock() {
-    return clock;
-  }
-
   UcpWorker worker() {
     return worker;
   }
@@ -163,11 +157,6 @@ final class JucxWorker implements Executor, AutoCloseable {
   /** Whether nothing that is submitted will ever call back. */
   boolean isDead() {
     return dead;
-  }
-
-  /** Whether it is being closed, or was. */
-  boolean isClosing() {
-    return state != Lifecycle.OPEN;
   }
 
   int pending() {
@@ -245,10 +234,9 @@ final class JucxWorker implements Executor, AutoCloseable {
    * worker. Idempotent.
    *
    * @param last run by the thread's successor, the caller, before the worker is closed
-   * @param closable whether the worker may be closed; asked after that until it may, a limited time
    * @return whether everything was closed
    */
-  boolean close(final Runnable last, final BooleanSupplier closable) {
+  boolean close(final Runnable last) {
     beginClose();
     // Also for a caller that was interrupted: what the thread uses is freed behind this.
     Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);
@@ -260,12 +248,7 @@ final class JucxWorker implements Executor, AutoCloseable {
     }
     runTasks();
     last.run();
-    drain(closable);
-    if (!closable.getAsBoolean()) {
-      ShuffleCode.UCX_STILL_AT_WORK.warn(
-          LOG, "UCX still has requests to peers, which this version of it cannot break off");
-      return false;
-    }
+    drain();
     worker.close();
     return true;
   }
@@ -282,9 +265,9 @@ final class JucxWorker implements Executor, AutoCloseable {
   }
 
   /** Lets what was given up call back, so that nobody's memory is written any more. */
-  private void drain(final BooleanSupplier closable) {
+  private void drain() {
     final long deadline = clock.in(STOP_LIMIT);
-    while ((pending.get() > 0 || !closable.getAsBoolean()) && !clock.isOver(deadline)) {
+    while (pending.get() > 0 && !clock.isOver(deadline)) {
       runTasks();
       progress();
     }
@@ -292,6 +275,6 @@ final class JucxWorker implements Executor, AutoCloseable {
 
   @Override
   public void close() {
-    close(() -> {}, () -> true);
+    close(() -> {});
   }
 }

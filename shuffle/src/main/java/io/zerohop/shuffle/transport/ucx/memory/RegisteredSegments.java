@@ -70,7 +70,7 @@ public final class RegisteredSegments {
     } catch (final UcxException e) {
       if (refused.put(memory.id(), clock.nanos()) == null) {
         ShuffleCode.SEGMENT_NOT_REGISTERED.warn(
-            LOG, "segment {} moves by messages only, for now: {}", memory.id(), e.getMessage());
+            LOG, "segment {} cannot be got, only sent, for now: {}", memory.id(), e.getMessage());
       }
       return null;
     }

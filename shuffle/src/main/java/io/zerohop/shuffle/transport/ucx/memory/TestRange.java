@@ -7,14 +7,12 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.util.function.Supplier;
 
 /**
- * Memory that peers read to learn how fast they can, and that this executor reads theirs into; what
- * is in it does not matter. Made when it is first needed. Thread safe; owns the memory.
+ * Memory that peers read to learn whether and how fast they can, and that this executor reads
+ * theirs into; what is in it does not matter. Made when it is first needed. Thread safe; owns the
+ * memory.
  */
 public final class TestRange implements AutoCloseable {
-  /**
-   * Bytes of it. A get takes some 10 us besides, so that the rate of a fast adapter comes out too
-   * low, but in the same order as the others'.
-   */
+  /** Bytes of it. A get takes some 10 us besides, so that the rate comes out a little low. */
   public static final long BYTES = 1 << 20;
 
   private final UcxEngine engine;

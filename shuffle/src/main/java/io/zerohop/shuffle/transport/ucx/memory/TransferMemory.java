@@ -15,7 +15,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
  * and the test ranges; the pools stay the caller's.
  *
  * @param segments own segments that peers get from
- * @param slabs pinned host memory that bytes are received in, or sent from
+ * @param slabs pinned host memory that bytes are received in
  * @param gpuSlabs GPU memory that bytes are received in; null where UCX does not reach it
  * @param hostTest host memory to measure with
  * @param gpuTest GPU memory to measure with; null where UCX does not reach it
@@ -41,7 +41,7 @@ public record TransferMemory(
       final long receiveBufferBytes,
       final Clock clock) {
     final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-    final boolean direct = devices.hasGpu() && engine.oneSided() && engine.reachesGpuMemory();
+    final boolean direct = devices.hasGpu() && engine.reachesGpuMemory();
     final RegisteredSegments segments = new RegisteredSegments(engine, tiers, clock);
     return new TransferMemory(
         segments,

@@ -1,47 +1,50 @@
 package io.zerohop.shuffle.transport.ucx.owner;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.transport.remote.owner.CarrierAnswers;
-import io.zerohop.shuffle.transport.remote.owner.MessageSender;
+import io.zerohop.shuffle.transport.remote.owner.ServedLease;
 import io.zerohop.shuffle.transport.remote.owner.ServedReader;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
-import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.wire.FabricTarget;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import java.nio.ByteBuffer;
-import java.util.List;
-import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** What readers need to know that get from this owner's memory. Thread safe. */
-public final class UcxAnswers implements CarrierAnswers {
+public final class UcxAnswers implements CarrierAnswers<ServedReader> {
   private static final Logger LOG = LoggerFactory.getLogger(UcxAnswers.class);
 
   private final UcxEngine engine;
   private final TransferMemory memory;
-  private final Executor slow;
+  private final Clock clock;
 
   /**
    * @param memory what is read; stays the caller's
-   * @param slow sends what is sent for a test
+   * @param clock by which readers take their time
    */
-  public UcxAnswers(final UcxEngine engine, final TransferMemory memory, final Executor slow) {
+  public UcxAnswers(final UcxEngine engine, final TransferMemory memory, final Clock clock) {
     this.engine = engine;
     this.memory = memory;
-    this.slow = slow;
+    this.clock = clock;
   }
 
   @Override
-  public byte[] hello(final boolean gpu) {
+  public ServedReader reader(final Consumer<ServedLease> left) {
+    return new ServedReader(left, clock);
+  }
+
+  @Override
+  public byte[] hello(final ServedReader reader, final byte[] address, final boolean gpu) {
     final byte[] own = engine.address();
-    final TestTarget near = engine.oneSided() ? TestTarget.of(memory.hostTest()) : TestTarget.NONE;
+    final TestTarget near = TestTarget.of(memory.hostTest());
     final TestTarget far = gpu ? gpuTarget() : TestTarget.NONE;
     final ByteBuffer rest =
         ByteBuffer.allocate(1 + 4 + own.length + near.encodedBytes() + far.encodedBytes());
@@ -72,7 +75,6 @@ public final class UcxAnswers implements CarrierAnswers {
     switch (kind) {
       case GetQuestions.KEYS -> answer.accept(keys(question));
       case GetQuestions.HANDLES -> answer.accept(handles(question));
-      case GetQuestions.TEST -> test(reader, question.getLong(), question.getLong(), answer);
       case GetQuestions.EVENTS ->
           answer.accept(Wire.granted(Long.BYTES).putLong(engine.events()).flip());
       default -> throw new IllegalArgumentException("there is no such question");
@@ -132,31 +134,5 @@ public final class UcxAnswers implements CarrierAnswers {
           LOG, "{} cannot be read over the NVLink fabric: {}", segment, e.getMessage());
       return FabricTarget.of(null);
     }
-  }
-
-  private void test(
-      final ServedReader reader,
-      final long transfer,
-      final long most,
-      final Consumer<ByteBuffer> answer) {
-    slow.execute(
-        () -> {
-          try {
-            answer.accept(test(reader, transfer, most));
-          } catch (final RuntimeException e) {
-            LOG.debug("a test range cannot be sent", e);
-            answer.accept(Wire.refusal(e));
-          }
-        });
-  }
-
-  private ByteBuffer test(final ServedReader reader, final long transfer, final long most) {
-    final TestRange range = memory.hostTest();
-    final List<MessageSender.Message> all =
-        List.of(new MessageSender.Message(0, range.address(), Math.min(most, range.bytes())));
-    final MessageSender sending =
-        new MessageSender(reader.back(), transfer, all, engine.sizes().atOnce(), failure -> {});
-    sending.start();
-    return sending.answer();
   }
 }

@@ -57,13 +57,11 @@ final class TransferPieces {
   /**
    * Whether all can be got that has to be.
    *
-   * @param hostByMessage whether what is in host memory need not
    * @param gpuByFabric whether what is in GPU memory need not
    */
-  boolean haveKeys(final boolean hostByMessage, final boolean gpuByFabric) {
+  boolean haveKeys(final boolean gpuByFabric) {
     for (int i = 0; i < extents.size(); i++) {
-      final boolean otherwise = extents.isOnGpu(i) ? gpuByFabric : hostByMessage;
-      if (!otherwise && !hasKey(extents.segment(i))) {
+      if (!(gpuByFabric && extents.isOnGpu(i)) && !hasKey(extents.segment(i))) {
         return false;
       }
     }

@@ -25,8 +25,8 @@ public final class UcxPeer extends RemotePeer {
 
   private volatile UcxEndpoint endpoint;
   private volatile Gets gets;
-  private boolean byMessage;
-  private boolean direct;
+  private boolean takesHost;
+  private boolean takesGpu;
 
   /** What is mapped of its GPU memory; null if it is not in this node's clique. */
   private FabricImports fabric;
@@ -34,7 +34,7 @@ public final class UcxPeer extends RemotePeer {
   /**
    * What it takes to get from a segment.
    *
-   * @param key empty if it can be sent only
+   * @param key empty if nothing of it can be got
    */
   record SegmentKey(long address, byte[] key) {}
 
@@ -56,22 +56,25 @@ public final class UcxPeer extends RemotePeer {
     }
   }
 
-  /** Whether its blocks come by message, since gets are slower. */
-  public boolean byMessage() {
-    return byMessage;
+  /**
+   * First contact has shown what is got from it; said once, before anybody reads.
+   *
+   * @param host whether host memory is
+   * @param gpu whether GPU memory is, into that of this GPU
+   */
+  public void gets(final boolean host, final boolean gpu) {
+    takesHost = host;
+    takesGpu = gpu;
   }
 
-  public void byMessage(final boolean slowGets) {
-    byMessage = slowGets;
+  /** Whether blocks in its host memory are got. */
+  public boolean takesHost() {
+    return takesHost;
   }
 
   /** Whether blocks in its GPU's memory are got into that of this GPU as they are. */
-  public boolean direct() {
-    return direct;
-  }
-
-  public void direct(final boolean gpuToGpu) {
-    direct = gpuToGpu;
+  public boolean takesGpu() {
+    return takesGpu;
   }
 
   /** Its GPU memory as an NVLink fabric shows it; null if it does not. */

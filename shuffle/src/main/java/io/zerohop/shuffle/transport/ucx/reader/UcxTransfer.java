@@ -4,12 +4,13 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.transport.NotGettableException;
 import io.zerohop.shuffle.transport.Transport.Sink;
 import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
-import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.remote.reader.ReceiveBuffers;
 import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
+import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout;
 import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout.Part;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
@@ -27,9 +28,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
 /**
- * A window that is got, as far as that can be, and handed out if the owner says at the end that it
- * held it all the time. What lies in the owner's GPU memory is got into this GPU's, where that can
- * be; the rest comes to the host, by gets or by messages.
+ * A window that is got, and handed out if the owner says at the end that it held it all the time:
+ * what lies in the owner's GPU memory into this GPU's, the rest to the host. If one extent of it
+ * cannot be got, none is: the owner has to send it.
  */
 public final class UcxTransfer extends RemoteTransfer {
   private final UcxPeer peer;
@@ -42,7 +43,7 @@ public final class UcxTransfer extends RemoteTransfer {
   private TransferPieces pieces;
 
   /**
-   * @param gpuSlabs what UCX receives GPU memory in as it is; null if it is to come to the host
+   * @param gpuSlabs what UCX receives GPU memory in; null if none is got
    * @param fabric how GPU memory is copied as it is, which is tried first; null if it cannot be
    */
   public UcxTransfer(
@@ -52,17 +53,11 @@ public final class UcxTransfer extends RemoteTransfer {
       final Slabs slabs,
       final GpuSlabs gpuSlabs,
       final FabricImports fabric,
-      final MessageReceiver arrivals,
       final Executor executor) {
-    super(peer, blocks, sink, slabs, arrivals, executor);
+    super(peer, blocks, sink, slabs, executor);
     this.peer = peer;
     this.gpuSlabs = gpuSlabs;
     this.fabric = fabric;
-  }
-
-  @Override
-  protected boolean takesGpuMemory() {
-    return gpuSlabs != null || fabric != null;
   }
 
   @Override
@@ -71,12 +66,12 @@ public final class UcxTransfer extends RemoteTransfer {
   }
 
   @Override
-  protected void receive(final boolean onlyByMessage) {
+  protected void receive() {
     pieces = new TransferPieces(extents(), peer);
-    if (fabric != null && !onlyByMessage) {
+    if (fabric != null) {
       fetchHandles();
     } else {
-      choose(onlyByMessage);
+      choose();
     }
   }
 
@@ -84,47 +79,57 @@ public final class UcxTransfer extends RemoteTransfer {
   private void fetchHandles() {
     final Set<Long> missing = fabric.missing(pieces.gpuSegments());
     if (missing.isEmpty() || fabric.refused()) {
-      choose(false);
+      choose();
       return;
     }
     ask(GetQuestions.handles(missing))
         .thenAcceptAsync(
             answer -> {
               missing.forEach(segment -> fabric.take(segment, FabricTarget.read(answer)));
-              choose(false);
+              choose();
             },
             executor())
         .exceptionally(this::failed);
   }
 
-  private void choose(final boolean onlyByMessage) {
+  private void choose() {
     final boolean far =
         IntStream.range(0, extents().size()).anyMatch(extent -> extents().isOnGpu(extent));
-    final boolean byFabric = fabric != null && !fabric.refused();
-    final GpuSlabs there = byFabric ? fabric.slabs() : gpuSlabs;
-    final ReceiveBuffers inKind =
-        far && !onlyByMessage && there != null ? inKind(there, byFabric) : null;
-    if (inKind != null) {
-      fetchKeys(inKind);
-    } else if (far || onlyByMessage || peer.byMessage()) {
-      moveByMessages();
-    } else {
+    if (far) {
+      chooseGpu();
+    } else if (peer.takesHost()) {
       fetchKeys(ReceiveBuffers.onHost(extents(), slabs()));
+    } else {
+      fail(new NotGettableException("gets of host memory are emulated"));
     }
   }
 
-  /** Null if there is no GPU memory for it. */
-  private ReceiveBuffers inKind(final GpuSlabs there, final boolean byFabric) {
-    final ReceiveLayout far = new ReceiveLayout(extents(), Part.GPU);
-    final Slab slab = there.tryTake(far.bytes());
-    return slab == null ? null : ReceiveBuffers.inKind(extents(), slabs(), far, slab, byFabric);
+  /** The headers beside are got, too, also where that is emulated: they are small. */
+  private void chooseGpu() {
+    final boolean byFabric = fabric != null && !fabric.refused();
+    final GpuSlabs there = byFabric ? fabric.slabs() : gpuSlabs;
+    if (there == null) {
+      fail(new NotGettableException("it lies in GPU memory"));
+      return;
+    }
+    final ReceiveLayout layout = new ReceiveLayout(extents(), Part.GPU);
+    final Slab slab = there.tryTake(layout.bytes());
+    if (slab == null) {
+      fail(new NotGettableException("there is no room in this GPU's memory"));
+    } else {
+      fetchKeys(ReceiveBuffers.inKind(extents(), slabs(), layout, slab, byFabric));
+    }
   }
 
-  private void fetchKeys(final ReceiveBuffers to) {
-    final Set<Long> unknown = pieces.unknownKeys(to.byFabric());
-    if (!receiveInto(to)) {
+  private void fetchKeys(final ReceiveBuffers there) {
+    final ReceiveBuffers to = receiveInto(there);
+    if (to == null) {
       closeLease(); // It has failed meanwhile.
-    } else if (unknown.isEmpty()) {
+      return;
+    }
+    final Set<Long> unknown = pieces.unknownKeys(to.byFabric());
+    to.release();
+    if (unknown.isEmpty()) {
       move();
     } else {
       ask(GetQuestions.keys(unknown))
@@ -141,10 +146,7 @@ public final class UcxTransfer extends RemoteTransfer {
     }
   }
 
-  /**
-   * By gets, but for what comes to the host from a peer whose gets are slow, and for GPU memory
-   * that this GPU can copy.
-   */
+  /** By gets, but for GPU memory that this GPU can copy. */
   private void move() {
     final ReceiveBuffers to = current();
     if (to == null) {
@@ -152,28 +154,21 @@ public final class UcxTransfer extends RemoteTransfer {
       return;
     }
     try {
-      final boolean hostByMessage = to.gpu() != null && peer.byMessage();
-      final FabricImports.Hold mapped = to.byFabric() ? fabric.hold(pieces.gpuSegments()) : null;
-      if (!pieces.haveKeys(hostByMessage, to.byFabric()) || to.byFabric() && mapped == null) {
-        if (mapped != null) {
-          mapped.close();
-        }
-        moveByMessages(); // A segment that its owner could not register, or is not mapped any more.
+      if (!pieces.haveKeys(to.byFabric())) {
+        fail(new NotGettableException("UCX could not register its memory"));
         return;
       }
-      final List<Gets.Get> gets = new ArrayList<>();
-      if (!hostByMessage) {
-        gets.addAll(pieces.gets(to.host(), to.hostSlab(), () -> !hasEnded(), this::got));
+      final FabricImports.Hold mapped = to.byFabric() ? fabric.hold(pieces.gpuSegments()) : null;
+      if (to.byFabric() && mapped == null) {
+        fail(new NotGettableException("it is not mapped any more"));
+        return;
       }
+      final List<Gets.Get> gets =
+          new ArrayList<>(pieces.gets(to.host(), to.hostSlab(), () -> !hasEnded(), this::got));
       if (to.gpu() != null && mapped == null) {
         gets.addAll(pieces.gets(to.gpu(), to.gpuSlab(), () -> !hasEnded(), this::got));
       }
-      final boolean messages = hostByMessage && to.host().runs() > 0;
-      ways(messages ? 2 : 1);
       getsLeft.set(gets.size() + (mapped == null ? 0 : 1));
-      if (messages) {
-        askForMessages(to, true);
-      }
       gets.forEach(peer.gets()::submit);
       if (mapped != null) {
         copy(mapped, to);
@@ -223,6 +218,17 @@ public final class UcxTransfer extends RemoteTransfer {
       closeLease(); // Not before: what was still asked for needs it.
       return;
     }
-    wayEnded();
+    // Gets do not involve the owner: only it can tell whether the memory was still these blocks.
+    ask(Questions.close(lease()))
+        .thenAcceptAsync(answer -> confirmed(answer.get() != 0), executor())
+        .exceptionally(this::failed);
+  }
+
+  private void confirmed(final boolean stillHeld) {
+    if (!stillHeld) {
+      throw new ZerohopException(
+          Category.RETRY, "its owner had let go of it while it was being read");
+    }
+    succeed();
   }
 }

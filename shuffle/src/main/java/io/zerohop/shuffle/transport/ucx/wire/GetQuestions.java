@@ -11,15 +11,13 @@ import java.util.Collection;
  *  HELLO, what its answer ends with: has it RDMA?, worker address; address, size and key of a
  *         test range, and of one in GPU memory
  *  KEYS   n, n x segment id   -> n x (address, key; empty if it has none)
- *  TEST   transfer, most bytes -> bytes of the test range, which are sent
  *  HANDLES n, n x segment id  -> n x (bytes, fabric handle; 0 and nothing if it has none)
  *  EVENTS                     -> what its UCX has had to do since its start
  * </pre>
  */
 public final class GetQuestions {
   public static final byte KEYS = Wire.FIRST_OF_CARRIERS;
-  public static final byte TEST = KEYS + 1;
-  public static final byte EVENTS = TEST + 1;
+  public static final byte EVENTS = KEYS + 1;
   public static final byte HANDLES = EVENTS + 1;
 
   private GetQuestions() {}
@@ -40,12 +38,6 @@ public final class GetQuestions {
     question.putInt(segments.size());
     segments.forEach(question::putLong);
     return question.flip();
-  }
-
-  /** Asks for so many bytes of the test range, or all of it, by messages. */
-  public static ByteBuffer test(final long transfer, final long bytes) {
-    final ByteBuffer question = ByteBuffer.allocate(1 + 2 * Long.BYTES).put(TEST);
-    return question.putLong(transfer).putLong(bytes).flip();
   }
 
   /** Asks how many events its UCX has handled. */

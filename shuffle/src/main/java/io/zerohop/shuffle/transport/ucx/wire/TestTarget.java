@@ -5,7 +5,7 @@ import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import java.nio.ByteBuffer;
 
 /**
- * Memory that an owner lets others read to learn how fast they can.
+ * Memory that an owner lets others read to learn whether and how fast they can.
  *
  * @param bytes 0 if there is none
  */

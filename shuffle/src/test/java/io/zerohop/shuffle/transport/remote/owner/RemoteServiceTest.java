@@ -37,32 +37,25 @@ public class RemoteServiceTest {
     devices.close();
   }
 
-  private RemoteService service(final Executor slow) {
-    return serviceOfNothing(devices, CarrierAnswers.NONE, slow);
+  private RemoteService<SentReader> service(final Executor slow) {
+    final Slabs slabs = new Slabs(devices.host()::hostBuffer, 0, Clock.system());
+    final Duration limit = Duration.ofSeconds(10);
+    return serviceOfNothing(
+        new Sends(null, slabs, devices, limit, Long.MAX_VALUE, Clock.system(), slow), slow);
   }
 
-  /** Serves an owner that holds no map output, without a carrier; all but sending by the caller. */
-  public static RemoteService serviceOfNothing(
-      final Devices devices, final CarrierAnswers more, final Executor slow) {
-    return new RemoteService(
-        1,
-        null,
-        more,
-        new Slabs(devices.host()::hostBuffer, 0, Clock.system()),
-        (shuffleId, mapId) -> null,
-        devices,
-        Duration.ofSeconds(10),
-        Long.MAX_VALUE,
-        Clock.system(),
-        Runnable::run,
-        slow);
+  /** Serves an owner that holds no map output; all but sending by the caller. */
+  public static <R extends ServedReader> RemoteService<R> serviceOfNothing(
+      final CarrierAnswers<R> more, final Executor slow) {
+    return new RemoteService<>(
+        1, more, (shuffleId, mapId) -> null, Clock.system(), Runnable::run, slow);
   }
 
-  private static long open(final RemoteService service) {
+  private static long open(final RemoteService<SentReader> service) {
     final long[] lease = new long[1];
     service.asked(
         LINK,
-        ByteBuffer.allocate(10).put(Wire.OPEN).put((byte) 0).putInt(1).putInt(0).flip(),
+        ByteBuffer.allocate(9).put(Wire.OPEN).putInt(1).putInt(0).flip(),
         answer -> {
           assertThat(answer.get()).isEqualTo(Wire.GRANTED);
           lease[0] = answer.getLong();
@@ -71,12 +64,14 @@ public class RemoteServiceTest {
   }
 
   private static void send(
-      final RemoteService service, final long lease, final Consumer<ByteBuffer> answer) {
-    final ByteBuffer question = ByteBuffer.allocate(18).put(Wire.SEND).putLong(lease).putLong(1);
-    service.asked(LINK, question.put((byte) 0).flip(), answer);
+      final RemoteService<SentReader> service,
+      final long lease,
+      final Consumer<ByteBuffer> answer) {
+    final ByteBuffer question = ByteBuffer.allocate(17).put(Wire.SEND).putLong(lease).putLong(1);
+    service.asked(LINK, question.flip(), answer);
   }
 
-  private static void drop(final RemoteService service, final long lease) {
+  private static void drop(final RemoteService<SentReader> service, final long lease) {
     service.asked(LINK, ByteBuffer.allocate(9).put(Wire.CLOSE).putLong(lease).flip(), answer -> {});
   }
 
@@ -93,7 +88,7 @@ public class RemoteServiceTest {
 
   @Test
   void whatIsClosedBeforeItsTurnIsRefused() {
-    final RemoteService service = service(chores::add);
+    final RemoteService<SentReader> service = service(chores::add);
     for (int i = 0; i < MANY; i++) {
       final long lease = open(service);
       send(service, lease, this::refused);
@@ -107,7 +102,7 @@ public class RemoteServiceTest {
   /** The reader is gone, say. Its place goes to the next one, and the thread lives on. */
   @Test
   void anAnswerThatIsNotTakenHoldsNothingUp() {
-    final RemoteService service = service(chores::add);
+    final RemoteService<SentReader> service = service(chores::add);
     for (int i = 0; i < MANY; i++) {
       send(
           service,
@@ -127,7 +122,7 @@ public class RemoteServiceTest {
   /** SENDs and the CLOSEs of their leases, at once. */
   @Test
   void whatIsClosedInItsTurnIsAnswered() {
-    final RemoteService service = service(Runnable::run);
+    final RemoteService<SentReader> service = service(Runnable::run);
     final AtomicLong opened = new AtomicLong();
     final AtomicBoolean over = new AtomicBoolean();
     final CompletableFuture<Void> closing =

@@ -17,12 +17,10 @@ import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
 class ServedReaderTest {
-  private final ServedReader reader =
-      new ServedReader(null, Runnable::run, lease -> {}, Clock.system());
+  private final ServedReader reader = new ServedReader(lease -> {}, Clock.system());
 
   private static ServedLease lease() {
-    return ServedLease.of(
-        (shuffleId, mapId) -> null, 1, false, ByteBuffer.allocate(4), Clock.system());
+    return ServedLease.of((shuffleId, mapId) -> null, 1, ByteBuffer.allocate(4), Clock.system());
   }
 
   @Test
@@ -41,7 +39,7 @@ class ServedReaderTest {
     final Deque<Road> endpoints =
         new ArrayDeque<>(List.of(endpoint("first", closed), endpoint("second", closed)));
     final Carrier engine = stub(Carrier.class, method -> endpoints.poll());
-    final ServedReader slow = new ServedReader(engine, Runnable::run, lease -> {}, Clock.system());
+    final SentReader slow = new SentReader(engine, Runnable::run, lease -> {}, Clock.system());
     slow.address(new byte[1]);
     final Road first = slow.back();
     slow.sends(7);
@@ -71,7 +69,7 @@ class ServedReaderTest {
               return roads.poll();
             });
     final Deque<Runnable> later = new ArrayDeque<>();
-    final ServedReader busy = new ServedReader(carrier, later::add, lease -> {}, Clock.system());
+    final SentReader busy = new SentReader(carrier, later::add, lease -> {}, Clock.system());
     busy.address(new byte[1]);
     final Road first = busy.back();
     failures.get(0).accept("reset by a test");

@@ -82,13 +82,13 @@ final class MessageReceiverTest {
           }
         };
     final Block block = new Block(1, 2, 3, 4, BYTES);
-    new RemoteTransfer(peer, List.of(block), sink, slabs, arrivals, Runnable::run).start();
+    new SentTransfer(peer, List.of(block), sink, slabs, arrivals, Runnable::run).start();
 
     final RemoteExtents extents = new RemoteExtents();
     extents.add(1 << 12, 0, BYTES, false, 0);
     extents.endBlock();
-    final ByteBuffer opened = ByteBuffer.allocate(10 + extents.encodedBytes());
-    opened.put(Wire.GRANTED).putLong(77).put((byte) 0);
+    final ByteBuffer opened = ByteBuffer.allocate(9 + extents.encodedBytes());
+    opened.put(Wire.GRANTED).putLong(77);
     extents.write(opened);
     link.answers.get(0).complete(opened.flip());
 

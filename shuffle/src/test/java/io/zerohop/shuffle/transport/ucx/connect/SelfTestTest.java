@@ -13,71 +13,56 @@ class SelfTestTest {
 
   @ParameterizedTest
   @CsvSource({
-    // adapters, gets, their rate, that of messages -> by message
-    "true, ONE_SIDED, 1, 2, false",
-    "true, EMULATED, 2, 1, true",
-    "true, UNKNOWN, 2, 1, false",
-    "true, UNKNOWN, 1, 2, true",
-    "true, NONE, 0, 1, true",
-    "false, ONE_SIDED, 2, 1, true",
-    "false, EMULATED, 2, 1, true",
+    // adapters, gets -> host memory is got
+    "true, ONE_SIDED, true",
+    "true, UNKNOWN, true",
+    "true, EMULATED, false",
+    "false, ONE_SIDED, false",
+    "false, EMULATED, false",
   })
-  void getsFromTheHostAreTakenWhereAnAdapterDoesThem(
-      final boolean rdma,
-      final GetKind gets,
-      final double getRate,
-      final double sendRate,
-      final boolean byMessage) {
-    final SelfTest test = new SelfTest(rdma, gets, getRate, sendRate, GetKind.NONE, 0);
-    assertThat(test.byMessage()).isEqualTo(byMessage);
-    assertThat(test.direct()).isFalse();
+  void hostMemoryIsGotWhereAnAdapterDoesIt(
+      final boolean rdma, final GetKind gets, final boolean got) {
+    final SelfTest test = new SelfTest(rdma, gets, FAST, GetKind.NONE, 0);
+    assertThat(test.takesHost()).isEqualTo(got);
+    assertThat(test.takesGpu()).isFalse();
   }
 
   @ParameterizedTest
   @CsvSource({
-    // adapters, gets, their rate, that of messages -> GPU to GPU
-    "false, ONE_SIDED, 2, 1, true",
-    "false, ONE_SIDED, 1, 2, false",
-    "false, EMULATED, 20, 1, false",
-    "false, UNKNOWN, 20, 1, true",
-    "false, UNKNOWN, 2, 1, false",
-    "true, UNKNOWN, 2, 1, true",
-    "true, FAILED, 0, 1, false",
+    // adapters, gets -> GPU to GPU
+    "false, ONE_SIDED, true",
+    "true, ONE_SIDED, true",
+    "false, EMULATED, false",
+    "true, EMULATED, false",
+    "false, UNKNOWN, false",
+    "true, UNKNOWN, true",
+    "true, FAILED, false",
   })
-  void getsBetweenGpusAreTakenWhereTheOwnerHasNoPartInThem(
-      final boolean rdma,
-      final GetKind gets,
-      final double gigabytes,
-      final double sendGigabytes,
-      final boolean direct) {
-    final SelfTest test =
-        new SelfTest(rdma, GetKind.EMULATED, 0, sendGigabytes * 1e9, gets, gigabytes * 1e9);
-    assertThat(test.direct()).isEqualTo(direct);
+  void gpuMemoryIsGotWhereTheOwnerHasNoPartInIt(
+      final boolean rdma, final GetKind gets, final boolean got) {
+    assertThat(new SelfTest(rdma, GetKind.EMULATED, SLOW, gets, FAST).takesGpu()).isEqualTo(got);
   }
 
   @Test
-  void theLineSaysWhoDoesTheWorkAndWhatIsMissing() {
-    final SelfTest good = new SelfTest(true, GetKind.ONE_SIDED, FAST, 0, GetKind.NONE, 0);
-    assertThat(good.describe(good.byMessage(), GpuReach.NO_GPU))
-        .isEqualTo("one-sided gets, 20.0 GB/s");
-    final SelfTest emulated = new SelfTest(true, GetKind.EMULATED, SLOW, FAST, GetKind.NONE, 0);
-    assertThat(emulated.describe(emulated.byMessage(), GpuReach.NO_GPU))
-        .startsWith(
-            "messages, 20.0 GB/s (emulated gets: 1.0 GB/s); not zero-copy: libucx emulates");
-    final SelfTest tcp = new SelfTest(false, GetKind.NONE, 0, SLOW, GetKind.NONE, 0);
-    assertThat(tcp.describe(tcp.byMessage(), GpuReach.NOT_THERE))
-        .startsWith("messages, 1.0 GB/s; not zero-copy: this node or the other has no RDMA device")
-        .contains("GPU memory: over pinned host memory at both ends, since the other node has no");
+  void theLineSaysWhatIsGotAndWhatIsMissing() {
+    final SelfTest good = new SelfTest(true, GetKind.ONE_SIDED, FAST, GetKind.NONE, 0);
+    assertThat(good.describe(true, GpuReach.NO_GPU)).isEqualTo("one-sided gets, 20.0 GB/s");
+    final SelfTest emulated = new SelfTest(true, GetKind.EMULATED, SLOW, GetKind.NONE, 0);
+    assertThat(emulated.describe(false, GpuReach.NO_GPU))
+        .startsWith("host memory: sent, since libucx emulates gets although both")
+        .endsWith("[ZH-4031]");
+    final SelfTest tcp = new SelfTest(false, GetKind.EMULATED, SLOW, GetKind.NONE, 0);
+    assertThat(tcp.describe(false, GpuReach.NOT_THERE))
+        .startsWith("host memory: sent, since this node or the other has no RDMA device")
+        .contains("; GPU memory: sent, since the other node has no GPU memory");
   }
 
   @Test
   void theLineSaysHowGpuMemoryIsGot() {
-    final SelfTest test =
-        new SelfTest(false, GetKind.EMULATED, SLOW, SLOW, GetKind.ONE_SIDED, FAST);
-    assertThat(test.describe(true, GpuReach.DIRECT))
+    final SelfTest test = new SelfTest(false, GetKind.EMULATED, SLOW, GetKind.ONE_SIDED, FAST);
+    assertThat(test.describe(false, GpuReach.DIRECT))
         .endsWith("GPU memory: one-sided gets, 20.0 GB/s");
-    assertThat(test.describe(true, GpuReach.SLOW))
-        .endsWith("gets of it are slower: 20.0 GB/s [ZH-4048]");
-    assertThat(test.describe(true, GpuReach.EMULATED)).contains("emulated and have 20.0 GB/s");
+    assertThat(test.describe(false, GpuReach.EMULATED))
+        .contains("GPU memory: sent, since gets of it are emulated (over NVLink they want libucx");
   }
 }

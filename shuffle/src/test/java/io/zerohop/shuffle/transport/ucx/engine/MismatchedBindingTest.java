@@ -5,13 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import java.util.function.Consumer;
 import org.agrona.UnsafeAccess;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A jucx that does not fit libucx starts, connects and registers memory; its first request shows
@@ -19,31 +16,28 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class MismatchedBindingTest {
 
-  @ParameterizedTest
-  @ValueSource(booleans = {true, false})
-  void bytesThatComePass(final boolean oneSided) {
-    final Engine engine = new Engine(oneSided, true, null);
+  @Test
+  void bytesThatComePass() {
+    final Engine engine = new Engine(true, null);
     LoopbackTest.run(engine);
     assertThat(engine.requests).isEqualTo(1);
     assertThat(engine.open).isZero();
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {true, false})
-  void aRequestThatFailsIsFoundOut(final boolean oneSided) {
-    final Engine engine = new Engine(oneSided, false, "Unsupported operation");
+  @Test
+  void aRequestThatFailsIsFoundOut() {
+    final Engine engine = new Engine(false, "Unsupported operation");
     assertRefused(engine, "Unsupported operation");
   }
 
-  @ParameterizedTest
-  @ValueSource(booleans = {true, false})
-  void aRequestThatEndsWellWithoutItsBytesIsFoundOut(final boolean oneSided) {
-    assertRefused(new Engine(oneSided, false, null), "a test read failed");
+  @Test
+  void aRequestThatEndsWellWithoutItsBytesIsFoundOut() {
+    assertRefused(new Engine(false, null), "a test read failed");
   }
 
   @Test
   void anInterruptEndsTheWaitForARequestThatNeverEnds() {
-    final Engine engine = new Engine(true, false, Engine.NEVER);
+    final Engine engine = new Engine(false, Engine.NEVER);
     Thread.currentThread().interrupt();
     assertRefused(engine, "interrupted");
     assertThat(Thread.interrupted()).isTrue();
@@ -61,17 +55,14 @@ class MismatchedBindingTest {
   private static final class Engine implements UcxEngine {
     private static final String NEVER = "never";
 
-    private final boolean oneSided;
     private final boolean moves;
     private final String failure;
-    private Arrivals receiver;
     private int requests;
 
     /** Endpoints and registrations. */
     private int open;
 
-    Engine(final boolean oneSided, final boolean moves, final String failure) {
-      this.oneSided = oneSided;
+    Engine(final boolean moves, final String failure) {
       this.moves = moves;
       this.failure = failure;
     }
@@ -119,32 +110,10 @@ class MismatchedBindingTest {
         }
 
         @Override
-        public void send(
-            final long id,
-            final long offset,
-            final long address,
-            final long bytes,
-            final Completion done) {
-          final long to = receiver.arriving(id, offset, bytes);
-          move(address, to, bytes, end -> receiver.arrived(id, offset, bytes, end));
-          done.done(null);
-        }
-
-        @Override
         public void close() {
           open--;
         }
       };
-    }
-
-    @Override
-    public void receiver(final Arrivals taking) {
-      receiver = taking;
-    }
-
-    @Override
-    public boolean oneSided() {
-      return oneSided;
     }
 
     @Override
@@ -165,11 +134,6 @@ class MismatchedBindingTest {
     @Override
     public String describe() {
       return "of another kind";
-    }
-
-    @Override
-    public String gpuGetObstacle() {
-      return null;
     }
 
     @Override

@@ -50,17 +50,11 @@ class NetworkDevicesTest {
     assertThat(settings(1, Map.of())).isEqualTo(Map.of("NET_DEVICES", "eth0,mlx5_0:1"));
   }
 
-  /** Messages have two rails if UCX is told nothing. */
   @Test
   void severalAdaptersAreRails() {
     assertThat(settings(2, Map.of()))
         .isEqualTo(Map.of("NET_DEVICES", "eth0,mlx5_0:1,mlx5_1:1", "MAX_RMA_RAILS", "2"));
-    assertThat(settings(3, Map.of()))
-        .containsEntry("MAX_RMA_RAILS", "3")
-        .containsEntry("MAX_RNDV_RAILS", "3");
-    assertThat(settings(8, Map.of()))
-        .containsEntry("MAX_RMA_RAILS", "4")
-        .containsEntry("MAX_RNDV_RAILS", "4");
+    assertThat(settings(8, Map.of())).containsEntry("MAX_RMA_RAILS", "4");
   }
 
   @Test
@@ -70,9 +64,7 @@ class NetworkDevicesTest {
 
   @Test
   void railsThatTheUserHasSetStayAsTheyAre() {
-    assertThat(settings(4, Map.of("UCX_MAX_RMA_RAILS", "1")))
-        .containsOnlyKeys("NET_DEVICES", "MAX_RNDV_RAILS");
-    assertThat(settings(4, Map.of("UCX_MAX_RMA_LANES", "1", "UCX_MAX_RNDV_LANES", "1")))
-        .containsOnlyKeys("NET_DEVICES");
+    assertThat(settings(4, Map.of("UCX_MAX_RMA_RAILS", "1"))).containsOnlyKeys("NET_DEVICES");
+    assertThat(settings(4, Map.of("UCX_MAX_RMA_LANES", "1"))).containsOnlyKeys("NET_DEVICES");
   }
 }

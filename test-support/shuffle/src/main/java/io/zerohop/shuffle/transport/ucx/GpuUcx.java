@@ -2,7 +2,6 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -30,9 +29,6 @@ final class GpuUcx implements UcxEngine {
 
   /** How often it did. */
   final AtomicInteger refusals = new AtomicInteger();
-
-  /** Why gets into the device's memory are refused. */
-  volatile String gpuGetObstacle;
 
   /** While set, reads between devices fail. */
   volatile boolean broken;
@@ -74,18 +70,8 @@ final class GpuUcx implements UcxEngine {
   }
 
   @Override
-  public String gpuGetObstacle() {
-    return gpuGetObstacle;
-  }
-
-  @Override
   public boolean reachesGpuMemory() {
     return true;
-  }
-
-  @Override
-  public boolean oneSided() {
-    return near.oneSided();
   }
 
   /** None, also on a machine that has one: links between these devices are what is tested. */
@@ -153,25 +139,10 @@ final class GpuUcx implements UcxEngine {
       }
 
       @Override
-      public void send(
-          final long id,
-          final long offset,
-          final long from,
-          final long bytes,
-          final Completion done) {
-        endpoint.send(id, offset, from, bytes, done);
-      }
-
-      @Override
       public void close() {
         endpoint.close();
       }
     };
-  }
-
-  @Override
-  public void receiver(final Arrivals receiver) {
-    near.receiver(receiver);
   }
 
   @Override

@@ -40,7 +40,7 @@ final class MemoryOwner implements AutoCloseable {
   }
 
   static MemoryOwner start() throws Exception {
-    return new MemoryOwner(ChildJvm.start(List.of(), MemoryOwner.class, TestUcx.jucx().toString()));
+    return new MemoryOwner(ChildJvm.start(List.of(), MemoryOwner.class));
   }
 
   UcxEndpoint connect(final UcxEngine reader) {
@@ -90,7 +90,6 @@ final class MemoryOwner implements AutoCloseable {
 
   /** The process: says where its memory is and how it is got, and stays. */
   public static void main(final String[] arguments) throws Exception {
-    System.setProperty("zerohop.jucx", arguments[0]);
     final UnsafeBuffer memory = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
     for (int i = 0; i < BYTES; i++) {
       memory.putByte(i, at(i));

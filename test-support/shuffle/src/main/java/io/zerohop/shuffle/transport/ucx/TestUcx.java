@@ -5,41 +5,34 @@ import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
-import java.nio.file.Path;
 import org.junit.jupiter.api.Assumptions;
 
-/** UCX for tests; where there is none they are skipped, but never under CI. */
+/**
+ * UCX for tests, which are skipped where there is none that is used; integration-tests/checks fails
+ * the build if they are although there is.
+ */
 final class TestUcx {
   private TestUcx() {}
 
-  /** The jucx that fits the libucx of CI's machine. */
-  static Path jucx() {
-    return Path.of(System.getProperty("zerohop.jucx"));
-  }
-
   static UcxEngine start() {
-    return start(null, true);
+    return start(null, Clock.system());
   }
 
   /** The same by another clock than the system's. */
   static UcxEngine start(final Clock clock) {
-    return start(null, true, clock);
+    return start(null, clock);
   }
 
-  /** The same with what {@link UcxLoader#start} knows. */
-  static UcxEngine start(final NetworkDevices devices, final boolean oneSided) {
-    return start(devices, oneSided, Clock.system());
+  /** The same by other devices than all. */
+  static UcxEngine start(final NetworkDevices devices) {
+    return start(devices, Clock.system());
   }
 
-  private static UcxEngine start(
-      final NetworkDevices devices, final boolean oneSided, final Clock clock) {
+  private static UcxEngine start(final NetworkDevices devices, final Clock clock) {
     try {
-      return UcxLoader.start(jucx(), devices, oneSided, () -> {}, clock);
+      return UcxLoader.start(null, devices, () -> {}, clock);
     } catch (final UcxException e) {
-      if (System.getenv("CI") != null) {
-        throw e;
-      }
-      Assumptions.abort("no libucx here (Debian: apt-get install libucx0): " + e.getMessage());
+      Assumptions.abort("no libucx of 1.19 or later here: " + e.getMessage());
       throw e;
     }
   }

@@ -1,21 +1,17 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.contract.RemotePathContract;
-import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMode;
+import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import java.time.Duration;
 
-/** Blocks come from what is taken to be another node, by UCX. */
+/** Blocks come from what is taken to be another node, by gets. */
 abstract class UcxPathContract extends RemotePathContract {
-  private final UcxMode mode;
   private final LocalChannels channels = new LocalChannels();
 
-  UcxPathContract(final UcxMode mode) {
-    this.mode = mode;
-  }
+  /** UCX of a node. */
+  abstract UcxStarter ucx();
 
   @Override
   protected Path path() {
@@ -24,13 +20,11 @@ abstract class UcxPathContract extends RemotePathContract {
 
   @Override
   protected NodeConfig.Builder configure(final NodeConfig.Builder config, final String executor) {
-    TestUcx.start().close(); // Skips where there is no libucx.
+    ucx().start(() -> {}).close(); // Skips where there is none.
     return config
         .nodeId("node-" + executor)
-        .ucx(
-            (oneSided, onStart) ->
-                UcxLoader.start(TestUcx.jucx(), null, oneSided, onStart, Clock.system()))
-        .ucxMode(mode)
+        .ucx(ucx())
+        .emulatedGets(true)
         .requestLimit(Duration.ofSeconds(4))
         .connectLimit(Duration.ofSeconds(2))
         .controlChannels(channels::open);

@@ -6,10 +6,10 @@ import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
-import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
@@ -20,7 +20,7 @@ import java.util.concurrent.CompletableFuture;
 /** An owner that is asked for events of its UCX, which each get of a peer's may add to. */
 final class FakeOwner implements ControlLink, UcxEndpoint {
   private static final Duration LIMIT = Duration.ofSeconds(10);
-  private static final long MEMORY = 64 << 10;
+  private static final long MEMORY = TestRange.BYTES;
   static final TestTarget TARGET = new TestTarget(1, MEMORY, new byte[1]);
 
   private final HostDevice device = new HostDevice();
@@ -44,7 +44,7 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
   TestReads reads() {
     final UcxPeer peer = new UcxPeer("7", this, Clock.system());
     peer.endpoint(this);
-    return new TestReads(peer, new MessageReceiver(), LIMIT);
+    return new TestReads(peer, LIMIT);
   }
 
   /** Memory for test reads, which the caller gives back. */
@@ -73,16 +73,6 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
     gets++;
     events += perGet;
     done.done(null);
-  }
-
-  @Override
-  public void send(
-      final long id,
-      final long offset,
-      final long address,
-      final long bytes,
-      final Completion done) {
-    throw new AssertionError("nothing is sent to it");
   }
 
   @Override

@@ -1,8 +1,7 @@
-package io.zerohop.shuffle.scale;
+package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -19,11 +18,10 @@ import java.util.function.Consumer;
 import org.agrona.UnsafeAccess;
 
 /**
- * A fabric within this process: gets and messages are copies, made by threads that all engines
- * share. Gets are one-sided, as by an adapter: the owner has no part in them. Thread safe; owns the
- * threads.
+ * A fabric within this process: gets are copies, made by threads that all engines share. They are
+ * one-sided, as by an adapter: the owner has no part in them. Thread safe; owns the threads.
  */
-final class FakeUcx implements AutoCloseable {
+public final class FakeUcx implements AutoCloseable {
   private static final int THREADS = 2;
 
   /** As long as UCX's own for TCP and one RDMA port, about. */
@@ -39,8 +37,8 @@ final class FakeUcx implements AutoCloseable {
   private final AtomicLong next = new AtomicLong();
 
   /** An executor's own, for {@code NodeConfig.Builder#ucx}. */
-  Engine engine(final boolean oneSided) {
-    final Engine engine = new Engine(next.incrementAndGet(), oneSided);
+  public Engine engine() {
+    final Engine engine = new Engine(next.incrementAndGet());
     engines.put(engine.id, engine);
     return engine;
   }
@@ -51,29 +49,24 @@ final class FakeUcx implements AutoCloseable {
   }
 
   /** One executor's UCX, and what it has moved. */
-  final class Engine implements UcxEngine {
+  public final class Engine implements UcxEngine {
     private final long id;
-    private final boolean oneSided;
     private final AtomicInteger endpoints = new AtomicInteger();
     private final AtomicInteger pending = new AtomicInteger();
-    private final AtomicLong events = new AtomicLong();
 
-    /** Bytes that came to this executor, by either way. */
+    /** Bytes that came to this executor. */
     private final AtomicLong received = new AtomicLong();
 
-    private volatile Arrivals receiver;
-
-    private Engine(final long id, final boolean oneSided) {
+    private Engine(final long id) {
       this.id = id;
-      this.oneSided = oneSided;
     }
 
     /** Endpoints that are open. */
-    int endpoints() {
+    public int endpoints() {
       return endpoints.get();
     }
 
-    long receivedBytes() {
+    public long receivedBytes() {
       return received.get();
     }
 
@@ -83,28 +76,18 @@ final class FakeUcx implements AutoCloseable {
     }
 
     @Override
-    public String gpuGetObstacle() {
-      return null;
-    }
-
-    @Override
     public boolean reachesGpuMemory() {
       return false;
     }
 
     @Override
-    public boolean oneSided() {
-      return oneSided;
-    }
-
-    @Override
     public boolean rdma() {
-      return oneSided;
+      return true;
     }
 
     @Override
     public long events() {
-      return events.get();
+      return 0;
     }
 
     @Override
@@ -132,17 +115,11 @@ final class FakeUcx implements AutoCloseable {
 
     @Override
     public UcxEndpoint connect(final byte[] address, final Consumer<String> onFailure) {
-      final Engine to = engines.get(ByteBuffer.wrap(address).getLong());
-      if (to == null) {
+      if (!engines.containsKey(ByteBuffer.wrap(address).getLong())) {
         throw new UcxException("there is no such worker", null);
       }
       endpoints.incrementAndGet();
-      return new Endpoint(this, to);
-    }
-
-    @Override
-    public void receiver(final Arrivals taker) {
-      receiver = taker;
+      return new Endpoint(this);
     }
 
     @Override
@@ -159,12 +136,10 @@ final class FakeUcx implements AutoCloseable {
 
   private final class Endpoint implements UcxEndpoint {
     private final Engine from;
-    private final Engine to;
     private boolean closed;
 
-    Endpoint(final Engine from, final Engine to) {
+    Endpoint(final Engine from) {
       this.from = from;
-      this.to = to;
     }
 
     @Override
@@ -182,27 +157,6 @@ final class FakeUcx implements AutoCloseable {
             }
             UnsafeAccess.UNSAFE.copyMemory(remoteAddress, localAddress, bytes);
             from.received.addAndGet(bytes);
-            return null;
-          },
-          done);
-    }
-
-    @Override
-    public void send(
-        final long id,
-        final long offset,
-        final long address,
-        final long bytes,
-        final Completion done) {
-      run(
-          () -> {
-            to.events.incrementAndGet();
-            final long place = to.receiver.arriving(id, offset, bytes);
-            if (place != 0) {
-              UnsafeAccess.UNSAFE.copyMemory(address, place, bytes);
-              to.received.addAndGet(bytes);
-              to.receiver.arrived(id, offset, bytes, null);
-            }
             return null;
           },
           done);

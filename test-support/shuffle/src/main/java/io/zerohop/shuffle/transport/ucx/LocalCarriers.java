@@ -1,0 +1,131 @@
+package io.zerohop.shuffle.transport.ucx;
+
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
+import io.zerohop.shuffle.transport.remote.carrier.MessageSizes;
+import io.zerohop.shuffle.transport.remote.carrier.Road;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.agrona.UnsafeAccess;
+
+/**
+ * Carriers of the executors of one process: messages are copies, made by who sends. Thread safe.
+ */
+final class LocalCarriers {
+  private static final MessageSizes SIZES = new MessageSizes(1 << 20, 1 << 20, 4);
+
+  private final LocalChannels channels = new LocalChannels();
+  private final Map<Long, LocalCarrier> carriers = new ConcurrentHashMap<>();
+  private final Map<String, LocalCarrier> executors = new ConcurrentHashMap<>();
+  private final AtomicLong next = new AtomicLong();
+
+  /** What starts that of an executor. */
+  CarrierStarter of(final String executorId) {
+    return (sends, arrivals, slabs) -> {
+      final LocalCarrier started = new LocalCarrier(next.incrementAndGet());
+      carriers.put(started.id, started);
+      executors.put(executorId, started);
+      return started;
+    };
+  }
+
+  private final class LocalCarrier implements Carrier {
+    private final long id;
+    private volatile Arrivals arrivals;
+    private volatile ControlChannel channel;
+
+    LocalCarrier(final long id) {
+      this.id = id;
+    }
+
+    @Override
+    public byte[] address() {
+      return ByteBuffer.allocate(Long.BYTES).putLong(id).array();
+    }
+
+    @Override
+    public Road connect(final byte[] address, final Consumer<String> onFailure) {
+      final LocalCarrier to = carriers.get(ByteBuffer.wrap(address).getLong());
+      if (to == null) {
+        throw new CarrierException("there is no such executor", null);
+      }
+      return new LocalRoad(to);
+    }
+
+    @Override
+    public MessageSizes sizes() {
+      return SIZES;
+    }
+
+    @Override
+    public void receiver(final Arrivals receiver) {
+      arrivals = receiver;
+    }
+
+    @Override
+    public void service(final ControlService service) {
+      channel = channels.open(service);
+    }
+
+    @Override
+    public ControlLink link(final BlockSource owner, final Duration limit) {
+      return channel.connect("", executors.get(owner.executorId()).channel.port(), limit);
+    }
+
+    @Override
+    public void maintain() {}
+
+    @Override
+    public long strangers() {
+      return 0;
+    }
+
+    @Override
+    public long savedBytes() {
+      return 0;
+    }
+
+    @Override
+    public String describe() {
+      return "within a process";
+    }
+
+    @Override
+    public boolean end() {
+      carriers.remove(id);
+      channel.close();
+      return true;
+    }
+  }
+
+  private record LocalRoad(LocalCarrier to) implements Road {
+    @Override
+    public void send(
+        final long id,
+        final long offset,
+        final long address,
+        final long bytes,
+        final Completion done) {
+      final long place = to.arrivals.arriving(id, offset, bytes);
+      if (place != 0) {
+        UnsafeAccess.UNSAFE.copyMemory(address, place, bytes);
+        to.arrivals.arrived(id, offset, bytes, null);
+      }
+      done.done(null);
+    }
+
+    @Override
+    public void close() {}
+  }
+}
