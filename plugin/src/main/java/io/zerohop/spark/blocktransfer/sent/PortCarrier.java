@@ -160,8 +160,7 @@ final class PortCarrier implements AskingCarrier, Uploads.Receiver {
   @Override
   public Arriving message(final UploadId id) {
     final Arrivals taker = arrivals;
-    final long place = taker == null ? 0 : taker.arriving(id.number(), id.place(), id.length());
-    return place == 0 ? null : new ArrivingMessage(id, place, taker, arriving);
+    return taker == null ? null : ArrivingMessage.of(id, taker, arriving);
   }
 
   @Override

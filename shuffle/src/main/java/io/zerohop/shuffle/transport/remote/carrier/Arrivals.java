@@ -14,6 +14,17 @@ public interface Arrivals {
   long arriving(long id, long offset, long bytes);
 
   /**
+   * The same for a carrier that can stop in the middle of a message, of which the rest may never
+   * come.
+   *
+   * @param stop run at most once, by any thread, when nobody waits for the transfer any more: has
+   *     the carrier write no more, and say that the message has arrived or failed
+   */
+  default long arriving(final long id, final long offset, final long bytes, final Runnable stop) {
+    return arriving(id, offset, bytes);
+  }
+
+  /**
    * A message that was to arrive has done so, or failed.
    *
    * @param failure what the carrier says; null if all bytes are there

@@ -120,4 +120,27 @@ final class MessageReceiverTest {
     waiting[0].end();
     slab.release();
   }
+
+  /** As when the owner's host is gone in the middle of it: the rest never comes. */
+  @Test
+  void aMessageThatIsUnderWayIsStoppedWhenNobodyWaitsForIt() {
+    final Slab slab = slabs.take(BYTES);
+    final MessageReceiver.Waiting waiting = arrivals.expect(slab, BYTES, () -> {});
+    final List<String> stopped = new ArrayList<>();
+    final Runnable stop =
+        () -> {
+          stopped.add("stopped");
+          arrivals.arrived(waiting.id(), 0, BYTES / 2, "it was stopped");
+        };
+    assertThat(arrivals.arriving(waiting.id(), 0, BYTES / 2, stop)).isEqualTo(slab.address());
+    assertThat(arrivals.arriving(waiting.id(), BYTES / 2, BYTES / 2)).isPositive();
+    slab.release();
+    waiting.end();
+    waiting.end();
+    assertThat(stopped).as("once").hasSize(1);
+    assertThat(slabs.taken()).as("the other one cannot be stopped").isEqualTo(1);
+    arrivals.arrived(waiting.id(), BYTES / 2, BYTES / 2, null);
+    assertThat(slabs.taken()).isZero();
+    assertThat(arrivals.size()).isZero();
+  }
 }
