@@ -45,6 +45,9 @@ final class ServedLinks implements AutoCloseable {
     private final Map<Long, Long> links = new LinkedHashMap<>();
     private Connection back;
 
+    /** Words that wait for the next such connection, this one being lost. */
+    private final List<Runnable> unsaid = new ArrayList<>();
+
     /** Whether it has asked something since that connection was made. */
     private boolean hasAsked;
 
@@ -115,7 +118,7 @@ final class ServedLinks implements AutoCloseable {
     say(executorId, UploadId.word(UploadId.ANSWER, link, question, body.remaining()), body, true);
   }
 
-  /** Tells a reader that messages of a transfer were lost. Does not wait. */
+  /** Tells a reader that messages of a transfer were lost. Does not wait for it. */
   void lost(final String executorId, final long transfer) {
     final ByteBuffer body = Words.body(ByteBuffer.allocate(0));
     final UploadId id =
@@ -124,20 +127,34 @@ final class ServedLinks implements AutoCloseable {
     later(() -> say(executorId, id, body, true));
   }
 
-  /** Uploads a word to a reader, and once more if the connection breaks. May connect. */
+  /**
+   * Uploads a word to a reader, and once more if the connection breaks. Does not connect: a word
+   * waits for the connection that is made anew, or is dropped with the reader.
+   */
   private void say(
       final String executorId, final UploadId id, final ByteBuffer body, final boolean again) {
+    final Connection way;
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader == null) {
+        return;
+      }
+      if (!reader.back.alive()) {
+        reader.unsaid.add(() -> say(executorId, id, body, again));
+        return;
+      }
+      way = reader.back;
+    }
     try {
-      back(executorId)
-          .upload(
-              id,
-              body,
-              (reply, failure) -> {
-                if (failure != null && again) {
-                  later(() -> say(executorId, id, body, false));
-                }
-              });
-    } catch (final RuntimeException e) {
+      way.upload(
+          id,
+          body,
+          (reply, failure) -> {
+            if (failure != null && again) {
+              later(() -> say(executorId, id, body, false));
+            }
+          });
+    } catch (final RuntimeException | OutOfMemoryError e) { // Of direct memory, mostly.
       LOG.debug("executor {} cannot be told something", executorId, e);
     }
   }
@@ -163,6 +180,7 @@ final class ServedLinks implements AutoCloseable {
     }
     final Connection made = connector.apply(executorId);
     final Connection unused;
+    final List<Runnable> unsaid = new ArrayList<>();
     synchronized (lock) {
       final Reader reader = readers.computeIfAbsent(executorId, Reader::new);
       final boolean lost = reader.back == null || !reader.back.alive();
@@ -170,6 +188,8 @@ final class ServedLinks implements AutoCloseable {
       if (lost) {
         reader.back = made;
         reader.hasAsked = false;
+        unsaid.addAll(reader.unsaid);
+        reader.unsaid.clear();
       }
     }
     if (unused != null) {
@@ -177,6 +197,7 @@ final class ServedLinks implements AutoCloseable {
       return back(executorId);
     }
     made.onClosed(() -> lost(executorId, made));
+    unsaid.forEach(Runnable::run);
     return made;
   }
 
