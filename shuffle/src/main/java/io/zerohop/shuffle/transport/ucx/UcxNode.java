@@ -155,9 +155,9 @@ public final class UcxNode implements AutoCloseable {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
       LOG.info(
           ShuffleCode.UCX_UNAVAILABLE.marked(
-              "executor {} reads and serves other nodes by Spark's block transfer (path 'staged'):"
-                  + " {}. For more speed between nodes install libucx; if it is there, the jucx of"
-                  + " its kind has to be named by spark.zerohop.ucx.jucx"),
+              "executor {} neither reads nor serves other nodes by UCX; blocks are sent, or staged:"
+                  + " {}. For UCX install libucx; if it is there, the jucx of its kind has to be"
+                  + " named by spark.zerohop.ucx.jucx"),
           settings.executorId(),
           e.getMessage());
       LOG.debug("why there is no UCX", e);
