@@ -12,6 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
@@ -50,6 +51,8 @@ class SentPausesTest {
     final SentNodes.Member owner = nodes.start("owner");
     final SentNodes.Member reader = nodes.start("reader");
     nodes.write();
+    final AtomicInteger greetings = new AtomicInteger();
+    owner.proxy().hear(counts(UploadId.QUESTION, 0, greetings));
     final AtomicBoolean paused = new AtomicBoolean();
     TransferStep.SENDING.await(
         owner,
@@ -69,6 +72,18 @@ class SentPausesTest {
     owner.proxy().pause(false);
     reader.proxy().pause(false);
     assertThat(reading.get(30, TimeUnit.SECONDS)).containsOnlyKeys(Path.SENT);
+    assertThat(greetings).as("the owner was not taken for lost").hasValue(1);
+  }
+
+  private static PortProxy.Ear counts(final int type, final int number, final AtomicInteger seen) {
+    return new PortProxy.Ear() {
+      @Override
+      public void begins(final UploadId id) {
+        if (id.kind() == UploadId.WORD && id.type() == type && id.place() == number) {
+          seen.incrementAndGet();
+        }
+      }
+    };
   }
 
   @Test
