@@ -11,6 +11,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -34,6 +35,9 @@ final class ServedLinks implements AutoCloseable {
   private final Executor executor;
   private final AtomicLong nextId = new AtomicLong();
 
+  /** How often readers that were connected before could not be connected anew. */
+  private final Map<String, Integer> failures = new ConcurrentHashMap<>();
+
   /** Guards what is below. */
   private final Object lock = new Object();
 
@@ -44,9 +48,6 @@ final class ServedLinks implements AutoCloseable {
     private final String executorId;
     private final Map<Long, Long> links = new LinkedHashMap<>();
     private Connection back;
-
-    /** Words that wait for the next such connection, this one being lost. */
-    private final List<Runnable> unsaid = new ArrayList<>();
 
     /** Whether it has asked something since that connection was made. */
     private boolean hasAsked;
@@ -115,46 +116,51 @@ final class ServedLinks implements AutoCloseable {
   private void answer(
       final String executorId, final long link, final int question, final ByteBuffer answer) {
     final ByteBuffer body = Words.body(answer);
-    say(executorId, UploadId.word(UploadId.ANSWER, link, question, body.remaining()), body, true);
+    final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
+    say(executorId, id, body, true, failures(executorId));
   }
 
-  /** Tells a reader that messages of a transfer were lost. Does not wait for it. */
+  /** Tells a reader that messages of a transfer were lost. Does not wait. */
   void lost(final String executorId, final long transfer) {
     final ByteBuffer body = Words.body(ByteBuffer.allocate(0));
     final UploadId id =
         UploadId.word(
             UploadId.LOST, transfer & Long.MAX_VALUE, (int) (transfer >>> 63), body.remaining());
-    later(() -> say(executorId, id, body, true));
+    final int before = failures(executorId);
+    later(() -> say(executorId, id, body, true, before));
+  }
+
+  private int failures(final String executorId) {
+    return failures.getOrDefault(executorId, 0);
   }
 
   /**
-   * Uploads a word to a reader, and once more if the connection breaks. Does not connect: a word
-   * waits for the connection that is made anew, or is dropped with the reader.
+   * Uploads a word to a reader, and once more if the connection breaks. May connect, but not where
+   * another word could not since: each attempt may take long, on threads that send to all others.
+   *
+   * @param before what {@link #failures} was when there was something to say
    */
   private void say(
-      final String executorId, final UploadId id, final ByteBuffer body, final boolean again) {
-    final Connection way;
-    synchronized (lock) {
-      final Reader reader = readers.get(executorId);
-      if (reader == null) {
-        return;
-      }
-      if (!reader.back.alive()) {
-        reader.unsaid.add(() -> say(executorId, id, body, again));
-        return;
-      }
-      way = reader.back;
+      final String executorId,
+      final UploadId id,
+      final ByteBuffer body,
+      final boolean again,
+      final int before) {
+    if (failures(executorId) != before) {
+      return;
     }
     try {
-      way.upload(
-          id,
-          body,
-          (reply, failure) -> {
-            if (failure != null && again) {
-              later(() -> say(executorId, id, body, false));
-            }
-          });
-    } catch (final RuntimeException | OutOfMemoryError e) { // Of direct memory, mostly.
+      back(executorId)
+          .upload(
+              id,
+              body,
+              (reply, failure) -> {
+                if (failure != null && again) {
+                  later(() -> say(executorId, id, body, false, before));
+                }
+              });
+    } catch (final RuntimeException e) {
+      failures.merge(executorId, 1, Integer::sum);
       LOG.debug("executor {} cannot be told something", executorId, e);
     }
   }
@@ -180,7 +186,6 @@ final class ServedLinks implements AutoCloseable {
     }
     final Connection made = connector.apply(executorId);
     final Connection unused;
-    final List<Runnable> unsaid = new ArrayList<>();
     synchronized (lock) {
       final Reader reader = readers.computeIfAbsent(executorId, Reader::new);
       final boolean lost = reader.back == null || !reader.back.alive();
@@ -188,8 +193,6 @@ final class ServedLinks implements AutoCloseable {
       if (lost) {
         reader.back = made;
         reader.hasAsked = false;
-        unsaid.addAll(reader.unsaid);
-        reader.unsaid.clear();
       }
     }
     if (unused != null) {
@@ -197,7 +200,6 @@ final class ServedLinks implements AutoCloseable {
       return back(executorId);
     }
     made.onClosed(() -> lost(executorId, made));
-    unsaid.forEach(Runnable::run);
     return made;
   }
 
@@ -221,6 +223,7 @@ final class ServedLinks implements AutoCloseable {
     try {
       back(executorId);
     } catch (final RuntimeException e) {
+      failures.merge(executorId, 1, Integer::sum);
       LOG.debug("executor {} is gone, and does not read any more", executorId, e);
       gone(executorId, broken);
     }
