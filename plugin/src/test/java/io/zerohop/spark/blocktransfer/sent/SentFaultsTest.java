@@ -3,6 +3,7 @@ package io.zerohop.spark.blocktransfer.sent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
@@ -73,14 +74,12 @@ class SentFaultsTest {
   void whoClosesEachConnectionIsNotConnectedWithoutEnd() throws Exception {
     assertThat(read()).containsOnlyKeys(Path.SENT);
     toReader.closeAll();
-    assertThat(
-            Deadline.in(Duration.ofSeconds(10))
-                .await(() -> toReader.closedAtOnce() > 0, Thread::sleep))
-        .as("it is tried once more")
-        .isTrue();
+    TestNodes.eventually("it is tried once more", () -> toReader.closedAtOnce() > 0);
     assertThat(
             Deadline.in(Duration.ofSeconds(1))
-                .await(() -> toReader.closedAtOnce() > MOST_ATTEMPTS, Thread::sleep))
+                .await(
+                    () -> toReader.closedAtOnce() > MOST_ATTEMPTS,
+                    millis -> Thread.sleep(Math.min(10, millis))))
         .as("more often than the reader has asked")
         .isFalse();
   }

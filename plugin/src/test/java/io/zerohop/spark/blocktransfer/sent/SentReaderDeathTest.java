@@ -6,6 +6,7 @@ import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Path;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -28,6 +29,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class SentReaderDeathTest {
   /** Two are the road and the way back; each may be tried once more before the reader is gone. */
   private static final int MOST_ATTEMPTS = 4;
+
+  /** Longer than an owner holds anything for somebody who says nothing. */
+  private static final Duration LONGEST = Duration.ofMinutes(6);
 
   @TempDir private java.nio.file.Path folder;
   private final AtomicBoolean reached = new AtomicBoolean();
@@ -69,6 +73,7 @@ class SentReaderDeathTest {
 
   @SuppressWarnings("try") // A flight is there to be closed.
   private void assertLetsGo() {
+    owner.clock().advance(LONGEST);
     try (TestClock.Flight limits = owner.clock().fly()) {
       owner.awaitIdle();
       TestNodes.eventually("nobody reads", () -> owner.stats().peers().readers() == 0);
