@@ -4,31 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.spark.TlsKeys;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Nobody on the way reads questions and answers, or changes them unnoticed. */
 class ControlEncryptionTest extends ControlChannelFixture {
-  private static final String PASSWORD = "only-a-test";
-
   @Test
   void questionsGoUnderTlsWhereSparksDo(@TempDir final Path folder) throws Exception {
-    final Path store = folder.resolve("keys.p12");
-    makeKeys(store);
-    final SparkConf conf =
-        Channels.conf()
-            .set("spark.ssl.rpc.enabled", "true")
-            .set("spark.ssl.rpc.protocol", "TLSv1.3")
-            .set("spark.ssl.rpc.keyStore", store.toString())
-            .set("spark.ssl.rpc.keyStorePassword", PASSWORD)
-            .set("spark.ssl.rpc.keyPassword", PASSWORD)
-            .set("spark.ssl.rpc.trustStore", store.toString())
-            .set("spark.ssl.rpc.trustStorePassword", PASSWORD);
+    final SparkConf conf = Channels.conf();
+    TlsKeys.settings(folder).forEach(conf::set);
     final SparkControlChannel channel =
         channels.open(conf, 1, service, Channels.LIMIT, ControlLimits.DEFAULT);
     try (ControlLink link = connect(channel, channel)) {
@@ -66,26 +55,5 @@ class ControlEncryptionTest extends ControlChannelFixture {
         assertThat(answer.remaining()).isEqualTo(size);
       }
     }
-  }
-
-  private static void makeKeys(final Path store) throws Exception {
-    final Process keytool =
-        new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
-                "-genkeypair",
-                "-keyalg",
-                "EC",
-                "-dname",
-                "CN=localhost",
-                "-storetype",
-                "PKCS12",
-                "-storepass",
-                PASSWORD,
-                "-keystore",
-                store.toString())
-            .inheritIO()
-            .start();
-    assertThat(keytool.waitFor(30, TimeUnit.SECONDS)).isTrue();
-    assertThat(keytool.exitValue()).isZero();
   }
 }

@@ -15,50 +15,72 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * A message on its way to its place in memory, where it is expanded if it is compressed, and its
- * sum is checked once it is there. For one thread.
+ * sum is checked once it is there. Thread safe: an event loop brings it, and any thread may stop
+ * it.
  */
 final class ArrivingMessage implements Arriving {
   private final UploadId id;
   private final Arrivals arrivals;
   private final Executor executor;
   private final Slabs slabs;
-  private final UnsafeBuffer place;
+  private UnsafeBuffer place;
   private int at;
 
-  /**
-   * @param address of as many bytes as the message has once it is expanded, and no fewer than it
-   *     has on its way; they stay until the arrivals have been told
-   * @param executor expands, and checks the sum
-   * @param slabs has memory for what is expanded
-   */
-  ArrivingMessage(
-      final UploadId id,
-      final long address,
-      final Arrivals arrivals,
-      final Executor executor,
-      final Slabs slabs) {
+  /** Whether nothing is written any more. */
+  private boolean over;
+
+  private ArrivingMessage(
+      final UploadId id, final Arrivals arrivals, final Executor executor, final Slabs slabs) {
     this.id = id;
     this.arrivals = arrivals;
     this.executor = executor;
     this.slabs = slabs;
-    this.place = new UnsafeBuffer(address, id.expanded());
+  }
+
+  /**
+   * A message that comes.
+   *
+   * @param id of one that is not longer on its way than it is at its place
+   * @param arrivals say where it goes, to memory that stays until they have been told of its end
+   * @param executor expands, and checks the sum
+   * @param slabs has memory for what is expanded
+   * @return null if nobody waits for it
+   */
+  static ArrivingMessage of(
+      final UploadId id, final Arrivals arrivals, final Executor executor, final Slabs slabs) {
+    final ArrivingMessage message = new ArrivingMessage(id, arrivals, executor, slabs);
+    return message.begin() ? message : null;
+  }
+
+  /** It may be stopped before it has a place. */
+  private synchronized boolean begin() {
+    final long address = arrivals.arriving(id.number(), id.place(), id.expanded(), this::stop);
+    if (address != 0) {
+      place = new UnsafeBuffer(address, id.expanded());
+    }
+    return address != 0;
   }
 
   /** The only copy, of the few bytes that the network has just brought. */
   @Override
-  public void bytes(final ByteBuffer piece) {
-    final int length = piece.remaining();
-    place.putBytes(at, piece, length);
-    at += length;
+  public synchronized void bytes(final ByteBuffer piece) {
+    if (!over) {
+      final int length = piece.remaining();
+      place.putBytes(at, piece, length);
+      at += length;
+    }
   }
 
   @Override
   public Reply complete() {
+    if (!end()) {
+      return Reply.DROPPED;
+    }
     try {
       executor.execute(this::check);
       return Reply.TAKEN;
     } catch (final RejectedExecutionException e) {
-      failed("this executor is shutting down");
+      tell("this executor is shutting down");
       return Reply.DROPPED;
     }
   }
@@ -68,11 +90,11 @@ final class ArrivingMessage implements Arriving {
     try {
       good = id.kind() == UploadId.COMPRESSED ? expand() : isWhole(id.sum());
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
-      failed(String.valueOf(e.getMessage())); // No memory, or the codec cannot be loaded here.
+      tell(String.valueOf(e.getMessage())); // No memory, or the codec cannot be loaded here.
       return;
     }
     if (good) {
-      arrivals.arrived(id.number(), id.place(), id.expanded(), null);
+      tell(null);
     } else {
       arrivals.damaged(id.number(), id.place(), id.expanded());
     }
@@ -106,6 +128,23 @@ final class ArrivingMessage implements Arriving {
 
   @Override
   public void failed(final String why) {
-    arrivals.arrived(id.number(), id.place(), id.expanded(), why);
+    if (end()) {
+      tell(why);
+    }
+  }
+
+  /** Nobody waits for it any more, and the rest may never come: its owner's host may be gone. */
+  private void stop() {
+    failed("nobody waits for it any more");
+  }
+
+  private synchronized boolean end() {
+    final boolean wasUnderWay = !over;
+    over = true;
+    return wasUnderWay;
+  }
+
+  private void tell(final String failure) {
+    arrivals.arrived(id.number(), id.place(), id.expanded(), failure);
   }
 }

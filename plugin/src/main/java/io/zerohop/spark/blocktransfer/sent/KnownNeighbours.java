@@ -8,8 +8,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * What the driver has said of executors, remembered. Names that it does not know cost it a question
- * a second at most, whoever makes them up. Thread safe.
+ * What the driver has said of executors, remembered. It is asked for all of them when there is a
+ * new name, and once a second at most, whoever makes names up: so these keep nobody from being
+ * found who was listed a second ago. Thread safe.
  */
 final class KnownNeighbours {
   private static final Duration PAUSE = Duration.ofSeconds(1);
@@ -31,36 +32,29 @@ final class KnownNeighbours {
    * @throws CarrierException if it is none of this application
    */
   BlockManagerId find(final String executorId) {
-    final BlockManagerId before = known.get(executorId);
-    if (before != null) {
-      return before;
+    BlockManagerId found = known.get(executorId);
+    if (found == null) {
+      ask(executorId);
+      found = known.get(executorId);
     }
-    final BlockManagerId found = ask(executorId);
     if (found == null) {
       throw new CarrierException("the driver lists no executor " + executorId, null);
     }
-    known.put(executorId, found);
     return found;
   }
 
   /** One at a time, and not too often; who waits may find what another one has learned. */
-  private synchronized BlockManagerId ask(final String executorId) {
-    final BlockManagerId meanwhile = known.get(executorId);
-    if (meanwhile != null) {
-      return meanwhile;
+  private synchronized void ask(final String executorId) {
+    if (known.containsKey(executorId) || !clock.isOver(askAgain)) {
+      return;
     }
-    if (!clock.isOver(askAgain)) {
-      return null; // It was not listed a moment ago, or another name was asked for.
-    }
-    final BlockManagerId found = driver.find(executorId);
-    if (found == null) {
-      askAgain = clock.in(PAUSE);
-    }
-    return found;
+    driver.list().forEach(each -> known.put(each.executorId(), each));
+    askAgain = clock.in(PAUSE);
   }
 
-  /** It may come back at another place, or not at all. */
-  void forget(final String executorId) {
+  /** It may come back at another place, or not at all; who wants to know asks anew. */
+  synchronized void forget(final String executorId) {
     known.remove(executorId);
+    askAgain = clock.nanos();
   }
 }

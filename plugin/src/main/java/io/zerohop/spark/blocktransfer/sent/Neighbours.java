@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import java.util.Collection;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
@@ -9,6 +10,6 @@ import org.apache.spark.storage.BlockManagerId;
 @FunctionalInterface
 public interface Neighbours {
 
-  /** The block manager of an executor, asked of the driver now; null if it lists none. */
-  BlockManagerId find(String executorId);
+  /** The block managers of the other executors, asked of the driver now. */
+  Collection<BlockManagerId> list();
 }

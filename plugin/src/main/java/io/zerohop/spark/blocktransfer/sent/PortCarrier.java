@@ -175,8 +175,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     if (taker == null || id.length() > Math.min(id.expanded(), SIZES.longest())) {
       return null;
     }
-    final long place = taker.arriving(id.number(), id.place(), id.expanded());
-    return place == 0 ? null : new ArrivingMessage(id, place, taker, arriving, slabs);
+    return ArrivingMessage.of(id, taker, arriving, slabs);
   }
 
   @Override

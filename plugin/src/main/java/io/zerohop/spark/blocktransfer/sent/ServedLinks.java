@@ -11,6 +11,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -33,6 +34,9 @@ final class ServedLinks implements AutoCloseable {
   private final Function<String, Connection> connector;
   private final Executor executor;
   private final AtomicLong nextId = new AtomicLong();
+
+  /** How often readers that were connected before could not be connected anew. */
+  private final Map<String, Integer> failures = new ConcurrentHashMap<>();
 
   /** Guards what is below. */
   private final Object lock = new Object();
@@ -112,7 +116,8 @@ final class ServedLinks implements AutoCloseable {
   private void answer(
       final String executorId, final long link, final int question, final ByteBuffer answer) {
     final ByteBuffer body = Words.body(answer);
-    say(executorId, UploadId.word(UploadId.ANSWER, link, question, body.remaining()), body, true);
+    final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
+    say(executorId, id, body, true, failures(executorId));
   }
 
   /** Tells a reader that messages of a transfer were lost. Does not wait. */
@@ -121,12 +126,29 @@ final class ServedLinks implements AutoCloseable {
     final UploadId id =
         UploadId.word(
             UploadId.LOST, transfer & Long.MAX_VALUE, (int) (transfer >>> 63), body.remaining());
-    later(() -> say(executorId, id, body, true));
+    final int before = failures(executorId);
+    later(() -> say(executorId, id, body, true, before));
   }
 
-  /** Uploads a word to a reader, and once more if the connection breaks. May connect. */
+  private int failures(final String executorId) {
+    return failures.getOrDefault(executorId, 0);
+  }
+
+  /**
+   * Uploads a word to a reader, and once more if the connection breaks. May connect, but not where
+   * another word could not since: each attempt may take long, on threads that send to all others.
+   *
+   * @param before what {@link #failures} was when there was something to say
+   */
   private void say(
-      final String executorId, final UploadId id, final ByteBuffer body, final boolean again) {
+      final String executorId,
+      final UploadId id,
+      final ByteBuffer body,
+      final boolean again,
+      final int before) {
+    if (failures(executorId) != before) {
+      return;
+    }
     try {
       back(executorId)
           .upload(
@@ -134,10 +156,11 @@ final class ServedLinks implements AutoCloseable {
               body,
               (reply, failure) -> {
                 if (failure != null && again) {
-                  later(() -> say(executorId, id, body, false));
+                  later(() -> say(executorId, id, body, false, before));
                 }
               });
     } catch (final RuntimeException e) {
+      failures.merge(executorId, 1, Integer::sum);
       LOG.debug("executor {} cannot be told something", executorId, e);
     }
   }
@@ -200,6 +223,7 @@ final class ServedLinks implements AutoCloseable {
     try {
       back(executorId);
     } catch (final RuntimeException e) {
+      failures.merge(executorId, 1, Integer::sum);
       LOG.debug("executor {} is gone, and does not read any more", executorId, e);
       gone(executorId, broken);
     }

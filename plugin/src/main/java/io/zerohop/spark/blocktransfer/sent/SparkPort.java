@@ -7,6 +7,8 @@ import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 import org.apache.spark.SecurityManager;
@@ -43,7 +45,7 @@ public final class SparkPort implements CarrierStarter {
         uploads,
         env.executorId(),
         manager::blockManagerId,
-        executorId -> listed(manager, executorId));
+        () -> others(manager));
   }
 
   /**
@@ -82,16 +84,14 @@ public final class SparkPort implements CarrierStarter {
         : CodecChoice.Wish.NONE;
   }
 
-  private static BlockManagerId listed(final BlockManager manager, final String executorId) {
+  private static List<BlockManagerId> others(final BlockManager manager) {
+    final List<BlockManagerId> others = new ArrayList<>();
     final Iterator<BlockManagerId> peers =
         SparkLinks.peers(manager.master(), manager.blockManagerId()).iterator();
     while (peers.hasNext()) {
-      final BlockManagerId peer = peers.next();
-      if (peer.executorId().equals(executorId)) {
-        return peer;
-      }
+      others.add(peers.next());
     }
-    return null;
+    return others;
   }
 
   @Override

@@ -33,8 +33,9 @@ class ArrivingMessageTest {
   private final Arrivals arrivals =
       new Arrivals() {
         @Override
-        public long arriving(final long id, final long offset, final long bytes) {
-          throw new AssertionError();
+        public long arriving(
+            final long id, final long offset, final long bytes, final Runnable stop) {
+          return memory.address();
         }
 
         @Override
@@ -77,8 +78,7 @@ class ArrivingMessageTest {
       place.put(BEYOND);
     }
     final UploadId id = new UploadId(UploadId.COMPRESSED, codec, 1, 0, body.length, expanded);
-    final ArrivingMessage message =
-        new ArrivingMessage(id, memory.address(), arrivals, Runnable::run, slabs);
+    final ArrivingMessage message = ArrivingMessage.of(id, arrivals, Runnable::run, slabs);
     message.bytes(ByteBuffer.wrap(body, 0, body.length / 2));
     message.bytes(ByteBuffer.wrap(body, body.length / 2, body.length - body.length / 2));
     assertThat(message.complete()).isEqualTo(Uploads.Reply.TAKEN);

@@ -5,32 +5,28 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.contract.RemotePathContract;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import org.apache.logging.log4j.Level;
-import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.spark.storage.BlockManagerId;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Blocks come from what is taken to be another node, sent over Spark's connections. */
+@ExtendWith(QuietNetwork.class)
 class SentPathTest extends RemotePathContract {
-  /** Logs a stack at both ends for each connection that ends. */
-  private static final String NETWORK = "org.apache.spark.network";
-
   private static Leaks beforeAll;
 
   private final Map<String, BlockPort> ports = new ConcurrentHashMap<>();
 
   @BeforeAll
-  static void quiet() {
-    Configurator.setLevel(NETWORK, Level.OFF);
+  static void countAll() {
     beforeAll = new Leaks();
   }
 
   @AfterAll
-  static void loud() {
-    Configurator.setLevel(NETWORK, Level.INFO);
+  static void checkAll() {
     beforeAll.check();
   }
 
@@ -56,17 +52,16 @@ class SentPathTest extends RemotePathContract {
         .nodeId("node-" + executor)
         .requestLimit(Duration.ofSeconds(4))
         .connectLimit(Duration.ofSeconds(2))
-        .carrier(port.carrier(this::find));
+        .carrier(port.carrier(this::list));
   }
 
-  private BlockManagerId find(final String executorId) {
-    final BlockPort port = ports.get(executorId);
-    return port == null ? null : port.address();
+  private List<BlockManagerId> list() {
+    return ports.values().stream().map(BlockPort::address).toList();
   }
 
   @Override
   protected Object address() {
-    return find("owner");
+    return ports.get("owner").address();
   }
 
   @Override

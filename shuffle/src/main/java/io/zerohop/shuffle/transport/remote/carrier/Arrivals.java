@@ -9,9 +9,12 @@ public interface Arrivals {
    *
    * @param id names the transfer
    * @param offset where the bytes go in it
+   * @param stop run at most once, by any thread, when nobody waits for the transfer any more, since
+   *     the rest of the message may never come: has the carrier write no more, and say that the
+   *     message has arrived or failed
    * @return where they go, memory that stays mapped until they have arrived; 0 to drop them
    */
-  long arriving(long id, long offset, long bytes);
+  long arriving(long id, long offset, long bytes, Runnable stop);
 
   /**
    * A message that was to arrive has done so, or failed.

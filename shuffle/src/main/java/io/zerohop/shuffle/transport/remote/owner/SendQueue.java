@@ -13,9 +13,9 @@ import org.slf4j.LoggerFactory;
  * What is to be sent to readers, a few requests at a time: each holds copies of small blocks, and
  * of those in GPU memory, until the reader has them. Readers take turns, so that one with many
  * requests keeps nobody waiting for more than one of its own; all together have no more bytes than
- * a limit, but for one alone that has more; and none may have all places, so that one that takes
- * nothing does not stop the others (two such hold all places, until their leases end). Each step
- * costs the same for any number of readers. Thread safe.
+ * a limit, but for one alone that has more; and none may have all places or bytes, but by one
+ * request, so that one that takes nothing does not stop the others (two such hold all places, until
+ * their leases end). Each step costs the same for any number of readers. Thread safe.
  */
 final class SendQueue {
   private static final Logger LOG = LoggerFactory.getLogger(SendQueue.class);
@@ -26,6 +26,7 @@ final class SendQueue {
 
   private final Executor executor;
   private final long mostBytes;
+  private final long mostBytesOfOne;
 
   /** By reader; those that have nothing here are not in it. */
   private final Map<Object, Line> lines = new HashMap<>();
@@ -40,12 +41,15 @@ final class SendQueue {
   private record Request(long bytes, Runnable begin) {}
 
   /** One reader's requests. */
-  private static final class Line {
+  private final class Line {
     private final Deque<Request> waiting = new ArrayDeque<>();
     private int underWay;
+    private long bytes;
 
     boolean mayBegin() {
-      return !waiting.isEmpty() && underWay < MOST_OF_ONE;
+      return !waiting.isEmpty()
+          && underWay < MOST_OF_ONE
+          && (underWay == 0 || waiting.peek().bytes() <= mostBytesOfOne - bytes);
     }
   }
 
@@ -55,6 +59,7 @@ final class SendQueue {
   SendQueue(final Executor executor, final long mostBytes) {
     this.executor = executor;
     this.mostBytes = mostBytes;
+    this.mostBytesOfOne = mostBytes / AT_ONCE * MOST_OF_ONE;
   }
 
   /**
@@ -83,6 +88,7 @@ final class SendQueue {
       final Line line = lines.get(reader);
       final boolean hadTurn = line.mayBegin();
       line.underWay--;
+      line.bytes -= size;
       if (!hadTurn && line.mayBegin()) {
         turns.add(line);
       }
@@ -116,9 +122,10 @@ final class SendQueue {
         return false;
       }
       turns.poll();
+      next = line.waiting.poll();
       underWay++;
       line.underWay++;
-      next = line.waiting.poll();
+      line.bytes += next.bytes();
       bytes += next.bytes();
       if (line.mayBegin()) {
         turns.add(line);

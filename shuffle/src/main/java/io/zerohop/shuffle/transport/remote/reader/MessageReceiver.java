@@ -34,9 +34,9 @@ public final class MessageReceiver implements Arrivals {
   }
 
   @Override
-  public long arriving(final long id, final long offset, final long bytes) {
+  public long arriving(final long id, final long offset, final long bytes, final Runnable stop) {
     final Waiting transfer = waiting.get(id);
-    return transfer == null ? 0 : transfer.begin(offset, bytes);
+    return transfer == null ? 0 : transfer.begin(offset, bytes, stop);
   }
 
   @Override
@@ -83,6 +83,9 @@ public final class MessageReceiver implements Arrivals {
     private String failure;
     private final List<long[]> damaged = new ArrayList<>();
 
+    /** What stops the messages that have begun; most have ended. */
+    private final List<Runnable> stops = new ArrayList<>();
+
     private Waiting(final long id, final Slab slab, final long bytes, final Runnable progress) {
       this.id = id;
       this.slab = slab;
@@ -124,11 +127,12 @@ public final class MessageReceiver implements Arrivals {
       return damaged.stream().anyMatch(range -> begin < range[1] && range[0] < end);
     }
 
-    private synchronized long begin(final long offset, final long length) {
+    private synchronized long begin(final long offset, final long length, final Runnable stop) {
       if (ended || offset < 0 || length <= 0 || length > bytes - offset) {
         return 0;
       }
       receiving++;
+      stops.add(stop);
       return slab.address() + offset;
     }
 
@@ -166,19 +170,26 @@ public final class MessageReceiver implements Arrivals {
     }
 
     /**
-     * Nothing more is taken; the memory stays until nothing is being received in it. Idempotent.
+     * Nothing more is taken; the memory stays until nothing is being received in it, which is
+     * stopped where the carrier can do so. Idempotent.
      */
     public void end() {
+      final List<Runnable> begun;
+      final boolean idle;
       synchronized (this) {
         if (ended) {
           return;
         }
         ended = true;
-        if (receiving > 0) {
-          return;
-        }
+        idle = receiving == 0;
+        begun = List.copyOf(stops);
+        stops.clear();
       }
-      letGo();
+      if (idle) {
+        letGo();
+      } else {
+        begun.forEach(Runnable::run);
+      }
     }
 
     private void letGo() {

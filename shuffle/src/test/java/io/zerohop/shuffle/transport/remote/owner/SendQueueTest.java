@@ -65,6 +65,32 @@ class SendQueueTest {
     }
   }
 
+  /** Also those of few large requests, which use up the bytes before the places. */
+  @Test
+  void whoTakesNothingKeepsBytesForOthersFree() {
+    for (int i = 0; i < 10; i++) {
+      queue.submit(ONE, 300, () -> begun.add(ONE)); // None of them ends.
+    }
+    assertThat(queue.bytes()).as("six of eight parts of 1,000, as of the places").isEqualTo(600);
+    for (int i = 0; i < 10; i++) {
+      queue.submit(OTHER, 250, () -> begun.add(OTHER));
+      assertThat(begun).last().isEqualTo(OTHER);
+      queue.ended(OTHER, 250);
+    }
+  }
+
+  @Test
+  void oneThatIsLargerThanAReadersPartGoesByItself() {
+    queue.submit(ONE, 900, () -> begun.add("large"));
+    queue.submit(ONE, 100, () -> begun.add("small"));
+    assertThat(begun).containsExactly("large");
+    queue.ended(ONE, 900);
+    assertThat(begun).containsExactly("large", "small");
+    queue.ended(ONE, 100);
+    assertThat(queue.bytes()).isZero();
+    assertThat(queue.readers()).isZero();
+  }
+
   @Test
   void atMostSoManyAreUnderWayForAllTogether() {
     for (int reader = 0; reader < 100; reader++) {

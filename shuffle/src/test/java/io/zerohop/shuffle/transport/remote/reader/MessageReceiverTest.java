@@ -101,7 +101,7 @@ final class MessageReceiverTest {
     assertThat(slabs.taken()).isZero();
 
     final Slab ofAnother = slabs.take(BYTES);
-    assertThat(arrivals.arriving(id, 0, BYTES))
+    assertThat(arrivals.arriving(id, 0, BYTES, () -> {}))
         .as("where a late message is received (another's memory is at %d)", ofAnother.address())
         .isZero();
     assertThat(arrivals.size()).isZero();
@@ -114,10 +114,33 @@ final class MessageReceiverTest {
     final MessageReceiver.Waiting[] waiting = new MessageReceiver.Waiting[1];
     // The owner's answer comes just now, on another thread.
     waiting[0] = arrivals.expect(slab, BYTES, () -> waiting[0].total(BYTES));
-    assertThat(arrivals.arriving(waiting[0].id(), 0, BYTES)).isEqualTo(slab.address());
+    assertThat(arrivals.arriving(waiting[0].id(), 0, BYTES, () -> {})).isEqualTo(slab.address());
     arrivals.arrived(waiting[0].id(), 0, BYTES, "the peer is lost");
     assertThat(waiting[0].complete()).isCompletedExceptionally();
     waiting[0].end();
     slab.release();
+  }
+
+  /** As when the owner's host is gone in the middle of it: the rest never comes. */
+  @Test
+  void aMessageThatIsUnderWayIsStoppedWhenNobodyWaitsForIt() {
+    final Slab slab = slabs.take(BYTES);
+    final MessageReceiver.Waiting waiting = arrivals.expect(slab, BYTES, () -> {});
+    final List<String> stopped = new ArrayList<>();
+    final Runnable stop =
+        () -> {
+          stopped.add("stopped");
+          arrivals.arrived(waiting.id(), 0, BYTES / 2, "it was stopped");
+        };
+    assertThat(arrivals.arriving(waiting.id(), 0, BYTES / 2, stop)).isEqualTo(slab.address());
+    assertThat(arrivals.arriving(waiting.id(), BYTES / 2, BYTES / 2, () -> {})).isPositive();
+    slab.release();
+    waiting.end();
+    waiting.end();
+    assertThat(stopped).as("once").hasSize(1);
+    assertThat(slabs.taken()).as("the other one cannot be stopped").isEqualTo(1);
+    arrivals.arrived(waiting.id(), BYTES / 2, BYTES / 2, null);
+    assertThat(slabs.taken()).isZero();
+    assertThat(arrivals.size()).isZero();
   }
 }

@@ -41,7 +41,7 @@ public final class ServedBlocks implements FallbackTransport, AutoCloseable {
   }
 
   /** The executor ends; what is being copied from it is waited for. */
-  void leave(final String executorId) {
+  public void leave(final String executorId) {
     copying.writeLock().lock();
     try {
       owners.remove(executorId);
@@ -126,7 +126,7 @@ public final class ServedBlocks implements FallbackTransport, AutoCloseable {
   }
 
   /** Payloads that were handed out are given back, those that are on their way included. */
-  void assertAllReleased() {
+  public void assertAllReleased() {
     TestNodes.eventually("all payloads are released", () -> held.get() == 0);
   }
 

@@ -117,7 +117,7 @@ final class LocalCarriers {
         final long address,
         final long bytes,
         final Completion done) {
-      final long place = to.arrivals.arriving(id, offset, bytes);
+      final long place = to.arrivals.arriving(id, offset, bytes, () -> {});
       if (place != 0) {
         UnsafeAccess.UNSAFE.copyMemory(address, place, bytes);
         to.arrivals.arrived(id, offset, bytes, null);

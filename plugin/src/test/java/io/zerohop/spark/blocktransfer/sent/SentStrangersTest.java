@@ -1,0 +1,340 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.TestClock;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.wire.Questions;
+import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Somebody who reaches the block ports where Spark wants no proof: what he gets others to do has
+ * limits, and nobody's blocks suffer by it.
+ */
+@Timeout(60)
+@ExtendWith(QuietNetwork.class)
+class SentStrangersTest {
+  private static final int LINK = 7;
+
+  @TempDir private java.nio.file.Path folder;
+  private final Random random = new Random(5);
+  private SentNodes nodes;
+  private SentNodes.Member owner;
+  private SentNodes.Member reader;
+  private Connections connections;
+  private Connection toOwner;
+  private Connection toReader;
+
+  @BeforeEach
+  void start() throws IOException {
+    nodes = new SentNodes(folder, Map.of());
+    owner = nodes.start("owner");
+    reader = nodes.start("reader");
+    nodes.write();
+    connections = new Connections(owner.port().conf(), owner.port().security());
+    toOwner = connect(owner.port().port());
+    toReader = connect(reader.port().port());
+  }
+
+  private Connection connect(final int port) {
+    return connections.connect(BlockPort.HOST, port, Duration.ofSeconds(5));
+  }
+
+  @AfterEach
+  void nothingIsHeld() throws IOException {
+    connections.close();
+    nodes.close();
+  }
+
+  private static Reply upload(final Connection by, final UploadId id, final byte[] body)
+      throws Exception {
+    return uploading(by, id, body).get(20, TimeUnit.SECONDS);
+  }
+
+  private static CompletableFuture<Reply> uploading(
+      final Connection by, final UploadId id, final byte[] body) {
+    final CompletableFuture<Reply> end = new CompletableFuture<>();
+    by.upload(
+        id,
+        ByteBuffer.wrap(body),
+        (reply, failure) -> {
+          if (failure == null) {
+            end.complete(reply);
+          } else {
+            end.completeExceptionally(failure);
+          }
+        });
+    return end;
+  }
+
+  /** A question, or a farewell, in somebody's name. */
+  private static Reply say(
+      final Connection by, final int type, final String name, final int number, final ByteBuffer it)
+      throws Exception {
+    final ByteBuffer body = Words.body(name, it);
+    final byte[] bytes = new byte[body.remaining()];
+    body.get(bytes);
+    return upload(by, UploadId.word(type, LINK, number, bytes.length), bytes);
+  }
+
+  private static Reply ask(
+      final Connection by, final String name, final int number, final ByteBuffer it)
+      throws Exception {
+    return say(by, UploadId.QUESTION, name, number, it);
+  }
+
+  /** Whatever a stranger uploads, the connection stands, nothing is sent, and all of it counts. */
+  @Test
+  void whatNobodyWaitsForIsDrainedAndCounted() throws Exception {
+    final long before = owner.stats().peers().strangers();
+    final int uploads = 200;
+    for (int i = 0; i < uploads; i++) {
+      final int bytes = 1 + random.nextInt(100_000);
+      final UploadId id =
+          switch (i % 3) {
+            case 0 -> UploadId.message(random.nextLong(), 0, bytes, random.nextInt());
+            case 1 -> UploadId.word(UploadId.ANSWER, random.nextLong() >>> 1, i, bytes);
+            default -> UploadId.word(UploadId.ECHO, random.nextLong() >>> 1, 0, bytes);
+          };
+      assertThat(upload(toOwner, id, new byte[bytes])).isEqualTo(Reply.DROPPED);
+    }
+    assertThat(toOwner.alive()).isTrue();
+    assertThat(owner.stats().peers().strangers() - before).isEqualTo(uploads);
+    assertThat(reader.read()).containsOnlyKeys(Path.SENT);
+  }
+
+  /** Uploads that are longer or shorter than they say touch nothing beyond. */
+  @Test
+  void uploadsThatLieAboutTheirLengthAreDropped() throws Exception {
+    for (final int more : new int[] {-5, 5, 50_000}) {
+      final UploadId id = UploadId.word(UploadId.QUESTION, LINK, 0, 1_000);
+      assertThat(upload(toOwner, id, new byte[1_000 + more])).isEqualTo(Reply.DROPPED);
+    }
+    assertThat(toOwner.alive()).isTrue();
+  }
+
+  @Test
+  void roomThatIsAskedForAndNotFilledIsGivenBack() throws Exception {
+    for (int i = 0; i < 50; i++) {
+      for (final int said : new int[] {Integer.MAX_VALUE, PortCarrier.MOST_QUESTION_BYTES}) {
+        for (final int type : new int[] {UploadId.QUESTION, UploadId.BYE, UploadId.ANSWER}) {
+          assertThat(upload(toOwner, UploadId.word(type, LINK, 0, said), new byte[10]))
+              .isEqualTo(Reply.DROPPED);
+        }
+      }
+    }
+    assertThat(reader.read()).containsOnlyKeys(Path.SENT);
+  }
+
+  /** Questions that never end take the room of those that do, as long as their connections last. */
+  @Test
+  void questionsThatNeverEndHaveALimitAndEndWithTheirConnections() throws Exception {
+    final int fill = 4;
+    final CountDownLatch begun = new CountDownLatch(fill);
+    final CountDownLatch over = new CountDownLatch(1);
+    final byte[] body = new byte[PortCarrier.MOST_QUESTION_BYTES];
+    try (PortProxy slow = new PortProxy(owner.port().port())) {
+      slow.hear(
+          new PortProxy.Ear() {
+            @Override
+            public void begins(final UploadId id) throws IOException {
+              begun.countDown();
+              await(over);
+            }
+          });
+      final List<CompletableFuture<Reply>> unended = new ArrayList<>();
+      final UploadId id = UploadId.word(UploadId.QUESTION, LINK, 0, body.length);
+      for (int i = 0; i < fill; i++) {
+        unended.add(uploading(connect(slow.port()), id, body));
+      }
+      assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+      awaitReply("there is no room for another one", Reply.DROPPED);
+      slow.closeAll();
+      over.countDown();
+      for (final CompletableFuture<Reply> each : unended) {
+        assertThatThrownBy(() -> each.get(20, TimeUnit.SECONDS))
+            .hasCauseInstanceOf(IOException.class);
+      }
+    }
+    awaitReply("there is room again", Reply.TAKEN);
+    assertThat(reader.read()).containsOnlyKeys(Path.SENT);
+  }
+
+  private void awaitReply(final String what, final Reply reply) {
+    TestNodes.eventually(
+        what,
+        () -> {
+          try {
+            return ask(toOwner, "nobody", 0, Questions.ping()) == reply;
+          } catch (final Exception e) {
+            throw new AssertionError(e);
+          }
+        });
+  }
+
+  /** Bytes go to executors that the driver lists, and to nobody else. */
+  @Test
+  void whoIsNotListedGetsNoAnswer() throws Exception {
+    final int before = owner.looks();
+    for (int i = 0; i < 50; i++) {
+      final String name = "stranger-" + i;
+      assertThat(
+              ask(toOwner, name, 0, Questions.hello(name.getBytes(StandardCharsets.UTF_8), false)))
+          .isEqualTo(Reply.TAKEN);
+      assertThat(ask(toOwner, name, 1, Questions.open(nodes.source().blocks())))
+          .isEqualTo(Reply.TAKEN);
+    }
+    assertThat(reader.read()).containsOnlyKeys(Path.SENT);
+    assertThat(owner.stats().peers().readers()).as("the reader alone").isEqualTo(1);
+    assertThat(owner.looks() - before).as("the driver is asked once a second").isLessThan(10);
+  }
+
+  @Test
+  void namesThatAreMadeUpCostTheDriverAQuestionASecondAndHideNobody() {
+    final AtomicInteger asked = new AtomicInteger();
+    final TestClock clock = TestClock.standing();
+    final KnownNeighbours neighbours =
+        new KnownNeighbours(
+            () -> {
+              asked.incrementAndGet();
+              return List.of(reader.port().address());
+            },
+            clock);
+    for (int i = 0; i < 50; i++) {
+      final String name = "stranger-" + i;
+      assertThatThrownBy(() -> neighbours.find(name)).isInstanceOf(CarrierException.class);
+    }
+    assertThat(neighbours.find("reader")).isEqualTo(reader.port().address());
+    assertThat(asked).hasValue(1);
+    clock.advance(Duration.ofSeconds(1));
+    assertThatThrownBy(() -> neighbours.find("stranger")).isInstanceOf(CarrierException.class);
+    assertThat(asked).hasValue(2);
+    neighbours.forget("reader");
+    assertThat(neighbours.find("reader")).as("asked for anew").isEqualTo(reader.port().address());
+    assertThat(asked).hasValue(3);
+  }
+
+  /** In the name of a reader that is listed, but not by its link. */
+  @Test
+  void leasesOfOthersAreNobodysToUse() throws Exception {
+    final AtomicInteger messages = new AtomicInteger();
+    final Map<Path, Integer> paths =
+        readWhile(
+            messages,
+            () -> {
+              for (int lease = 0; lease < 20; lease++) {
+                ask(toOwner, "reader", 1, Questions.send(lease, random.nextLong()));
+                ask(toOwner, "reader", 1, Questions.close(lease));
+              }
+              say(toOwner, UploadId.BYE, "reader", 0, ByteBuffer.allocate(0));
+            });
+    assertThat(paths).containsOnlyKeys(Path.SENT);
+    final int once = messages.getAndSet(0);
+    assertThat(readWhile(messages, () -> {})).containsOnlyKeys(Path.SENT);
+    assertThat(messages).as("nothing was sent twice").hasValue(once);
+  }
+
+  /** Nobody reads under them, so nobody ends them. */
+  @Test
+  void leasesThatAStrangerTakesInAReadersNameEndByThemselves() throws Exception {
+    final int leases = 30;
+    for (int i = 0; i < leases; i++) {
+      ask(toOwner, "reader", 1 + i, Questions.open(nodes.source().blocks()));
+    }
+    TestNodes.eventually("they are held", () -> owner.stats().leases().open() == leases);
+    assertThat(reader.read()).containsOnlyKeys(Path.SENT);
+    owner.clock().advance(Duration.ofMinutes(6));
+    TestNodes.eventually(
+        "they end after five minutes, and what is left of them ten seconds later",
+        () -> {
+          owner.clock().advance(Duration.ofSeconds(1));
+          return owner.stats().leases().open() == 0;
+        });
+  }
+
+  @Test
+  void answersAndMessagesThatNobodyAskedForDisturbNoTransfer() throws Exception {
+    final long before = reader.stats().peers().strangers();
+    final int rounds = 40;
+    final Map<Path, Integer> paths =
+        readWhile(
+            new AtomicInteger(),
+            () -> {
+              for (int i = 0; i < rounds; i++) {
+                final long any = random.nextLong();
+                assertThat(upload(toReader, UploadId.message(any, 0, 100, 0), new byte[100]))
+                    .isEqualTo(Reply.DROPPED);
+                final UploadId answer = UploadId.word(UploadId.ANSWER, any >>> 1, i % 4, 100);
+                assertThat(upload(toReader, answer, new byte[100])).isEqualTo(Reply.DROPPED);
+                final ByteBuffer nothing = Words.body(ByteBuffer.allocate(0));
+                upload(
+                    toReader,
+                    UploadId.word(UploadId.LOST, any >>> 1, i % 2, nothing.remaining()),
+                    nothing.array());
+              }
+            });
+    assertThat(paths).containsOnlyKeys(Path.SENT);
+    assertThat(reader.stats().peers().strangers() - before).isEqualTo(2 * rounds);
+  }
+
+  private interface Mischief {
+    void run() throws Exception;
+  }
+
+  /** Reads all blocks, and does something while messages are on their way. */
+  private Map<Path, Integer> readWhile(final AtomicInteger messages, final Mischief mischief)
+      throws Exception {
+    final CountDownLatch begun = new CountDownLatch(1);
+    final CountDownLatch goesOn = new CountDownLatch(1);
+    reader
+        .proxy()
+        .hear(
+            new PortProxy.Ear() {
+              @Override
+              public void begins(final UploadId id) throws IOException {
+                if (id.kind() == UploadId.MESSAGE && messages.incrementAndGet() == 3) {
+                  begun.countDown();
+                  await(goesOn);
+                }
+              }
+            });
+    final CompletableFuture<Map<Path, Integer>> reading =
+        CompletableFuture.supplyAsync(reader::read);
+    assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+    try {
+      mischief.run();
+    } finally {
+      goesOn.countDown();
+    }
+    return reading.get(30, TimeUnit.SECONDS);
+  }
+
+  private static void await(final CountDownLatch latch) throws IOException {
+    try {
+      latch.await(30, TimeUnit.SECONDS);
+    } catch (final InterruptedException e) {
+      throw new IOException(e);
+    }
+  }
+}
