@@ -1,6 +1,9 @@
 # shellcheck shell=bash disable=SC2154
 # A standalone cluster with the RAPIDS Accelerator, and what is submitted to it.
 
+# What masters and workers have of an application's encryption.
+secret=()
+
 # What all commands but pack need.
 prepare() { # dir, kit, out
   dir="$(cd "$1" && pwd)"
@@ -39,7 +42,7 @@ start_cluster() { # link
   local host="${nodes[0]:-127.0.0.1}" count="${#nodes[@]}" i
   # Applications of clusters that run side by side are told apart by their ids, but on Spark 3.5,
   # which has no such key: see socket_dir.
-  on_node 0 java -Xmx1g @"$dir/java.options" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
+  on_node 0 java -Xmx1g @"$dir/java.options" "${secret[@]}" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
     --host "$host" --port "$port" --webui-port $((port + 1004)) > "$cluster/master.log" 2>&1 &
   servers=($!)
   master_url="spark://$host:$port"
@@ -65,7 +68,7 @@ start_worker() { # number, of how many
   fi
   printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' "$first" $((first + mine - 1)))\"]}'" > "$cluster/gpus-$1"
   chmod +x "$cluster/gpus-$1"
-  on_node "$1" java -Xmx1g @"$dir/java.options" -Dspark.worker.resource.gpu.amount="$mine" \
+  on_node "$1" java -Xmx1g @"$dir/java.options" "${secret[@]}" -Dspark.worker.resource.gpu.amount="$mine" \
     -Dspark.worker.resource.gpu.discoveryScript="$cluster/gpus-$1" -cp "$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.worker.Worker --host "$host" --port $((port + 1)) --webui-port $((port + 1005)) \
     -c $((cores * gpus * per_gpu / $2)) -m 200g -d "$cluster/executors/$1" "$master_url" > "$cluster/worker-$1.log" 2>&1 &
@@ -205,10 +208,13 @@ whole_exchanges="$no_broadcasts $wrapping_sums --conf spark.sql.adaptive.coalesc
 
 # Submits one application to a cluster of its own; its logs stay in OUT.
 submit() { # name, contender, more settings, class, arguments ...
-  local name="$1" contender="$2" more="$3" class="$4" status=0 settings link=()
+  local name="$1" contender="$2" more="$3" class="$4" status=0 settings link=() secret=()
   shift 4
   settings="$(settings "$contender")" || return 1
   if [[ "$contender" =~ \+link([0-9]*) ]]; then link=("${BASH_REMATCH[1]}"); fi
+  # Masters and workers of a standalone cluster have the application's.
+  [[ "$contender" != *+crypto* ]] ||
+    secret=(-Dspark.authenticate=true -Dspark.authenticate.secret=of-a-benchmark -Dspark.network.crypto.enabled=true)
   start_cluster "${link[@]}" || {
     stop_cluster
     return 1
