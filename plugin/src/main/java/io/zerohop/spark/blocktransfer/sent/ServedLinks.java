@@ -30,6 +30,12 @@ final class ServedLinks implements AutoCloseable {
   /** Of one reader: it needs one, and has another while it makes it anew. */
   private static final int MOST_OF_ONE = 4;
 
+  /**
+   * How often a word is said before it is given up: who waits for one that is lost waits for
+   * minutes, and what breaks a reader's connection may break the next one, too.
+   */
+  private static final int TRIES = 3;
+
   private final ControlService service;
   private final Function<String, Connection> connector;
   private final Executor executor;
@@ -117,7 +123,7 @@ final class ServedLinks implements AutoCloseable {
       final String executorId, final long link, final int question, final ByteBuffer answer) {
     final ByteBuffer body = Words.body(answer);
     final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
-    say(executorId, id, body, true, failures(executorId));
+    say(executorId, id, body, TRIES, failures(executorId));
   }
 
   /** Tells a reader that messages of a transfer were lost. Does not wait. */
@@ -127,7 +133,7 @@ final class ServedLinks implements AutoCloseable {
         UploadId.word(
             UploadId.LOST, transfer & Long.MAX_VALUE, (int) (transfer >>> 63), body.remaining());
     final int before = failures(executorId);
-    later(() -> say(executorId, id, body, true, before));
+    later(() -> say(executorId, id, body, TRIES, before));
   }
 
   private int failures(final String executorId) {
@@ -135,16 +141,17 @@ final class ServedLinks implements AutoCloseable {
   }
 
   /**
-   * Uploads a word to a reader, and once more if the connection breaks. May connect, but not where
+   * Uploads a word to a reader, and again if the connection breaks. May connect, but not where
    * another word could not since: each attempt may take long, on threads that send to all others.
    *
+   * @param tries that are left
    * @param before what {@link #failures} was when there was something to say
    */
   private void say(
       final String executorId,
       final UploadId id,
       final ByteBuffer body,
-      final boolean again,
+      final int tries,
       final int before) {
     if (failures(executorId) != before) {
       return;
@@ -155,8 +162,8 @@ final class ServedLinks implements AutoCloseable {
               id,
               body,
               (reply, failure) -> {
-                if (failure != null && again) {
-                  later(() -> say(executorId, id, body, false, before));
+                if (failure != null && tries > 1) {
+                  later(() -> say(executorId, id, body, tries - 1, before));
                 }
               });
     } catch (final RuntimeException e) {
