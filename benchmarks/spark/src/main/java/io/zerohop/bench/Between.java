@@ -5,6 +5,8 @@ import io.zerohop.workload.Contender;
 import io.zerohop.workload.Testbed;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -25,6 +27,8 @@ import picocli.CommandLine.Option;
 final class Between implements Callable<Integer> {
   static final String BENCH = "between";
   private static final String FILE = "host_between";
+  private static final double MEAN_GOAL = 0.95;
+  private static final double WORST_GOAL = 1.05;
 
   @Mixin private BenchOptions options;
 
@@ -86,7 +90,53 @@ final class Between implements Callable<Integer> {
       for (final String query : queries) {
         turns.time(query, iteration, query, Map.of(), measurement);
       }
+      if (iteration > 0) {
+        measurement.setFinding("goals", goals(measurement));
+      }
       measurement.write(out);
     }
+  }
+
+  private List<Map<String, Object>> goals(final Measurement measurement) {
+    final double[] ratios = new double[queries.size()];
+    for (int i = 0; i < ratios.length; i++) {
+      double best = Double.POSITIVE_INFINITY;
+      for (final Contender each : List.of(Contender.SORT, Contender.SORT_UNCOMPRESSED)) {
+        best = Math.min(best, median(measurement, queries.get(i), each));
+      }
+      ratios[i] = median(measurement, queries.get(i), Contender.ZEROHOP) / best;
+    }
+    final String link = gigabits > 0 ? ", " + gigabits + " Gb/s" : "";
+    final double mean = Math.exp(Arrays.stream(ratios).map(Math::log).average().orElseThrow());
+    final double worst = Arrays.stream(ratios).max().orElseThrow();
+    return List.of(
+        goal("geometric mean of times over the faster sort shuffle's" + link, MEAN_GOAL, mean),
+        goal("slowest query over the faster sort shuffle's" + link, WORST_GOAL, worst));
+  }
+
+  private static Map<String, Object> goal(final String what, final double most, final double is) {
+    final Map<String, Object> goal = new LinkedHashMap<>();
+    goal.put("goal", what);
+    goal.put("at_most", most);
+    goal.put("value", Math.round(1000 * is) / 1000.0);
+    return goal;
+  }
+
+  /** Of the timed iterations; infinite for who did not take part. */
+  private static double median(
+      final Measurement measurement, final String query, final Contender contender) {
+    final double[] seconds =
+        measurement.rows().stream()
+            .filter(row -> query.equals(row.get("query")))
+            .filter(row -> contender.label().equals(row.get("case")))
+            .filter(row -> (int) row.get("iteration") > 0)
+            .mapToDouble(row -> (double) row.get("seconds"))
+            .sorted()
+            .toArray();
+    final int middle = seconds.length / 2;
+    if (seconds.length == 0) {
+      return Double.POSITIVE_INFINITY;
+    }
+    return seconds.length % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
   }
 }

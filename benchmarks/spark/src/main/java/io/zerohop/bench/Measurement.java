@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.time.LocalDate;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -40,6 +41,11 @@ final class Measurement {
   void setRows(final List<Map<String, Object>> all) {
     rows.clear();
     rows.addAll(all);
+  }
+
+  /** All rows so far. */
+  List<Map<String, Object>> rows() {
+    return Collections.unmodifiableList(rows);
   }
 
   /** Says something that is computed from the rows, such as {@code goals}. */
