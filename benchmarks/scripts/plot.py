@@ -21,6 +21,7 @@ DRAWINGS = {
     "host_memory": host_memory,
     "host_fifth": host_fifth,
     "host_between": between,
+    "host_between_gigabit": between,
     "growth": growth,
     "spill": spill,
     "gather": gather,
