@@ -48,7 +48,7 @@ soak: ## every fault 20 times; hours
 kills: ## executors killed, 20 times in each of eight ways, added to the measurement; hours
 	mvn -B verify -Pkills
 	$(SCRIPTS)/kills.py $(MEASUREMENTS)/kills.json $(COMMIT) $(BUILT)/soak.json
-rdma: ## path ucx over software RDMA in virtual machines, by the libucx in folder LIBUCX; root on Debian, 3 GB of images; half an hour
+rdma: ## path ucx over software RDMA in virtual machines, by libucx in folder LIBUCX; root; half an hour
 	mvn -B verify -Prdma -Dlibucx=$(LIBUCX)
 	$(SCRIPTS)/rdma.py $(MEASUREMENTS)/rdma.json $(COMMIT) $${RDMA_CACHE:-$$HOME/.cache/zerohop-rdma}
 rapids: ## binds every cell of the matrix against RAPIDS' released classes; downloads 0.5 to 1 GB a cell
