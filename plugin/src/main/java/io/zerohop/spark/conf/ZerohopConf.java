@@ -95,7 +95,15 @@ public final class ZerohopConf {
               + "isolate a fault.",
           ZerohopConf::paths);
 
-  public static final ConfEntry<String> SENT_CODEC =
+  /** How sent blocks are compressed. */
+  public enum SentCodec {
+    AUTO,
+    NONE,
+    LZ4,
+    ZSTD
+  }
+
+  public static final ConfEntry<SentCodec> SENT_CODEC =
       new ConfEntry<>(
           PREFIX + "sent.codec",
           "auto, none, lz4 or zstd",
@@ -103,7 +111,7 @@ public final class ZerohopConf {
           "What blocks that are sent to another node are compressed with. `auto` measures each "
               + "link and compresses where more blocks get through it that way; on fast links "
               + "nothing is. spark.shuffle.compress=false has the effect of `none`.",
-          ZerohopConf::codec);
+          text -> SentCodec.valueOf(text.toUpperCase(Locale.ROOT)));
 
   public static final ConfEntry<Boolean> CHECKSUM =
       ConfEntry.ofBoolean(
@@ -393,14 +401,6 @@ public final class ZerohopConf {
       throw new IllegalArgumentException("must be host or cuda");
     }
     return text;
-  }
-
-  private static String codec(final String text) {
-    final String name = text.toLowerCase(Locale.ROOT);
-    if (!List.of(AUTO, "none", "lz4", "zstd").contains(name)) {
-      throw new IllegalArgumentException("there is no codec " + text);
-    }
-    return name;
   }
 
   private static Set<Path> paths(final String text) {

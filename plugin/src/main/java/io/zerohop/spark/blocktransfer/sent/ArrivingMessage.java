@@ -89,8 +89,8 @@ final class ArrivingMessage implements Arriving {
     final boolean good;
     try {
       good = id.kind() == UploadId.COMPRESSED ? expand() : isWhole(id.sum());
-    } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
-      tell(String.valueOf(e.getMessage())); // No memory, or the codec cannot be loaded here.
+    } catch (final RuntimeException | OutOfMemoryError e) {
+      tell(String.valueOf(e.getMessage())); // There is no memory to expand it.
       return;
     }
     if (good) {

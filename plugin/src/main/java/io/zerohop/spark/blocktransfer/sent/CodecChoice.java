@@ -2,55 +2,48 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.spark.conf.ZerohopConf.SentCodec;
 import java.util.EnumMap;
-import java.util.Locale;
 import java.util.Map;
 
 /**
- * Chooses what the messages to one reader are compressed with. A codec pays if more bytes of blocks
- * get through with it: no more than the network carries of what it leaves of them, and no more than
- * one thread compresses, though two are there: tasks want the processors, too, and where these are
- * what is short, a network looks slow that is not. Both are measured, the network only while
- * messages wait for it, so nothing is compressed on a link that keeps up. Thread safe.
+ * Chooses the codec of the messages to one reader by measured throughput. With a codec, the
+ * throughput of blocks is the smaller of two figures: the link's throughput divided by the codec's
+ * compression ratio, and what one thread compresses. Two threads are there, but tasks need the
+ * processors, too, and a busy processor makes a link look slow.
+ *
+ * <p>The link is measured only while messages wait for it. While none does, it is the faster part,
+ * the measurement is dropped, and nothing is compressed. Thread safe.
  */
 final class CodecChoice {
-  /** Messages that are shorter go as they are. */
-  static final int LEAST_BYTES = 16 << 10;
+  /** Shorter messages are not compressed. */
+  static final int MIN_BYTES = 16 << 10;
 
-  /** How much more has to get through: compression takes time of tasks, too, at both ends. */
-  private static final double LEAST_GAIN = 1.4;
+  /** The least gain in throughput that is worth the processor time at both ends. */
+  private static final double MIN_GAIN = 1.4;
 
-  /** So many messages under way say that the network is what they wait for. */
+  /** With so many messages under way, they wait for the link. */
   private static final int BUSY = 3;
 
-  /** One measurement of the network. */
+  /** Bytes of one measurement of the link. */
   private static final long RATE_BYTES = 8 << 20;
 
-  /** Every so many messages another codec is tried: data change. */
+  /**
+   * Every so many messages another codec is tried, since data change. After so many messages in a
+   * row that did not find others waiting, the link's measurement is dropped.
+   */
   private static final int RETRY = 32;
 
-  /** How much a new measurement counts. */
+  /** The weight of a new measurement in the moving average. */
   private static final double WEIGHT = 0.3;
 
-  /** What a user wants. */
-  enum Wish {
-    AUTO,
-    NONE,
-    LZ4,
-    ZSTD;
-
-    static Wish of(final String text) {
-      return valueOf(text.toUpperCase(Locale.ROOT));
-    }
-  }
-
-  private final Wish wish;
+  private final SentCodec wanted;
   private final Clock clock;
 
   @GuardedBy("this")
   private final Map<MessageCodec, Codec> codecs = new EnumMap<>(MessageCodec.class);
 
-  /** Bytes that the network carries in a nanosecond; 0 as long as nobody has waited for it. */
+  /** Throughput of the link in bytes a nanosecond; 0 if no message has waited for it lately. */
   @GuardedBy("this")
   private double rate;
 
@@ -69,12 +62,16 @@ final class CodecChoice {
   @GuardedBy("this")
   private int asked;
 
-  /** One codec as it has done lately; guarded by the choice. */
+  /** Messages in a row that found fewer than {@link #BUSY} under way. */
+  @GuardedBy("this")
+  private int notWaiting;
+
+  /** Moving averages of one codec; guarded by the choice. */
   private static final class Codec {
-    /** Bytes of blocks in a nanosecond of one thread, at first what is to be expected. */
+    /** What one thread compresses, in bytes a nanosecond. */
     private double speed;
 
-    /** What is left of a byte, at first what makes a trial worth it. */
+    /** Compressed size over size; at first one that makes a trial worth it. */
     private double ratio = 0.5;
 
     private boolean tried;
@@ -89,25 +86,29 @@ final class CodecChoice {
       tried = true;
     }
 
-    double gets(final double linkRate) {
+    double throughput(final double linkRate) {
       return Math.min(linkRate / ratio, speed);
     }
   }
 
-  CodecChoice(final Wish wish, final Clock clock) {
-    this.wish = wish;
+  CodecChoice(final SentCodec wanted, final Clock clock) {
+    this.wanted = wanted;
     this.clock = clock;
-    // Bytes a nanosecond on one core of today's (docs/measurements tell no absolute figures).
+    // Until they are measured: low, so that a codec is tried only on a slow link.
     codecs.put(MessageCodec.LZ4, new Codec(0.6));
     codecs.put(MessageCodec.ZSTD, new Codec(0.3));
   }
 
-  /** What the next message, of so many bytes, is to be compressed with. */
+  /** The codec of the next message. */
   synchronized MessageCodec next(final int bytes) {
-    if (bytes < LEAST_BYTES) {
+    if (bytes < MIN_BYTES) {
       return MessageCodec.PLAIN;
     }
-    return switch (wish) {
+    notWaiting = underWay < BUSY ? notWaiting + 1 : 0;
+    if (notWaiting >= RETRY) {
+      rate = 0;
+    }
+    return switch (wanted) {
       case NONE -> MessageCodec.PLAIN;
       case LZ4 -> MessageCodec.LZ4;
       case ZSTD -> MessageCodec.ZSTD;
@@ -119,37 +120,37 @@ final class CodecChoice {
   private MessageCodec best() {
     asked++;
     MessageCodec best = MessageCodec.PLAIN;
-    double most = rate * LEAST_GAIN;
+    double max = rate * MIN_GAIN;
     for (final Map.Entry<MessageCodec, Codec> each : codecs.entrySet()) {
       final boolean again = asked % RETRY == each.getKey().ordinal();
-      if (again && each.getValue().speed > rate * LEAST_GAIN) {
+      if (again && each.getValue().speed > rate * MIN_GAIN) {
         return each.getKey();
       }
-      final double gets = each.getValue().gets(rate);
-      if (gets > most) {
-        most = gets;
+      final double throughput = each.getValue().throughput(rate);
+      if (throughput > max) {
+        max = throughput;
         best = each.getKey();
       }
     }
     return best;
   }
 
-  /** A message was compressed, whether or not it is sent so. */
+  /** A message was compressed, even if it is then sent without. */
   synchronized void compressed(
       final MessageCodec codec, final int bytes, final int left, final long nanos) {
     codecs.get(codec).did((double) bytes / Math.max(1, nanos), (double) left / bytes);
   }
 
-  /** A message is given to the network. */
+  /** A message is handed to the network. */
   synchronized void begins() {
     passed();
     underWay++;
   }
 
   /**
-   * A message has come.
+   * A message was acknowledged, or failed.
    *
-   * @param bytes that the network has carried; 0 if it was lost
+   * @param bytes on the network; 0 if it failed
    */
   synchronized void ended(final long bytes) {
     final boolean busy = passed();
@@ -166,7 +167,7 @@ final class CodecChoice {
     }
   }
 
-  /** Counts the time since something last began or ended; says whether messages waited. */
+  /** Adds up the time since the last begin or end; says whether messages waited in it. */
   @GuardedBy("this")
   private boolean passed() {
     final long now = clock.nanos();

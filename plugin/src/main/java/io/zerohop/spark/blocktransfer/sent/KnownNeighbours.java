@@ -8,9 +8,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * What the driver has said of executors, remembered. It is asked for all of them when there is a
- * new name, and once a second at most, whoever makes names up: so these keep nobody from being
- * found who was listed a second ago. Thread safe.
+ * Caches where the driver says that executors are. A new name costs one request for the whole list.
+ * After a name that is not in the list, the driver is asked again a second later at the earliest,
+ * so that invented names neither load it nor hide executors that were listed before. Thread safe.
  */
 final class KnownNeighbours {
   private static final Duration PAUSE = Duration.ofSeconds(1);
@@ -49,7 +49,9 @@ final class KnownNeighbours {
       return;
     }
     driver.list().forEach(each -> known.put(each.executorId(), each));
-    askAgain = clock.in(PAUSE);
+    if (!known.containsKey(executorId)) {
+      askAgain = clock.in(PAUSE);
+    }
   }
 
   /** It may come back at another place, or not at all; who wants to know asks anew. */

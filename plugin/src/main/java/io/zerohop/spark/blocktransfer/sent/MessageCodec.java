@@ -6,7 +6,10 @@ import java.nio.ByteBuffer;
 import net.jpountz.lz4.LZ4Exception;
 import net.jpountz.lz4.LZ4Factory;
 
-/** What a message's bytes are compressed with on the network. Buffers are direct. Thread safe. */
+/**
+ * A codec of messages. Buffers are direct. A codec whose native library cannot be loaded fails like
+ * one whose output does not fit. Thread safe.
+ */
 enum MessageCodec {
   PLAIN {
     @Override
@@ -26,7 +29,7 @@ enum MessageCodec {
         return LZ4Factory.fastestInstance()
             .fastCompressor()
             .compress(from, from.position(), from.remaining(), to, to.position(), to.remaining());
-      } catch (final LZ4Exception e) {
+      } catch (final LZ4Exception | LinkageError e) {
         return NO_ROOM;
       }
     }
@@ -37,7 +40,7 @@ enum MessageCodec {
         return LZ4Factory.fastestInstance()
             .safeDecompressor()
             .decompress(from, from.position(), from.remaining(), to, to.position(), to.remaining());
-      } catch (final LZ4Exception e) {
+      } catch (final LZ4Exception | LinkageError e) {
         return NO_ROOM;
       }
     }
@@ -61,7 +64,9 @@ enum MessageCodec {
     }
   };
 
-  /** What did not go: there was no room for it, or it is not of this codec. */
+  /**
+   * The result if the output does not fit, the input is not of this codec, or it cannot be loaded.
+   */
   static final int NO_ROOM = -1;
 
   private static final MessageCodec[] ALL = values();
@@ -94,7 +99,7 @@ enum MessageCodec {
     try {
       final long bytes = call.run();
       return Zstd.isError(bytes) ? NO_ROOM : Math.toIntExact(bytes);
-    } catch (final ZstdException e) {
+    } catch (final ZstdException | LinkageError e) {
       return NO_ROOM;
     }
   }

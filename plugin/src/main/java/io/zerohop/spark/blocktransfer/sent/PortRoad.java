@@ -20,8 +20,8 @@ import java.util.function.LongConsumer;
  * lies, or compressed where that pays. Thread safe; owns its connection.
  */
 final class PortRoad implements Road {
-  /** Of what a message's bytes take, at most so many tenths are worth it to compress them. */
-  private static final int MOST_TENTHS = 9;
+  /** The largest compressed size that is sent, in tenths of the size without compression. */
+  private static final int MAX_TENTHS = 9;
 
   private final Connection connection;
   private final Means means;
@@ -103,6 +103,18 @@ final class PortRoad implements Road {
         copy.release();
       }
     }
+
+    /** From an event loop, which must not wait: the release of pinned memory may wait for a GPU. */
+    void release(final Executor executor) {
+      if (copy == null) {
+        return;
+      }
+      try {
+        executor.execute(copy::release);
+      } catch (final RejectedExecutionException e) {
+        copy.release(); // This executor is shutting down.
+      }
+    }
   }
 
   private void upload(final Message message, final Completion done) {
@@ -115,7 +127,7 @@ final class PortRoad implements Road {
           message.body(),
           (reply, failure) -> {
             codecs.ended(failure == null ? bytes : 0);
-            message.release();
+            message.release(means.executor());
             if (failure != null) {
               connection.close(); // What is asked for from now on goes by another one.
               lost.accept(message.id().number());
@@ -149,7 +161,7 @@ final class PortRoad implements Road {
       final ByteBuffer plain,
       final int sum) {
     final int bytes = plain.remaining();
-    final int most = (int) ((long) bytes * MOST_TENTHS / 10);
+    final int most = (int) ((long) bytes * MAX_TENTHS / 10);
     final Slab copy;
     try {
       copy = means.slabs().take(most);

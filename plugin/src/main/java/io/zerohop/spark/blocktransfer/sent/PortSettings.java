@@ -1,6 +1,7 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.spark.conf.ZerohopConf.SentCodec;
 import java.time.Duration;
 import java.util.function.Supplier;
 import org.apache.spark.storage.BlockManagerId;
@@ -22,7 +23,7 @@ record PortSettings(
     Supplier<BlockManagerId> self,
     Neighbours neighbours,
     String encryption,
-    CodecChoice.Wish codec,
+    SentCodec codec,
     Duration connectLimit,
     Duration answerLimit,
     Clock clock) {}

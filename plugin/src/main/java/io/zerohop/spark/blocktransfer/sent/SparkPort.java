@@ -6,6 +6,7 @@ import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.conf.ZerohopConf.SentCodec;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -78,10 +79,10 @@ public final class SparkPort implements CarrierStarter {
   }
 
   /** Who has switched Spark's compression off, gets none. */
-  private static CodecChoice.Wish codec(final SparkConf conf) {
+  private static SentCodec codec(final SparkConf conf) {
     return conf.getBoolean("spark.shuffle.compress", true)
-        ? CodecChoice.Wish.of(ZerohopConf.SENT_CODEC.get(conf))
-        : CodecChoice.Wish.NONE;
+        ? ZerohopConf.SENT_CODEC.get(conf)
+        : SentCodec.NONE;
   }
 
   private static List<BlockManagerId> others(final BlockManager manager) {

@@ -3,7 +3,7 @@ package io.zerohop.spark.blocktransfer.sent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.TestClock;
-import io.zerohop.spark.blocktransfer.sent.CodecChoice.Wish;
+import io.zerohop.spark.conf.ZerohopConf.SentCodec;
 import java.time.Duration;
 import java.util.EnumMap;
 import java.util.Map;
@@ -17,7 +17,7 @@ class CodecChoiceTest {
   private static final double TEN_GIGABITS = 1.18;
 
   private final TestClock clock = TestClock.standing();
-  private final CodecChoice choice = new CodecChoice(Wish.AUTO, clock);
+  private final CodecChoice choice = new CodecChoice(SentCodec.AUTO, clock);
   private final Map<MessageCodec, Integer> chosen = new EnumMap<>(MessageCodec.class);
 
   /** Sends messages, so that some always wait for the network. */
@@ -81,6 +81,20 @@ class CodecChoiceTest {
     assertThat(share(MessageCodec.PLAIN)).isEqualTo(100);
   }
 
+  /** Compression may be what messages wait for: then the link's old measurement says nothing. */
+  @Test
+  void aLinkThatHasBecomeFastIsNotCompressedFor() {
+    send(1_000, GIGABIT, 0.68, 0.48);
+    int compressed = 0;
+    for (int i = 0; i < 100; i++) { // One at a time: the link keeps up.
+      compressed += choice.next(MESSAGE) == MessageCodec.PLAIN ? 0 : 1;
+      choice.begins();
+      choice.ended(MESSAGE);
+    }
+    assertThat(compressed).isLessThan(40);
+    assertThat(choice.next(MESSAGE)).isEqualTo(MessageCodec.PLAIN);
+  }
+
   @Test
   void nobodyWaitsForALinkThatKeepsUp() {
     for (int i = 0; i < 100; i++) {
@@ -94,14 +108,14 @@ class CodecChoiceTest {
   @Test
   void shortMessagesGoAsTheyAre() {
     send(100, GIGABIT, 0.68, 0.48);
-    assertThat(choice.next(CodecChoice.LEAST_BYTES - 1)).isEqualTo(MessageCodec.PLAIN);
+    assertThat(choice.next(CodecChoice.MIN_BYTES - 1)).isEqualTo(MessageCodec.PLAIN);
   }
 
   @Test
   void whatAUserWantsIsDone() {
-    assertThat(new CodecChoice(Wish.ZSTD, clock).next(MESSAGE)).isEqualTo(MessageCodec.ZSTD);
-    assertThat(new CodecChoice(Wish.LZ4, clock).next(MESSAGE)).isEqualTo(MessageCodec.LZ4);
-    final CodecChoice none = new CodecChoice(Wish.NONE, clock);
+    assertThat(new CodecChoice(SentCodec.ZSTD, clock).next(MESSAGE)).isEqualTo(MessageCodec.ZSTD);
+    assertThat(new CodecChoice(SentCodec.LZ4, clock).next(MESSAGE)).isEqualTo(MessageCodec.LZ4);
+    final CodecChoice none = new CodecChoice(SentCodec.NONE, clock);
     for (int i = 0; i < 100; i++) {
       none.begins();
       clock.advance(Duration.ofNanos(MESSAGE * 100L));

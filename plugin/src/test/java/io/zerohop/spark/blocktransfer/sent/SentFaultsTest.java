@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 @ExtendWith(QuietNetwork.class)
 class SentFaultsTest {
   /** To a reader that asks nothing meanwhile: for its answers, and for what it is told. */
-  private static final int MOST_ATTEMPTS = 4;
+  private static final int MAX_ATTEMPTS = 4;
 
   @TempDir private java.nio.file.Path folder;
   private SentNodes nodes;
@@ -78,7 +78,7 @@ class SentFaultsTest {
     assertThat(
             Deadline.in(Duration.ofSeconds(1))
                 .await(
-                    () -> toReader.closedAtOnce() > MOST_ATTEMPTS,
+                    () -> toReader.closedAtOnce() > MAX_ATTEMPTS,
                     millis -> Thread.sleep(Math.min(10, millis))))
         .as("more often than the reader has asked")
         .isFalse();

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @ExtendWith(QuietNetwork.class)
 class SentReaderDeathTest {
   /** Two are the road and the way back; each may be tried once more before the reader is gone. */
-  private static final int MOST_ATTEMPTS = 4;
+  private static final int MAX_ATTEMPTS = 4;
 
   /** Longer than an owner holds anything for somebody who says nothing. */
   private static final Duration LONGEST = Duration.ofMinutes(6);
@@ -85,7 +85,7 @@ class SentReaderDeathTest {
   void anOwnerLetsGoOfAReaderThatIsKilled(final TransferStep step) {
     readUntil(step, () -> nodes.kill(reader));
     assertLetsGo();
-    assertThat(owner.looks()).as("attempts to reach it").isLessThanOrEqualTo(MOST_ATTEMPTS);
+    assertThat(owner.looks()).as("attempts to reach it").isLessThanOrEqualTo(MAX_ATTEMPTS);
   }
 
   /** Nothing says so then: what ends it are the limits of leases and of connections. */

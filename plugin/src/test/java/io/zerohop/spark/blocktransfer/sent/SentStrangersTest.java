@@ -21,12 +21,14 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.spark.storage.BlockManagerId;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
+import scala.Option;
 
 /**
  * Somebody who reaches the block ports where Spark wants no proof: what he gets others to do has
@@ -233,6 +235,19 @@ class SentStrangersTest {
     neighbours.forget("reader");
     assertThat(neighbours.find("reader")).as("asked for anew").isEqualTo(reader.port().address());
     assertThat(asked).hasValue(3);
+  }
+
+  /** As with dynamic allocation: neither has to wait because the other one came. */
+  @Test
+  void executorsThatStartOneAfterTheOtherAreFoundAtOnce() {
+    final List<BlockManagerId> listed = new ArrayList<>();
+    final KnownNeighbours neighbours = new KnownNeighbours(() -> listed, TestClock.standing());
+    for (int i = 0; i < 5; i++) {
+      final BlockManagerId started =
+          BlockManagerId.apply("late-" + i, BlockPort.HOST, 1 + i, Option.empty());
+      listed.add(started);
+      assertThat(neighbours.find("late-" + i)).isEqualTo(started);
+    }
   }
 
   /** In the name of a reader that is listed, but not by its link. */

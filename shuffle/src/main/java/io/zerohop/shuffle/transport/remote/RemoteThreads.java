@@ -23,7 +23,6 @@ import org.slf4j.LoggerFactory;
 public final class RemoteThreads implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RemoteThreads.class);
   private static final int THREADS = 2;
-
   private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
 
   private final List<ThreadPoolExecutor> all = new ArrayList<>();
