@@ -19,6 +19,7 @@ final class Connection {
   private final TransportClient client;
   private final byte[] metadata;
   private final AtomicInteger underWay;
+  private volatile boolean closed;
 
   /**
    * @param client this connection's from now on
@@ -32,7 +33,8 @@ final class Connection {
   }
 
   /**
-   * Uploads bytes, and does not wait.
+   * Uploads bytes, and does not wait. A connection that fails one is closed: it may be lost, and
+   * Spark takes it for active for some time after that.
    *
    * @param body must stay as it is until {@code end} was called
    * @param end called once, on a thread of Netty's, with the answer, or with a failure; not called
@@ -45,6 +47,7 @@ final class Connection {
       client.uploadStream(new NioManagedBuffer(header), new Body(body), outcome);
     } catch (final RuntimeException | OutOfMemoryError e) {
       if (outcome.forget()) {
+        close();
         throw e; // Which tells the caller.
       }
     }
@@ -72,6 +75,9 @@ final class Connection {
 
     private void tell(final Reply reply, final Throwable failure) {
       if (ended.compareAndSet(false, true)) {
+        if (failure != null) {
+          close();
+        }
         try {
           end.accept(reply, failure);
         } finally {
@@ -91,7 +97,7 @@ final class Connection {
   }
 
   boolean alive() {
-    return client.isActive();
+    return !closed && client.isActive();
   }
 
   /** Runs once when it is closed, on a thread of Netty's; at once if it is already. */
@@ -101,6 +107,7 @@ final class Connection {
 
   /** What is under way fails. Does not wait. Idempotent. */
   void close() {
+    closed = true;
     client.getChannel().close();
   }
 

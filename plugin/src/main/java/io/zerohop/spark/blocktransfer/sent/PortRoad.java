@@ -40,7 +40,7 @@ final class PortRoad implements Road {
 
   /**
    * @param codecs chooses for this road alone
-   * @param lost told, by a thread of Netty's, of transfers of which a message was lost
+   * @param lost tells the reader that messages of a transfer will not come; does not wait
    */
   PortRoad(
       final Connection connection,
@@ -128,10 +128,6 @@ final class PortRoad implements Road {
           (reply, failure) -> {
             codecs.ended(failure == null ? bytes : 0);
             message.release(means.executor());
-            if (failure != null) {
-              connection.close(); // What is asked for from now on goes by another one.
-              lost.accept(message.id().number());
-            }
             ended(reply, failure, done);
           });
       begun = true;
@@ -196,6 +192,11 @@ final class PortRoad implements Road {
     } else {
       done.done(reply == Reply.TAKEN ? null : "the reader does not take it");
     }
+  }
+
+  @Override
+  public void lost(final long id) {
+    lost.accept(id);
   }
 
   @Override

@@ -1,17 +1,21 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -31,8 +35,8 @@ final class ServedLinks implements AutoCloseable {
   private static final int MOST_OF_ONE = 4;
 
   /**
-   * How often a word is said before it is given up: who waits for one that is lost waits for
-   * minutes, and what breaks a reader's connection may break the next one, too.
+   * Of a word whose connection breaks: a reader waits for minutes for one that is lost. What breaks
+   * all connections may break the one that is made meanwhile, too (1 of 800 resets did).
    */
   private static final int TRIES = 3;
 
@@ -41,13 +45,16 @@ final class ServedLinks implements AutoCloseable {
   private final Executor executor;
   private final AtomicLong nextId = new AtomicLong();
 
-  /** How often readers that were connected before could not be connected anew. */
-  private final Map<String, Integer> failures = new ConcurrentHashMap<>();
-
   /** Guards what is below. */
   private final Object lock = new Object();
 
   private final Map<String, Reader> readers = new HashMap<>();
+
+  /** The attempts to connect that are under way. */
+  private final Map<String, CompletableFuture<Connection>> attempts = new HashMap<>();
+
+  /** Executors that asked and could not be reached since: nobody tries before they ask again. */
+  private final Set<String> unreachable = new HashSet<>();
 
   /** One executor that asks: its links by their numbers, the oldest first, and the way back. */
   private static final class Reader {
@@ -85,7 +92,7 @@ final class ServedLinks implements AutoCloseable {
   void asked(final String executorId, final long link, final int question, final ByteBuffer words) {
     final Connection back;
     try {
-      back = back(executorId);
+      back = back(executorId, true);
     } catch (final RuntimeException e) {
       LOG.debug("executor {} asks, and cannot be answered", executorId, e);
       return; // It gives up by itself.
@@ -123,7 +130,7 @@ final class ServedLinks implements AutoCloseable {
       final String executorId, final long link, final int question, final ByteBuffer answer) {
     final ByteBuffer body = Words.body(answer);
     final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
-    say(executorId, id, body, TRIES, failures(executorId));
+    say(executorId, id, body, TRIES);
   }
 
   /** Tells a reader that messages of a transfer were lost. Does not wait. */
@@ -132,42 +139,27 @@ final class ServedLinks implements AutoCloseable {
     final UploadId id =
         UploadId.word(
             UploadId.LOST, transfer & Long.MAX_VALUE, (int) (transfer >>> 63), body.remaining());
-    final int before = failures(executorId);
-    later(() -> say(executorId, id, body, TRIES, before));
-  }
-
-  private int failures(final String executorId) {
-    return failures.getOrDefault(executorId, 0);
+    later(() -> say(executorId, id, body, TRIES));
   }
 
   /**
-   * Uploads a word to a reader, and again if the connection breaks. May connect, but not where
-   * another word could not since: each attempt may take long, on threads that send to all others.
+   * Uploads a word to a reader, and again if the connection breaks. May connect.
    *
    * @param tries that are left
-   * @param before what {@link #failures} was when there was something to say
    */
   private void say(
-      final String executorId,
-      final UploadId id,
-      final ByteBuffer body,
-      final int tries,
-      final int before) {
-    if (failures(executorId) != before) {
-      return;
-    }
+      final String executorId, final UploadId id, final ByteBuffer body, final int tries) {
     try {
-      back(executorId)
+      back(executorId, false)
           .upload(
               id,
               body,
               (reply, failure) -> {
                 if (failure != null && tries > 1) {
-                  later(() -> say(executorId, id, body, tries - 1, before));
+                  later(() -> say(executorId, id, body, tries - 1));
                 }
               });
     } catch (final RuntimeException e) {
-      failures.merge(executorId, 1, Integer::sum);
       LOG.debug("executor {} cannot be told something", executorId, e);
     }
   }
@@ -183,31 +175,60 @@ final class ServedLinks implements AutoCloseable {
     }
   }
 
-  /** The way to a reader, made if there is none. */
-  private Connection back(final String executorId) {
+  /**
+   * The way to a reader, connected if there is none, by one thread for all that want it: each
+   * attempt may take long, on threads that send to all others.
+   *
+   * @param asks whether the reader has just asked something
+   */
+  private Connection back(final String executorId, final boolean asks) {
+    final CompletableFuture<Connection> attempt;
+    final boolean ours;
     synchronized (lock) {
       final Reader known = readers.get(executorId);
       if (known != null && known.back.alive()) {
         return known.back;
       }
-    }
-    final Connection made = connector.apply(executorId);
-    final Connection unused;
-    synchronized (lock) {
-      final Reader reader = readers.computeIfAbsent(executorId, Reader::new);
-      final boolean lost = reader.back == null || !reader.back.alive();
-      unused = lost ? null : made;
-      if (lost) {
-        reader.back = made;
-        reader.hasAsked = false;
+      if (!asks && unreachable.contains(executorId)) {
+        throw new CarrierException("executor " + executorId + " could not be reached", null);
       }
+      ours = !attempts.containsKey(executorId);
+      attempt = attempts.computeIfAbsent(executorId, first -> new CompletableFuture<>());
     }
-    if (unused != null) {
-      unused.close();
-      return back(executorId);
+    if (ours) {
+      connect(executorId, asks, attempt);
     }
+    try {
+      return attempt.join(); // Connecting has a limit.
+    } catch (final CompletionException e) {
+      throw new CarrierException(e.getCause().getMessage(), e.getCause());
+    }
+  }
+
+  private void connect(
+      final String executorId, final boolean asks, final CompletableFuture<Connection> attempt) {
+    final Connection made;
+    try {
+      made = connector.apply(executorId);
+    } catch (final RuntimeException | Error e) {
+      synchronized (lock) {
+        attempts.remove(executorId);
+        if (!asks) {
+          unreachable.add(executorId);
+        }
+      }
+      attempt.completeExceptionally(e);
+      return;
+    }
+    synchronized (lock) {
+      attempts.remove(executorId);
+      unreachable.remove(executorId);
+      final Reader reader = readers.computeIfAbsent(executorId, Reader::new);
+      reader.back = made;
+      reader.hasAsked = false;
+    }
+    attempt.complete(made);
     made.onClosed(() -> lost(executorId, made));
-    return made;
   }
 
   /**
@@ -228,9 +249,8 @@ final class ServedLinks implements AutoCloseable {
 
   private void connectAnew(final String executorId, final Connection broken) {
     try {
-      back(executorId);
+      back(executorId, false);
     } catch (final RuntimeException e) {
-      failures.merge(executorId, 1, Integer::sum);
       LOG.debug("executor {} is gone, and does not read any more", executorId, e);
       gone(executorId, broken);
     }

@@ -1,7 +1,9 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.TestNodes;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** A moment of the first transfer between two executors, as a network sees it. */
@@ -20,6 +22,9 @@ enum TransferStep {
   private static final int HELLO = 0;
   private static final int OPEN = 1;
   private static final int MIDDLE = 3;
+
+  /** Messages do so once they are granted, and not much later. */
+  private static final Duration BEGINS = Duration.ofSeconds(1);
 
   /** What is done then. */
   interface Action {
@@ -71,12 +76,16 @@ enum TransferStep {
       public void begins(final UploadId id) throws IOException {
         if (id.kind() == UploadId.MESSAGE) {
           begun.incrementAndGet();
-        } else if (id.type() == UploadId.ANSWER && id.place() > OPEN) {
+        } else if (id.type() == UploadId.ANSWER && id.place() > OPEN && haveBegun()) {
           TestNodes.eventually(
-              "all messages have come",
-              () -> begun.get() > 0 && owner.stats().receiveBuffers().sendingBytes() == 0);
+              "all messages have come", () -> owner.stats().receiveBuffers().sendingBytes() == 0);
           action.run();
         }
+      }
+
+      /** The answer is not of a transfer if they do not: that is the next one, behind it. */
+      private boolean haveBegun() {
+        return Deadline.in(BEGINS).await(() -> begun.get() > 0, millis -> Thread.sleep(1));
       }
     };
   }

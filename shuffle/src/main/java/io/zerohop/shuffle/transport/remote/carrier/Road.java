@@ -13,6 +13,14 @@ public interface Road extends AutoCloseable {
    */
   void send(long id, long offset, long address, long bytes, Completion done);
 
+  /**
+   * Tells the other's {@link Arrivals} that messages of a transfer will not come, by another
+   * connection if this one is lost.
+   *
+   * @param id names the transfer
+   */
+  void lost(long id);
+
   /** Gives up what is under way, whose completions follow, and disconnects. Idempotent. */
   @Override
   void close();

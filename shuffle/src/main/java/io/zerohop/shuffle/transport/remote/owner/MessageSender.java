@@ -103,6 +103,9 @@ final class MessageSender {
       }
       ended = true;
     }
+    if (failure != null) {
+      to.lost(transfer); // The reader may have been told already that they come.
+    }
     end.accept(failure);
   }
 }

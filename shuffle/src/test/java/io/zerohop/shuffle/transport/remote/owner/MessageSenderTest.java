@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.remote.carrier.Road;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -12,11 +13,13 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class MessageSenderTest {
+  private static final long TRANSFER = 1;
   private static final List<MessageSender.Message> MESSAGES =
       List.of(new MessageSender.Message(0, 64, 8), new MessageSender.Message(8, 128, 4));
 
   private final Deque<Completion> underWay = new ArrayDeque<>();
   private final List<String> ends = new ArrayList<>();
+  private final List<Long> lost = new ArrayList<>();
   private boolean broken;
 
   private final Road reader =
@@ -35,10 +38,16 @@ class MessageSenderTest {
         }
 
         @Override
+        public void lost(final long id) {
+          lost.add(id);
+        }
+
+        @Override
         public void close() {}
       };
 
-  private final MessageSender sending = new MessageSender(reader, 1, MESSAGES, 16, ends::add);
+  private final MessageSender sending =
+      new MessageSender(reader, TRANSFER, MESSAGES, 16, ends::add);
 
   @Test
   void endsOnceWhenAllIsSent() {
@@ -49,6 +58,19 @@ class MessageSenderTest {
     assertThat(ends).isEmpty();
     underWay.poll().done(null);
     assertThat(ends).containsExactly((String) null);
+    assertThat(lost).isEmpty();
+  }
+
+  /** The reader may know that the messages come, and would wait for them. */
+  @Test
+  void aTransferThatFailsIsToldToTheReaderOnce() {
+    sending.start();
+    assertThat(sending.answer().get()).isEqualTo(Wire.GRANTED);
+    underWay.poll().done("the connection was lost");
+    assertThat(lost).as("others are under way").isEmpty();
+    underWay.poll().done("the connection was lost");
+    assertThat(lost).containsExactly(TRANSFER);
+    assertThat(ends).containsExactly("the connection was lost");
   }
 
   @Test

@@ -126,6 +126,11 @@ final class LocalCarriers {
     }
 
     @Override
+    public void lost(final long transfer) {
+      to.arrivals.lost(transfer, "its owner could not send it");
+    }
+
+    @Override
     public void close() {}
   }
 }
