@@ -21,6 +21,7 @@ import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.spill.Evictor;
+import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
@@ -34,6 +35,7 @@ import io.zerohop.shuffle.write.OwnOutputs;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.EnumMap;
 import java.util.List;
@@ -72,6 +74,8 @@ final class NodeParts {
 
   /** The path between nodes by Spark's connections; null if there is none. */
   private final SendingNode sending;
+
+  private final List<SharedTransfers> shared = new ArrayList<>();
 
   final Devices devices;
   final OwnMemory memory;
@@ -162,19 +166,26 @@ final class NodeParts {
     }
   }
 
+  /** Readers of the same block share its transfer, by whichever path. */
   private Map<Path, Map<ReadSide, Transport>> between() {
     final Map<Path, Map<ReadSide, Transport>> ways = new EnumMap<>(Path.class);
     if (ucx != null) {
-      ways.put(Path.UCX, ucx.transports());
+      final Map<ReadSide, Transport> sides = new EnumMap<>(ReadSide.class);
+      ucx.transports().forEach((side, transport) -> sides.put(side, share(transport)));
+      ways.put(Path.UCX, sides);
     }
     if (sending != null) {
-      final Map<ReadSide, Transport> sides = new EnumMap<>(ReadSide.class);
-      for (final ReadSide side : ReadSide.values()) {
-        sides.put(side, sending.transport());
-      }
-      ways.put(Path.SENT, sides);
+      final Transport transport = share(sending.transport());
+      ways.put(Path.SENT, Map.of(ReadSide.HOST, transport, ReadSide.DEVICE, transport));
     }
     return ways;
+  }
+
+  private Transport share(final Transport transport) {
+    final SharedTransfers sharing =
+        new SharedTransfers(transport, config.requestLimit().dividedBy(2), config.clock());
+    shared.add(sharing);
+    return sharing;
   }
 
   /** What both ways between nodes count. */
@@ -311,6 +322,7 @@ final class NodeParts {
             (int) ofBoth(UcxNode::slabsTaken, SendingNode::slabsTaken),
             sending == null ? 0 : sending.sendingBytes(),
             sending == null ? 0 : sending.savedBytes(),
+            shared.stream().mapToLong(SharedTransfers::joined).sum(),
             receiveBudget.waitedNanos()),
         counters.moved());
   }
@@ -364,6 +376,7 @@ final class NodeParts {
     maintenance.close();
     evictor.close();
     peers.close();
+    shared.forEach(SharedTransfers::close);
     if (ucx != null) {
       ucx.close();
     }

@@ -83,10 +83,17 @@ public record NodeStats(
    * @param sendingBytes bytes that are being sent to executors of other nodes now, over Spark's
    *     connections
    * @param savedBytes bytes that compression has kept from the network, since the start
+   * @param sharedBlocks blocks of other nodes that a reader got from another one's transfer, since
+   *     the start
    * @param waitNanos time in nanoseconds that readers waited for such memory, since the start
    */
   public record ReceiveBuffers(
-      long bytes, int slabs, long sendingBytes, long savedBytes, long waitNanos) {}
+      long bytes,
+      int slabs,
+      long sendingBytes,
+      long savedBytes,
+      long sharedBlocks,
+      long waitNanos) {}
 
   /** Most bytes that all pools may reserve. */
   public long poolLimitBytes() {

@@ -8,7 +8,7 @@ import org.apache.spark.{HashPartitioner, SparkContext, TaskContext}
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Two tasks of each executor read the same staged blocks at the same time. */
+/** Two tasks of each executor read the same blocks of others at the same time. */
 @RunBy.Faults
 class SharedReadSuite extends AnyFunSuite with BeforeAndAfterAll {
   import SharedReadSuite._
@@ -39,15 +39,24 @@ class SharedReadSuite extends AnyFunSuite with BeforeAndAfterAll {
     check("spark.network.maxRemoteBlockSizeFetchToMem" -> "200k")()
   }
 
-  private def check(settings: (String, String)*)(failing: Boolean = false): Unit = {
-    val cluster = clusterOf(settings.toMap + ("spark.zerohop.paths" -> "staged"))
+  test("sent by their owner") {
+    check()(path = Sent)
+  }
+
+  test("sent, and one of the two fails in the middle of what both read") {
+    check()(failing = true, path = Sent)
+  }
+
+  private def check(
+      settings: (String, String)*)(failing: Boolean = false, path: String = Staged): Unit = {
+    val cluster = clusterOf(settings.toMap + ("spark.zerohop.paths" -> s"local,$path"))
     val before = sharedBlocks(cluster)
     for (run <- 1 to Runs) {
       val (answer, bytes) =
         cluster.counted(s"shared reads, run $run")(readTogether(cluster.sc, failing))
       assert(answer === Map.from((0 until Readers).map(_ -> expected)))
       assert(failing === (bytes.failedTasks > 0))
-      if (ManagerUnderTest.isZerohop) assert(bytes.bytes("staged") > 0)
+      if (ManagerUnderTest.isZerohop) assert(bytes.bytes(path) > 0)
     }
     if (ManagerUnderTest.isZerohop) {
       val shared = sharedBlocks(cluster) - before
@@ -59,7 +68,11 @@ class SharedReadSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   /** Of all executors together. */
   private def sharedBlocks(cluster: Cluster): Long =
-    if (ManagerUnderTest.isZerohop) cluster.gauges("staged.shared.blocks").values.sum else 0
+    if (ManagerUnderTest.isZerohop) Seq(Staged, "remote").map(sharedBlocks(cluster, _)).sum
+    else 0
+
+  private def sharedBlocks(cluster: Cluster, kind: String): Long =
+    cluster.gauges(s"$kind.shared.blocks").values.sum
 
   /** That of the test before, if it has the same settings. */
   private def clusterOf(settings: Map[String, String]): Cluster = {
@@ -81,6 +94,8 @@ class SharedReadSuite extends AnyFunSuite with BeforeAndAfterAll {
 }
 
 private object SharedReadSuite {
+  private val Staged = "staged"
+  private val Sent = "sent"
   private val Runs = 3
   private val Readers = 4
   private val Maps = 8

@@ -48,6 +48,7 @@ public final class ExecutorMetrics implements Source {
     gauge(Metric.LANDING_SLABS, node, stats -> stats.receiveBuffers().slabs());
     gauge(Metric.SENDING_BYTES, node, stats -> stats.receiveBuffers().sendingBytes());
     gauge(Metric.SAVED_BYTES, node, stats -> stats.receiveBuffers().savedBytes());
+    gauge(Metric.REMOTE_SHARED_BLOCKS, node, stats -> stats.receiveBuffers().sharedBlocks());
     gauge(Metric.LANDING_WAIT, node, stats -> stats.receiveBuffers().waitNanos());
     if (node.hasGpu()) {
       watchGpu(node);

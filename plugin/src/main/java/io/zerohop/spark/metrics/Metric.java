@@ -80,6 +80,12 @@ public enum Metric {
       "bytes",
       Owner.MEMORY,
       "Bytes of sent blocks that compression has kept from the network"),
+  REMOTE_SHARED_BLOCKS(
+      "remote.shared.blocks",
+      Type.TOTAL,
+      "blocks",
+      Owner.MEMORY,
+      "Got or sent blocks that a reader received from a transfer that another reader had requested"),
   LANDING_WAIT(
       "landing.wait.nanos",
       Type.TOTAL,

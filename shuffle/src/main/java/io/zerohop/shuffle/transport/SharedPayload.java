@@ -1,5 +1,8 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.extent.ExtentInputStream;
+import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.transport.Transport.Payload;
 import java.io.FilterInputStream;
 import java.io.IOException;
@@ -27,7 +30,7 @@ final class SharedPayload {
 
   /** Its streams end with it, though the memory may stay for others, or be given to them. */
   private final class Share implements Payload {
-    private boolean released;
+    private volatile boolean released;
 
     @Override
     public long bytes() {
@@ -35,14 +38,27 @@ final class SharedPayload {
     }
 
     @Override
+    public ExtentList extents() {
+      return payload.extents();
+    }
+
+    @Override
+    public Path path(final Path asked) {
+      return payload.path(asked);
+    }
+
+    @Override
     public synchronized InputStream open() throws IOException {
       checkHeld();
-      return new ShareStream(this, payload.open());
+      final ExtentList extents = payload.extents();
+      return extents == null
+          ? new ShareStream(this, payload.open())
+          : new ExtentInputStream(extents, 0, extents.size(), () -> !released);
     }
 
     private void checkHeld() throws IOException {
       if (released) {
-        throw new IOException("a staged block is read after it was released");
+        throw new IOException("a block is read after it was released");
       }
     }
 

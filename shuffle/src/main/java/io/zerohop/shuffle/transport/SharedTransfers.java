@@ -9,12 +9,15 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.log.ShuffleCode;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -26,13 +29,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Readers of one executor that want the same block at the same time share one transfer, as those do
- * who read one side of a skewed join once for each part of the other. Who asks while a block is on
- * its way joins; who asks after it has arrived starts anew.
+ * Shares one transfer among the readers of an executor that want the same block at the same time,
+ * such as those of one side of a skewed join, which is read once for each part of the other. A
+ * reader that requests a block in transit joins; one that requests it after it has arrived starts a
+ * new transfer.
  *
- * <p>No reader asks in its own thread, unless the system has none for it, so one that is
- * interrupted or killed neither fails the others nor is waited for. No lock is held while the
- * transport or a sink is called. Thread safe.
+ * <p>A transport whose requests may wait for a connection is asked by threads of this class, so
+ * that a reader that is interrupted or killed neither fails the others nor is waited for; where the
+ * system has no thread, the reader asks. No lock is held while the transport or a sink is called.
+ * Thread safe.
  *
  * <p>Each reader keeps the receive buffers that it reserved, although the bytes are there once: so
  * the budget holds whoever goes first, at the price of some that is reserved and not used.
@@ -46,7 +51,11 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
   private final Predicate<BlockSource> isShared;
   private final Duration patience;
   private final Clock clock;
-  private final ThreadPoolExecutor asking;
+  private final Executor asking;
+
+  /** The same if this owns its threads; null if readers ask. */
+  private final ThreadPoolExecutor threads;
+
   private final LongAdder joined = new LongAdder();
 
   /** Guards what is below, and of each transfer its sinks. */
@@ -81,7 +90,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
     this.isShared = isShared;
     this.patience = patience;
     this.clock = clock;
-    asking =
+    this.threads =
         new ThreadPoolExecutor(
             threads,
             threads,
@@ -89,7 +98,23 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
             TimeUnit.NANOSECONDS,
             new LinkedBlockingQueue<>(),
             SharedTransfers::thread);
-    asking.allowCoreThreadTimeOut(true);
+    this.threads.allowCoreThreadTimeOut(true);
+    asking = this.threads;
+  }
+
+  /**
+   * Shares all transfers of a transport whose requests do not wait: readers make them.
+   *
+   * @param patience as above
+   * @param clock by which patience is measured
+   */
+  public SharedTransfers(final Transport transport, final Duration patience, final Clock clock) {
+    this.transport = transport::fetch;
+    this.isShared = any -> true;
+    this.patience = patience;
+    this.clock = clock;
+    threads = null;
+    asking = Runnable::run;
   }
 
   private static Thread thread(final Runnable work) {
@@ -127,7 +152,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
     final Map<Block, Transfer> begun = new HashMap<>();
     synchronized (lock) {
       if (closed) {
-        throw new IllegalStateException("staged blocks are asked for while the executor ends");
+        throw new IllegalStateException("blocks are asked for while the executor ends");
       }
       for (final Block block : blocks) {
         join(new Key(source.address(), block), sink, begun);
@@ -193,7 +218,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
         end(transfer);
       }
     }
-    tell(transfer, first, sink -> sink.failed(transfer.key.block(), cause));
+    tell(transfer.key.block(), first, sink -> sink.failed(transfer.key.block(), cause));
     return others;
   }
 
@@ -210,20 +235,19 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
    *
    * @return whether it was told
    */
-  private static boolean tell(final Transfer transfer, final Sink sink, final Consumer<Sink> news) {
+  private static boolean tell(final Object what, final Sink sink, final Consumer<Sink> news) {
     try {
       news.accept(sink);
       return true;
     } catch (final Throwable e) {
-      ShuffleCode.NEWS_NOT_TAKEN.warn(
-          LOG, "a reader did not take what became of {}", transfer.key.block(), e);
+      ShuffleCode.NEWS_NOT_TAKEN.warn(LOG, "a reader did not take what became of {}", what, e);
       return false;
     }
   }
 
   private void fail(final Transfer transfer, final Throwable cause) {
     for (final Sink sink : end(transfer)) {
-      tell(transfer, sink, reader -> reader.failed(transfer.key.block(), cause));
+      tell(transfer.key.block(), sink, reader -> reader.failed(transfer.key.block(), cause));
     }
   }
 
@@ -246,7 +270,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       final SharedPayload shared = new SharedPayload(payload, sinks.size());
       for (final Sink sink : sinks) {
         final Payload share = shared.share();
-        if (!tell(transfer, sink, reader -> reader.arrived(block, share))) {
+        if (!tell(block, sink, reader -> reader.arrived(block, share))) {
           share.release();
         }
       }
@@ -255,6 +279,17 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
     @Override
     public void failed(final Block block, final Throwable cause) {
       fail(requested.get(block), cause);
+    }
+
+    @Override
+    public void failed(final Collection<Block> blocks, final Throwable cause) {
+      final Map<Sink, List<Block>> told = new LinkedHashMap<>();
+      for (final Block block : blocks) {
+        for (final Sink sink : end(requested.get(block))) {
+          told.computeIfAbsent(sink, first -> new ArrayList<>()).add(block);
+        }
+      }
+      told.forEach((sink, failed) -> tell(failed, sink, reader -> reader.failed(failed, cause)));
     }
   }
 
@@ -281,11 +316,16 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       closed = true;
       left = List.copyOf(underWay);
     }
-    asking.shutdownNow();
+    if (threads != null) {
+      threads.shutdownNow();
+    }
     final CancellationException cause = new CancellationException("the executor ends");
     left.forEach(transfer -> fail(transfer, cause));
-    Deadline.in(STOP_LIMIT)
-        .await(
-            asking::isTerminated, millis -> asking.awaitTermination(millis, TimeUnit.MILLISECONDS));
+    if (threads != null) {
+      Deadline.in(STOP_LIMIT)
+          .await(
+              threads::isTerminated,
+              millis -> threads.awaitTermination(millis, TimeUnit.MILLISECONDS));
+    }
   }
 }

@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.transport.Transport.Payload;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -34,6 +36,30 @@ class SharedTransfersFailureTest extends SharedTransfersFixture {
     shared.fetch(SOURCE, BLOCKS, new Reader());
     failing.awaitAsked(6);
     failing.arrive();
+  }
+
+  /** So that a reader asks for all of them again in one window. */
+  @Test
+  void whatFailsTogetherIsToldTogether() {
+    final HeldTransport failing =
+        new HeldTransport(
+            (source, blocks, sink) -> sink.failed(blocks, new IOException("connection reset")));
+    share(failing);
+    final List<Integer> together = new ArrayList<>();
+    for (final List<Block> wanted : List.of(BLOCKS, BLOCKS.subList(1, 3))) {
+      shared.fetch(
+          SOURCE,
+          wanted,
+          new Reader() {
+            @Override
+            public void failed(final Collection<Block> blocks, final Throwable cause) {
+              together.add(blocks.size());
+            }
+          });
+    }
+    failing.awaitAsked(3);
+    failing.arrive();
+    assertThat(together).containsExactlyInAnyOrder(3, 2);
   }
 
   /** As a task that is killed while Spark's client connects for it. */
