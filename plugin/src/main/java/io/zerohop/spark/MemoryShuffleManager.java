@@ -180,13 +180,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
         canUseBatchFetch(startPartition, endPartition, context)
             && ours.dependency().serializer().supportsRelocationOfSerializedObjects();
     final ReadMetrics pathMetrics =
-        new ReadMetrics(
-            context,
-            ours.accumulators(),
-            here.metrics(),
-            here.reports(),
-            handle.shuffleId(),
-            batches);
+        new ReadMetrics(context, ours.accumulators(), here.reports(), handle.shuffleId(), batches);
     final ReduceTask task = new ReduceTask(blocks, context, metrics, pathMetrics);
     if (ours.gpu()) {
       return new RapidsReader<>(

@@ -10,6 +10,7 @@ import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.spill.EvictionScope;
@@ -197,6 +198,11 @@ public final class ShuffleNode implements AutoCloseable {
   /** An upper bound of what {@link #shrinkDevicePool} could give back now, in bytes. */
   public long shrinkableDeviceBytes(final EvictionScope scope) {
     return parts.isFrozen() ? 0 : parts.evictor.shrinkableBytes(scope);
+  }
+
+  /** Returns what is counted of all fetches of this node. */
+  public FetchCounters counters() {
+    return parts.fetchContext.counters();
   }
 
   /** What this node holds now. */

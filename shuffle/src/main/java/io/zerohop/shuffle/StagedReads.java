@@ -38,6 +38,11 @@ public final class StagedReads {
             Map.of());
   }
 
+  /** Returns what is counted of all fetches of this process. */
+  public FetchCounters counters() {
+    return context.counters();
+  }
+
   /**
    * Begins to fetch blocks for one reader, which closes the fetcher.
    *

@@ -1,6 +1,7 @@
 package io.zerohop.spark.executor;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.pool.Tier;
@@ -23,6 +24,7 @@ import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.DriverReports;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ReportSender;
+import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.time.Duration;
@@ -75,7 +77,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   /** Attempts whose end is reported. */
   private final Set<Long> reported = ConcurrentHashMap.newKeySet();
 
-  private final ExecutorMetrics metrics = new ExecutorMetrics();
+  private final ExecutorMetrics metrics;
   private final BlockManagerId location;
   private final SharedTransfers transport;
   private final Thread atExit = new Thread(this::closeAtExit, "zerohop-exit");
@@ -101,6 +103,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.pages = new PagePool(writeBufferBytes() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);
     this.transport = newTransport(env, conf, resolver);
+    this.metrics = new ExecutorMetrics(node == null ? staged.counters() : node.counters());
     if (node != null) {
       metrics.watch(node);
     }
@@ -245,10 +248,6 @@ public final class ExecutorShuffle implements AutoCloseable {
     return pages;
   }
 
-  public ExecutorMetrics metrics() {
-    return metrics;
-  }
-
   /** What the driver is told of tasks here. */
   public ReportCounters reports() {
     return reports;
@@ -322,6 +321,34 @@ public final class ExecutorShuffle implements AutoCloseable {
           LOG, "Zerohop could not close cleanly in executor {}", env.executorId(), e);
     } finally {
       pages.close();
+    }
+  }
+
+  /** Where an executor's map outputs lie, for its reports. */
+  private static final class MemoryReport {
+    private MemoryReport() {}
+
+    /**
+     * As things are now.
+     *
+     * @param node holds blocks in memory; null if none does
+     * @param files holds the others
+     */
+    static Memory of(final ShuffleNode node, final MapOutputFiles files) {
+      if (node == null) {
+        return new Memory(0, 0, 0, 0, files.bytes(), 0, 0, 0);
+      }
+      final NodeStats stats = node.stats();
+      final boolean gpu = stats.device() != null;
+      return new Memory(
+          stats.host().usedBytes(),
+          stats.host().limitBytes(),
+          gpu ? stats.device().usedBytes() : 0,
+          gpu ? stats.device().limitBytes() : 0,
+          files.bytes(),
+          stats.evictions().overflowedBytes(),
+          stats.evictions().toHost().bytes(),
+          stats.evictions().toFiles().bytes());
     }
   }
 }

@@ -6,13 +6,13 @@ import com.codahale.metrics.MetricRegistry;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.SpilledOutputs;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
-import java.util.EnumMap;
-import java.util.Map;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
 import org.apache.spark.metrics.source.Source;
 
@@ -23,16 +23,28 @@ import org.apache.spark.metrics.source.Source;
  */
 public final class ExecutorMetrics implements Source {
   private final MetricRegistry registry = new MetricRegistry();
-  private final Map<Path, Counter> bytes = new EnumMap<>(Path.class);
-  private final Map<Path, Counter> blocks = new EnumMap<>(Path.class);
-  private final Counter waitedNanos;
 
-  public ExecutorMetrics() {
+  /**
+   * @param fetched what the executor's fetches count
+   */
+  public ExecutorMetrics(final FetchCounters fetched) {
     for (final Path path : Path.values()) {
-      bytes.put(path, registry.counter(Metric.bytes(path).key()));
-      blocks.put(path, registry.counter(Metric.blocks(path).key()));
+      count(Metric.bytes(path), () -> fetched.moved(path).bytes());
+      count(Metric.blocks(path), () -> fetched.moved(path).blocks());
     }
-    waitedNanos = registry.counter(Metric.FETCH_WAIT.key());
+    count(Metric.FETCH_WAIT, fetched::waitedNanos);
+  }
+
+  /** A counter of Dropwizard's that shows what another one counts. */
+  private void count(final Metric metric, final LongSupplier counted) {
+    registry.register(
+        metric.key(),
+        new Counter() {
+          @Override
+          public long getCount() {
+            return counted.getAsLong();
+          }
+        });
   }
 
   /** Adds the gauges of the executor's blocks in memory. */
@@ -122,15 +134,6 @@ public final class ExecutorMetrics implements Source {
 
   private void gauge(final Metric metric, final Gauge<Long> value) {
     registry.gauge(metric.key(), () -> value);
-  }
-
-  void fetched(final Path path, final long blockCount, final long byteCount) {
-    bytes.get(path).inc(byteCount);
-    blocks.get(path).inc(blockCount);
-  }
-
-  void waited(final long nanos) {
-    waitedNanos.inc(nanos);
   }
 
   @Override

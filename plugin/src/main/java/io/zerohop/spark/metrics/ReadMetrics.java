@@ -12,15 +12,14 @@ import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**
  * Where one reader's bytes are counted: in Spark's own metrics (what is read in place counts as
- * local, the rest as remote), in the named accumulators, in the executor's metrics source and in
- * its reports. Called by the task's own thread.
+ * local, the rest as remote), in the named accumulators and in the executor's reports. Called by
+ * the task's own thread.
  */
 public final class ReadMetrics {
   private static final long NANOS_PER_MILLI = 1_000_000;
 
   private final TaskContext task;
   private final PathAccumulators accumulators;
-  private final ExecutorMetrics executor;
   private final ReaderCounts reports;
   private final BlockCount counted;
   private long waitedNanos;
@@ -35,13 +34,11 @@ public final class ReadMetrics {
   public ReadMetrics(
       final TaskContext task,
       final PathAccumulators accumulators,
-      final ExecutorMetrics executor,
       final ReportCounters reports,
       final int shuffleId,
       final boolean batches) {
     this.task = task;
     this.accumulators = accumulators;
-    this.executor = executor;
     this.reports = new ReaderCounts(reports, shuffleId);
     this.counted = new BlockCount(batches);
   }
@@ -89,7 +86,6 @@ public final class ReadMetrics {
       reporter.incLocalBytesRead(bytes);
     }
     accumulators.add(task, path, bytes);
-    executor.fetched(path, blocks.size(), bytes);
   }
 
   /** The reader waited; Spark counts milliseconds, so the rest is kept for the next time. */
@@ -97,7 +93,6 @@ public final class ReadMetrics {
     waitedNanos += nanos;
     reporter.incFetchWaitTime(waitedNanos / NANOS_PER_MILLI);
     waitedNanos %= NANOS_PER_MILLI;
-    executor.waited(nanos);
     reports.waited(nanos);
   }
 }

@@ -14,7 +14,6 @@ import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.TestNode;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
-import io.zerohop.spark.metrics.ExecutorMetrics;
 import io.zerohop.spark.metrics.PathAccumulators;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.rapids.MapInput.Batch;
@@ -287,13 +286,7 @@ final class TestExchange implements AutoCloseable {
     blocks.forEach(
         (id, of) -> owners.add(new Tuple2<>(id, CollectionConverters.asScala(of).toSeq())));
     final ReadMetrics pathMetrics =
-        new ReadMetrics(
-            task.context(),
-            accumulators,
-            new ExecutorMetrics(),
-            new ReportCounters(false),
-            0,
-            false);
+        new ReadMetrics(task.context(), accumulators, new ReportCounters(false), 0, false);
     return new RapidsReader<Integer, ColumnarBatch>(
             dependency,
             new ReduceTask(

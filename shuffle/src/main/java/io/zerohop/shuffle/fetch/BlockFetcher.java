@@ -352,7 +352,9 @@ public final class BlockFetcher implements AutoCloseable {
     try {
       step.run();
     } finally {
-      listener.waited(context.settings().clock().since(begin));
+      final long nanos = context.settings().clock().since(begin);
+      context.counters().waited(nanos);
+      listener.waited(nanos);
     }
   }
 

@@ -6,7 +6,10 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
-/** What all fetchers of a node have handed out, by path. Thread safe. */
+/**
+ * Counts what all fetchers of a node have handed out, by path, and how long their readers waited.
+ * Metrics, statistics and tests read these. Thread safe.
+ */
 public final class FetchCounters {
   /** Blocks and bytes that went one way since the node's start. */
   public record MovedBlocks(long blocks, long bytes) {}
@@ -15,17 +18,32 @@ public final class FetchCounters {
   private final LongAdder[] bytes = adders();
 
   private final LongAdder unready = new LongAdder();
+  private final LongAdder waitedNanos = new LongAdder();
 
   void add(final Path path, final long moreBlocks, final long moreBytes) {
     blocks[path.ordinal()].add(moreBlocks);
     bytes[path.ordinal()].add(moreBytes);
   }
 
+  void waited(final long nanos) {
+    waitedNanos.add(nanos);
+  }
+
+  /** Returns what was handed out by one path since the node's start. */
+  public MovedBlocks moved(final Path path) {
+    return new MovedBlocks(blocks[path.ordinal()].sum(), bytes[path.ordinal()].sum());
+  }
+
+  /** Returns the nanoseconds that readers have waited since the node's start, in sum. */
+  public long waitedNanos() {
+    return waitedNanos.sum();
+  }
+
   /** What went each way so far. */
   public Map<Path, MovedBlocks> moved() {
     final Map<Path, MovedBlocks> moved = new EnumMap<>(Path.class);
     for (final Path path : Path.values()) {
-      moved.put(path, new MovedBlocks(blocks[path.ordinal()].sum(), bytes[path.ordinal()].sum()));
+      moved.put(path, moved(path));
     }
     return Collections.unmodifiableMap(moved);
   }
