@@ -13,9 +13,15 @@ import io.zerohop.device.Signal;
 import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import jcuda.Pointer;
 import jcuda.driver.CUdevice_attribute;
+import jcuda.driver.CUdeviceptr;
+import jcuda.driver.JCudaDriver;
 
 /**
  * One GPU as a {@link Device}. Addresses are those of its memory in this process, and of peers'
@@ -277,6 +283,115 @@ public final class CudaDevice implements Device {
   public void close() {
     if (open.close()) {
       host.close();
+    }
+  }
+
+  /**
+   * A signal word in host memory that the GPU reaches: the host looks at it by a load, kernels over
+   * the bus. Thread safe; owns nothing.
+   *
+   * @param word the same for the host
+   * @param address the same as the host's
+   */
+  private record PinnedSignal(Signal word, long address) implements Signal, DeviceWord {
+
+    @Override
+    public int epoch() {
+      return word.epoch();
+    }
+
+    @Override
+    public void raise(final int epoch) {
+      word.raise(epoch);
+    }
+
+    @Override
+    public void abort(final int reason) {
+      word.abort(reason);
+    }
+
+    @Override
+    public void wake() {
+      word.wake();
+    }
+
+    @Override
+    public int aborted() {
+      return word.aborted();
+    }
+
+    @Override
+    public void await(final int epoch, final Duration limit, final BooleanSupplier cancelled) {
+      word.await(epoch, limit, cancelled);
+    }
+  }
+
+  /**
+   * Host memory of others that the driver has locked, so that every GPU of this process reaches it
+   * at the address that the host uses. Owned by whoever registered it; the memory stays its
+   * owner's.
+   */
+  private static final class RegisteredMemory extends LockedMemory {
+    private static final int FLAGS =
+        JCudaDriver.CU_MEMHOSTREGISTER_PORTABLE | JCudaDriver.CU_MEMHOSTREGISTER_DEVICEMAP;
+
+    private final long address;
+
+    private RegisteredMemory(
+        final CudaContext context,
+        final long address,
+        final long bytes,
+        final Consumer<Object> onClose) {
+      super(context, bytes, onClose);
+      this.address = address;
+    }
+
+    static RegisteredMemory register(
+        final CudaContext context,
+        final long address,
+        final long bytes,
+        final Consumer<Object> onClose) {
+      context.enter();
+      final Pointer host = Addresses.hostRange(address);
+      CudaStatus.check(
+          JCudaDriver.cuMemHostRegister(host, bytes, FLAGS),
+          "cuMemHostRegister",
+          context.toString());
+      final RegisteredMemory memory = new RegisteredMemory(context, address, bytes, onClose);
+      final Addresses.Result seen = new Addresses.Result();
+      boolean same = false;
+      try {
+        CudaStatus.check(
+            JCudaDriver.cuMemHostGetDevicePointer((CUdeviceptr) seen, host, 0),
+            "cuMemHostGetDevicePointer",
+            context.toString());
+        same = seen.value() == address;
+      } finally {
+        if (!same) {
+          memory.close();
+        }
+      }
+      if (!same) {
+        throw new ZerohopException(
+            ZerohopException.Category.RETRY,
+            context + " reaches host memory at other addresses than the host does");
+      }
+      return memory;
+    }
+
+    @Override
+    public long address() {
+      return address;
+    }
+
+    @Override
+    void unlock() {
+      JCudaDriver.cuMemHostUnregister(Addresses.hostRange(address));
+    }
+
+    @Override
+    public String toString() {
+      return "pinned range of " + bytes() + " bytes";
     }
   }
 }

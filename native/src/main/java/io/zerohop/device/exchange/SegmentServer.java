@@ -12,6 +12,7 @@ import io.zerohop.device.posix.Threads;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -393,5 +394,40 @@ public final class SegmentServer implements AutoCloseable {
   @Override
   public String toString() {
     return "segment server " + name;
+  }
+
+  /**
+   * The connections of a server that have not proved themselves, by the process that made them.
+   * Processes of other PID namespaces cannot be told apart and count as one.
+   */
+  private record HalfOpen(int count, Map<Integer, List<ServerConnection>> byProcess) {
+
+    /**
+     * Picks them out.
+     *
+     * @param connections in the order in which they came
+     */
+    static HalfOpen of(final List<ServerConnection> connections) {
+      final Map<Integer, List<ServerConnection>> byProcess = new HashMap<>();
+      int count = 0;
+      for (final ServerConnection connection : connections) {
+        if (!connection.session().isOpen() && !connection.isClosed()) {
+          byProcess
+              .computeIfAbsent(connection.session().pid(), absent -> new ArrayList<>())
+              .add(connection);
+          count++;
+        }
+      }
+      return new HalfOpen(count, byProcess);
+    }
+
+    /** The oldest one of the process that has most of them; null if there is none. */
+    ServerConnection oldestOfMost() {
+      List<ServerConnection> most = List.of();
+      for (final List<ServerConnection> ofOne : byProcess.values()) {
+        most = ofOne.size() > most.size() ? ofOne : most;
+      }
+      return most.isEmpty() ? null : most.get(0);
+    }
   }
 }

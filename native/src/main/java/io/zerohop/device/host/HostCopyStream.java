@@ -2,6 +2,7 @@ package io.zerohop.device.host;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
+import io.zerohop.device.HashMix;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
@@ -10,13 +11,19 @@ import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.Threads;
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import org.agrona.BufferUtil;
+import org.agrona.UnsafeAccess;
 
 /**
  * A queue of operations with one worker thread. While the queue is empty and nothing has to wait,
@@ -236,5 +243,226 @@ final class HostCopyStream implements CopyStream {
   @Override
   public String toString() {
     return "copy stream " + name;
+  }
+
+  /** Puts columns together in shared host memory, on the calling thread. */
+  private static final class HostSplice {
+    private static final int WORD_BITS = Integer.SIZE;
+
+    private HostSplice() {}
+
+    static void run(final SpliceLists lists) {
+      lists.forEachOffsets(HostSplice::addOffsets);
+      for (int column = 0; column < lists.bitColumns(); column++) {
+        putBits(lists, column);
+      }
+    }
+
+    private static void addOffsets(
+        final long source, final long destination, final int count, final int delta) {
+      for (long i = 0; i < count; i++) {
+        UnsafeAccess.UNSAFE.putInt(
+            destination + 4 * i, UnsafeAccess.UNSAFE.getInt(source + 4 * i) + delta);
+      }
+    }
+
+    private static void putBits(final SpliceLists lists, final int column) {
+      final int bits = lists.bits(column);
+      int run = lists.firstRun(column);
+      int word = 0;
+      for (int bit = 0; bit < bits; bit++) {
+        while (run + 1 < lists.endOfRuns(column) && lists.runStart(run + 1) <= bit) {
+          run++;
+        }
+        final long source = lists.runSource(run);
+        word |= source == 0 || isSet(source, bit - lists.runStart(run)) ? 1 << bit : 0;
+        if (bit % WORD_BITS == WORD_BITS - 1 || bit == bits - 1) {
+          UnsafeAccess.UNSAFE.putInt(lists.destination(column) + 4L * (bit / WORD_BITS), word);
+          word = 0;
+        }
+      }
+    }
+
+    private static boolean isSet(final long source, final int bit) {
+      return (UnsafeAccess.UNSAFE.getInt(source + 4L * (bit / WORD_BITS)) >>> bit & 1) != 0;
+    }
+  }
+
+  /** Hashes rows of columns in shared host memory, on the calling thread. */
+  private static final class HostRowHash {
+    private final RowHashLists lists;
+    private final int first;
+
+    private HostRowHash(final RowHashLists lists, final int table) {
+      this.lists = lists;
+      this.first = lists.firstColumn(table);
+    }
+
+    static void run(final RowHashLists lists, final long resultAddress) {
+      for (int table = 0; table < lists.tables(); table++) {
+        final HostRowHash hash = new HostRowHash(lists, table);
+        int row = lists.firstRow(table);
+        final int behind = row + lists.rows(table);
+        for (int i = lists.firstResult(table); i < lists.endOfResults(table); i++) {
+          final int end = (int) Math.min(behind, (long) row + lists.chunkRows(table));
+          long sum = 0;
+          for (; row < end; row++) {
+            sum += hash.sequence(RowHashBatch.ROW, hash.first, lists.top(table), row);
+          }
+          UnsafeAccess.UNSAFE.putLong(resultAddress + (long) Long.BYTES * i, sum);
+        }
+      }
+    }
+
+    /** Columns beside each other: those of a row, or the fields of a struct. */
+    private long sequence(final long begin, final int from, final int count, final int row) {
+      long hash = begin;
+      int column = from;
+      for (int i = 0; i < count; i++) {
+        hash = HashMix.combine(hash, value(column, row));
+        column = first + lists.end(column);
+      }
+      return hash;
+    }
+
+    private long value(final int column, final int row) {
+      if (isNull(lists.mask(column), row)) {
+        return RowHashBatch.NULL;
+      }
+      return switch (lists.kind(column)) {
+        case RowHashLists.KIND_FIXED -> fixed(lists.detail(column), lists.data(column), row);
+        case RowHashLists.KIND_STRING -> string(column, row);
+        case RowHashLists.KIND_LIST -> list(column, row);
+        default -> sequence(RowHashBatch.STRUCT, column + 1, lists.detail(column), row);
+      };
+    }
+
+    private static boolean isNull(final long mask, final int row) {
+      return mask != 0
+          && (UnsafeAccess.UNSAFE.getInt(mask + 4L * (row / Integer.SIZE)) >>> row & 1) == 0;
+    }
+
+    private static long fixed(final int width, final long data, final int row) {
+      final long at = data + (long) width * row;
+      final long begin = RowHashBatch.FIXED + width;
+      if (width > Long.BYTES) {
+        return HashMix.combine(
+            HashMix.combine(begin, UnsafeAccess.UNSAFE.getLong(at)),
+            UnsafeAccess.UNSAFE.getLong(at + Long.BYTES));
+      }
+      return HashMix.combine(begin, bytes(at, width));
+    }
+
+    /** At most eight bytes as a little-endian number. */
+    private static long bytes(final long at, final int count) {
+      long value = 0;
+      for (int i = 0; i < count; i++) {
+        value |= (UnsafeAccess.UNSAFE.getByte(at + i) & 0xffL) << Byte.SIZE * i;
+      }
+      return value;
+    }
+
+    private int offset(final int column, final int row) {
+      return UnsafeAccess.UNSAFE.getInt(lists.offsets(column) + 4L * row);
+    }
+
+    private long string(final int column, final int row) {
+      final int begin = offset(column, row);
+      final int end = offset(column, row + 1);
+      long hash = HashMix.combine(RowHashBatch.STRING, end - begin);
+      for (long at = begin; at < end; at += Long.BYTES) {
+        final int count = (int) Math.min(Long.BYTES, end - at);
+        hash = HashMix.combine(hash, bytes(lists.data(column) + at, count));
+      }
+      return hash;
+    }
+
+    private long list(final int column, final int row) {
+      final int begin = offset(column, row);
+      final int end = offset(column, row + 1);
+      long hash = HashMix.combine(RowHashBatch.LIST, end - begin);
+      for (int item = begin; item < end; item++) {
+        hash = HashMix.combine(hash, value(column + 1, item));
+      }
+      return hash;
+    }
+  }
+
+  /**
+   * Copies as an off-heap list, so that a whole batch is one native call.
+   *
+   * <p>An entry is three 64-bit words in native order, as {@code struct zh_copy} in memory.c:
+   *
+   * <pre>
+   *  0        8             16       24
+   *  | source | destination | length |
+   * </pre>
+   */
+  private static final class HostCopyBatch implements CopyBatch {
+    private static final int ENTRY_BYTES = 24;
+    private static final int FIRST_CAPACITY = 64;
+    private static final int MAX_ENTRIES = Integer.MAX_VALUE / ENTRY_BYTES;
+
+    private ByteBuffer entries = newList(FIRST_CAPACITY);
+    private int size;
+    private long bytes;
+
+    @Override
+    public void add(final long sourceAddress, final long destinationAddress, final long length) {
+      CopyBatch.check(sourceAddress, destinationAddress, length);
+      if (length == 0) {
+        return;
+      }
+      if ((size + 1) * ENTRY_BYTES > entries.capacity()) {
+        grow();
+      }
+      final int at = size * ENTRY_BYTES;
+      entries.putLong(at, sourceAddress);
+      entries.putLong(at + 8, destinationAddress);
+      entries.putLong(at + 16, length);
+      size++;
+      bytes += length;
+    }
+
+    private void grow() {
+      if (size == MAX_ENTRIES) {
+        throw new IllegalStateException("a batch holds at most " + MAX_ENTRIES + " copies");
+      }
+      final ByteBuffer larger = newList((int) Math.min(MAX_ENTRIES, size * 2L));
+      larger.put(0, entries, 0, size * ENTRY_BYTES);
+      entries = larger;
+    }
+
+    private static ByteBuffer newList(final int capacity) {
+      return ByteBuffer.allocateDirect(capacity * ENTRY_BYTES).order(ByteOrder.nativeOrder());
+    }
+
+    @Override
+    public int size() {
+      return size;
+    }
+
+    @Override
+    public long bytes() {
+      return bytes;
+    }
+
+    @Override
+    public void clear() {
+      size = 0;
+      bytes = 0;
+    }
+
+    /** Makes the copies, in order, on the calling thread. */
+    void run() {
+      if (size > 0) {
+        final ByteBuffer list = entries;
+        try {
+          Memory.copy(BufferUtil.address(list), size);
+        } finally {
+          Reference.reachabilityFence(list); // Native code has its address, which keeps nothing.
+        }
+      }
+    }
   }
 }

@@ -10,13 +10,24 @@ import io.zerohop.spark.task.MapTask;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.function.Supplier;
+import org.apache.spark.Aggregator;
+import org.apache.spark.Partitioner;
 import org.apache.spark.ShuffleDependency;
+import org.apache.spark.TaskContext;
+import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.MapStatus;
+import org.apache.spark.serializer.SerializationStream;
 import org.apache.spark.serializer.Serializer;
+import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.unsafe.Platform;
 import org.apache.spark.util.TaskCompletionListener;
+import org.apache.spark.util.collection.ExternalSorter;
 import scala.Option;
 import scala.Product2;
+import scala.Tuple2;
+import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
@@ -124,5 +135,193 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   @Override
   public long[] getPartitionLengths() {
     return partitionLengths;
+  }
+
+  /**
+   * Records of any serializer into few partitions: a stream for each partition that has a record,
+   * all open at once.
+   */
+  private static final class StreamAppender<K, V> implements RecordAppender<K, V> {
+    private final MapOutputBuffer output;
+    private final Partitioner partitioner;
+    private final Serializer serializer;
+    private final RowChecksums checksums;
+
+    StreamAppender(
+        final MapOutputBuffer output,
+        final Partitioner partitioner,
+        final Serializer serializer,
+        final RowChecksums checksums) {
+      this.output = output;
+      this.partitioner = partitioner;
+      this.serializer = serializer;
+      this.checksums = checksums;
+    }
+
+    @Override
+    public long appendAll(final Iterator<Product2<K, V>> records) throws IOException {
+      final SerializerInstance instance = serializer.newInstance();
+      final SerializationStream[] streams = new SerializationStream[partitioner.numPartitions()];
+      long count = 0;
+      while (records.hasNext()) {
+        final Product2<K, V> rec = records.next();
+        final int partition = partitioner.getPartition(rec._1());
+        if (streams[partition] == null) {
+          streams[partition] = instance.serializeStream(output.stream(partition));
+        }
+        checksums.update(partition, rec._1(), rec._2());
+        streams[partition].writeKey(rec._1(), RelocatableAppender.OBJECT);
+        streams[partition].writeValue(rec._2(), RelocatableAppender.OBJECT);
+        count++;
+      }
+      for (final SerializationStream stream : streams) {
+        if (stream != null) {
+          stream.close();
+        }
+      }
+      return count;
+    }
+  }
+
+  /**
+   * SQL rows, straight from the row to the arena in one copy. The bytes are those that Spark's own
+   * UnsafeRowSerializer would write (a big-endian length, then the row), so any reader may read
+   * them.
+   */
+  private static final class UnsafeRowAppender<K, V> implements RecordAppender<K, V> {
+    private final MapOutputBuffer output;
+    private final Partitioner partitioner;
+    private final RowChecksums checksums;
+    private final UnsafeRows codec;
+
+    UnsafeRowAppender(
+        final MapOutputBuffer output,
+        final Partitioner partitioner,
+        final RowChecksums checksums,
+        final UnsafeRows codec) {
+      this.output = output;
+      this.partitioner = partitioner;
+      this.checksums = checksums;
+      this.codec = codec;
+    }
+
+    @Override
+    public long appendAll(final Iterator<Product2<K, V>> records) throws IOException {
+      final boolean checked = checksums.active();
+      long count = 0;
+      long bytes = 0;
+      while (records.hasNext()) {
+        final Product2<K, V> rec = records.next();
+        final K key = rec._1();
+        final UnsafeRow row = (UnsafeRow) rec._2();
+        final int partition = partitioner.getPartition(key);
+        final int size = row.getSizeInBytes();
+        final long at = output.reserve(partition, Integer.BYTES + size);
+        Platform.putInt(null, at, UnsafeRows.bigEndian(size));
+        Platform.copyMemory(
+            row.getBaseObject(), row.getBaseOffset(), null, at + Integer.BYTES, size);
+        if (checked) {
+          checksums.update(partition, key, row);
+        }
+        bytes += size;
+        count++;
+      }
+      if (count > 0) {
+        codec.addDataSize(bytes);
+      }
+      return count;
+    }
+  }
+
+  /**
+   * Records that Spark's own sorter must see first: those that are combined on the map side, and
+   * those of a serializer that needs a stream per partition when there are too many partitions for
+   * that. The sorter groups them by partition (and spills by itself); then one stream is open at a
+   * time.
+   *
+   * @param <C> combiner type
+   */
+  private static final class SortedAppender<K, V, C> implements RecordAppender<K, V> {
+    private final MapOutputBuffer output;
+    private final ShuffleDependency<K, V, C> dependency;
+    private final TaskContext context;
+    private final RowChecksums checksums;
+    private long count;
+
+    SortedAppender(
+        final MapOutputBuffer output,
+        final ShuffleDependency<K, V, C> dependency,
+        final TaskContext context,
+        final RowChecksums checksums) {
+      this.output = output;
+      this.dependency = dependency;
+      this.context = context;
+      this.checksums = checksums;
+    }
+
+    @Override
+    public long appendAll(final Iterator<Product2<K, V>> records) throws IOException {
+      final Option<Aggregator<K, V, C>> aggregator =
+          dependency.mapSideCombine() ? dependency.aggregator() : Option.empty();
+      final ExternalSorter<K, V, C> sorter =
+          SparkLinks.newExternalSorter(
+              context,
+              aggregator,
+              Option.apply(dependency.partitioner()),
+              dependency.mapSideCombine() ? dependency.keyOrdering() : Option.empty(),
+              dependency.serializer());
+      try {
+        sorter.insertAll(checked(records));
+        writePartitions(sorter.partitionedIterator());
+        final TaskMetrics metrics = context.taskMetrics();
+        metrics.incMemoryBytesSpilled(sorter.memoryBytesSpilled());
+        metrics.incDiskBytesSpilled(sorter.diskBytesSpilled());
+        metrics.incPeakExecutionMemory(sorter.peakMemoryUsedBytes());
+      } finally {
+        sorter.stop();
+      }
+      return count;
+    }
+
+    /** Spark's row checksum covers the records as they came in, before they are combined. */
+    private Iterator<Product2<K, V>> checked(final Iterator<Product2<K, V>> records) {
+      if (!checksums.active()) {
+        return records;
+      }
+      final Partitioner partitioner = dependency.partitioner();
+      return new AbstractIterator<>() {
+        @Override
+        public boolean hasNext() {
+          return records.hasNext();
+        }
+
+        @Override
+        public Product2<K, V> next() {
+          final Product2<K, V> rec = records.next();
+          checksums.update(partitioner.getPartition(rec._1()), rec._1(), rec._2());
+          return rec;
+        }
+      };
+    }
+
+    private void writePartitions(
+        final Iterator<Tuple2<Object, Iterator<Product2<K, C>>>> partitions) {
+      final SerializerInstance instance = dependency.serializer().newInstance();
+      while (partitions.hasNext()) {
+        final Tuple2<Object, Iterator<Product2<K, C>>> partition = partitions.next();
+        final Iterator<Product2<K, C>> records = partition._2();
+        if (records.hasNext()) {
+          final int number = (Integer) partition._1();
+          try (SerializationStream stream = instance.serializeStream(output.stream(number))) {
+            while (records.hasNext()) {
+              final Product2<K, C> rec = records.next();
+              stream.writeKey(rec._1(), RelocatableAppender.OBJECT);
+              stream.writeValue(rec._2(), RelocatableAppender.OBJECT);
+              count++;
+            }
+          }
+        }
+      }
+    }
   }
 }

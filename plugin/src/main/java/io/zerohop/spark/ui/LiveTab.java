@@ -5,12 +5,22 @@ import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.DriverReports;
+import io.zerohop.spark.report.ReportJson;
+import io.zerohop.spark.report.ShuffleReport;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.rpc.RpcEndpoint;
+import org.apache.spark.rpc.RpcEnv;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.Function1;
+import scala.PartialFunction;
+import scala.runtime.AbstractPartialFunction;
+import scala.runtime.BoxedUnit;
 
 /** The tab of a running application, and the way of executors' reports into its event log. */
 public final class LiveTab {
@@ -66,6 +76,66 @@ public final class LiveTab {
       context.listenerBus().post(ShuffleReportEvent.of(env.executorId(), doctor.get()));
     } catch (final RuntimeException | LinkageError e) {
       LOG.debug("the tab {} has nothing of the doctor", ShuffleTab.NAME, e);
+    }
+  }
+
+  /**
+   * Takes executors' reports in the driver, over Spark's own RPC. A report is text: Spark may read
+   * it with a class loader that has none of our classes. What is no report is dropped. Thread safe.
+   */
+  private static final class ReportReceiver implements RpcEndpoint {
+    private static final Logger LOG = LoggerFactory.getLogger(ReportReceiver.class);
+
+    /** Far more than an executor sends within its own limits. */
+    private static final int MOST_CHARS = 4 << 20;
+
+    private final RpcEnv rpcEnv;
+    private final Consumer<ShuffleReport> listeners;
+
+    private ReportReceiver(final RpcEnv rpcEnv, final Consumer<ShuffleReport> listeners) {
+      this.rpcEnv = rpcEnv;
+      this.listeners = listeners;
+    }
+
+    /** Begins to take reports; until the RPC environment ends. */
+    static void serve(final RpcEnv rpcEnv, final Consumer<ShuffleReport> listeners) {
+      rpcEnv.setupEndpoint(DriverReports.ENDPOINT, new ReportReceiver(rpcEnv, listeners));
+    }
+
+    @Override
+    public RpcEnv rpcEnv() {
+      return rpcEnv;
+    }
+
+    @Override
+    public PartialFunction<Object, BoxedUnit> receive() {
+      return new AbstractPartialFunction<>() {
+        @Override
+        public boolean isDefinedAt(final Object message) {
+          return message instanceof String;
+        }
+
+        @Override
+        public <A, B> B applyOrElse(final A message, final Function1<A, B> otherwise) {
+          if (message instanceof String text) {
+            take(text);
+            return null;
+          }
+          return otherwise.apply(message);
+        }
+      };
+    }
+
+    private void take(final String text) {
+      if (text.length() > MOST_CHARS) {
+        LOG.debug("a report of {} characters is dropped", text.length());
+        return;
+      }
+      try {
+        listeners.accept(ReportJson.read(text, ShuffleReport.class));
+      } catch (final IllegalArgumentException e) {
+        LOG.debug("what came as a report is dropped", e);
+      }
     }
   }
 }

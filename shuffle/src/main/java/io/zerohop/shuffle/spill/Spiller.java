@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.slf4j.Logger;
@@ -380,5 +381,27 @@ final class Spiller implements AutoCloseable {
   @Override
   public void close() {
     stopped = true;
+  }
+
+  /** Bytes that left a pool after they had been published, and how long that took. Thread safe. */
+  private static final class SpillCounters {
+    private final LongAdder outputs = new LongAdder();
+    private final LongAdder bytes = new LongAdder();
+    private final LongAdder nanos = new LongAdder();
+    private final LongAdder failures = new LongAdder();
+
+    void add(final long moreBytes, final long moreNanos) {
+      outputs.increment();
+      bytes.add(moreBytes);
+      nanos.add(moreNanos);
+    }
+
+    void addFailure() {
+      failures.increment();
+    }
+
+    SpilledOutputs sum() {
+      return new SpilledOutputs(outputs.sum(), bytes.sum(), nanos.sum(), failures.sum());
+    }
   }
 }

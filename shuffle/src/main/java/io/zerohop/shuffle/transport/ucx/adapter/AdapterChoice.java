@@ -1,7 +1,17 @@
 package io.zerohop.shuffle.transport.ucx.adapter;
 
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /**
@@ -105,5 +115,274 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
             + (others.isEmpty() ? "" : ", others " + others)
             + ")"
             + (takers > 1 ? ", used by " + takers + " GPUs" : ""));
+  }
+
+  /**
+   * Whether ports are of one network, so that each of them reaches every one of the same kind on
+   * other nodes. Where they are not, as where each adapter of a node has a network of its own
+   * (rails), a reader has to have the port that fits its owner's, whichever is near.
+   *
+   * <p>InfiniBand: the ports have one subnet prefix. RoCE: by the best IPv4 route from the
+   * interface of each to the address of each other, since other nodes have addresses like those of
+   * this one. That is what UCX goes by from 1.19 on ({@code UCX_IB_ROCE_REACHABILITY_MODE=route}).
+   */
+  private static final class Fabric {
+    /** A GID that is an IPv4 address (RFC 4291, 2.5.5.2). */
+    private static final String IPV4 = "0000:0000:0000:0000:0000:ffff:";
+
+    private static final int GROUPS_OF_PREFIX = 4;
+
+    /** A row of {@code /proc/net/route}; numbers in network byte order. */
+    private record Route(String netInterface, long destination, long mask) {
+      boolean covers(final long address) {
+        return (address & mask) == destination;
+      }
+    }
+
+    /** What RoCE goes by at one port: interfaces, those of its VLANs included, and addresses. */
+    private record Interface(Set<String> names, Set<Long> addresses) {
+      static Interface of(final RdmaPort port) {
+        final Interface found = new Interface(new HashSet<>(), new HashSet<>());
+        final Path gids = port.folder().resolve("gids");
+        for (final String index : HostFiles.names(gids)) {
+          final String gid = HostFiles.text(gids.resolve(index));
+          if (gid.startsWith(IPV4)) {
+            found.addresses.add(Long.parseLong(gid.substring(IPV4.length()).replace(":", ""), 16));
+            found.names.add(
+                HostFiles.text(port.folder().resolve("gid_attrs/ndevs").resolve(index)));
+          }
+        }
+        return found;
+      }
+    }
+
+    private final List<Route> routes = new ArrayList<>();
+
+    Fabric(final HostFiles host) {
+      for (final String line : HostFiles.lines(host.routes())) {
+        final String[] columns = line.trim().split("\\s+");
+        if (columns.length > 7 && columns[1].length() == 8 && columns[7].length() == 8) {
+          routes.add(new Route(columns[0], littleEndian(columns[1]), littleEndian(columns[7])));
+        }
+      }
+    }
+
+    /** Whether they are all of one network, as far as can be known here. */
+    boolean isOne(final List<RdmaPort> ports) {
+      if (ports.size() < 2) {
+        return true;
+      }
+      if (ports.stream().allMatch(port -> port.linkLayer().equals(RdmaPort.INFINIBAND))) {
+        return ports.stream().map(Fabric::subnetPrefix).distinct().count() == 1;
+      }
+      final List<Interface> interfaces = ports.stream().map(Interface::of).toList();
+      for (final Interface one : interfaces) {
+        for (final Interface other : interfaces) {
+          if (one != other && !reaches(one, other)) {
+            return false;
+          }
+        }
+      }
+      return true;
+    }
+
+    private static String subnetPrefix(final RdmaPort port) {
+      final String[] groups = HostFiles.text(port.folder().resolve("gids/0")).split(":");
+      return String.join(
+          ":", List.of(groups).subList(0, Math.min(GROUPS_OF_PREFIX, groups.length)));
+    }
+
+    private boolean reaches(final Interface one, final Interface other) {
+      return !other.addresses().isEmpty()
+          && other.addresses().stream().allMatch(address -> hasBestRoute(one.names(), address));
+    }
+
+    /** Whether no other interface has a route that is closer to an address. */
+    private boolean hasBestRoute(final Set<String> interfaces, final long address) {
+      long closest = -1;
+      long ours = -1;
+      for (final Route route : routes) {
+        if (route.covers(address)) {
+          closest = Math.max(closest, route.mask());
+          ours = interfaces.contains(route.netInterface()) ? Math.max(ours, route.mask()) : ours;
+        }
+      }
+      return ours >= 0 && ours == closest;
+    }
+
+    private static long littleEndian(final String hex) {
+      return Integer.toUnsignedLong(Integer.reverseBytes(Integer.parseUnsignedInt(hex, 16)));
+    }
+  }
+
+  /**
+   * What each GPU of a machine gets of its RDMA ports: those nearest to it, shared out among all
+   * GPUs to which the same ports are nearest, so that together they use all of them. Every process
+   * of the machine finds the same shares, since all GPUs count, not those that it may use.
+   * Immutable.
+   */
+  private static final class Shares {
+    private static final String NVIDIA = "0x10de";
+
+    /** Display controllers, to which GPUs without a display belong (PCI Code and ID Assignment). */
+    private static final String DISPLAY_CLASS = "0x03";
+
+    private final Map<String, PciDevice> gpus;
+    private final List<RdmaPort> ports;
+
+    /**
+     * @param own a GPU that counts even if it is not in the machine's list
+     * @param ports whose places are known
+     */
+    Shares(final HostFiles host, final PciDevice own, final List<RdmaPort> ports) {
+      this.ports = List.copyOf(ports);
+      this.gpus = gpusOf(host);
+      gpus.put(own.address(), own);
+    }
+
+    private static Map<String, PciDevice> gpusOf(final HostFiles host) {
+      final Map<String, PciDevice> gpus = new TreeMap<>();
+      for (final String address : HostFiles.names(host.pciDevices())) {
+        final Path device = host.pciDevices().resolve(address);
+        if (HostFiles.text(device.resolve("vendor")).equals(NVIDIA)
+            && HostFiles.text(device.resolve("class")).startsWith(DISPLAY_CLASS)) {
+          PciDevice.of(device).ifPresent(gpu -> gpus.put(gpu.address(), gpu));
+        }
+      }
+      return gpus;
+    }
+
+    /** The distance of a GPU to the nearest of the ports. */
+    PciDistance distance(final PciDevice gpu) {
+      return ports.stream()
+          .flatMap(port -> port.to(gpu).stream())
+          .min(Comparator.naturalOrder())
+          .orElse(PciDistance.SYS);
+    }
+
+    /**
+     * The distance of all GPUs to all ports, if it is the same and says no more than that they are
+     * in one machine; empty otherwise.
+     */
+    Optional<PciDistance> onlyDistance() {
+      final List<PciDistance> distances =
+          gpus.values().stream()
+              .flatMap(gpu -> ports.stream().flatMap(port -> port.to(gpu).stream()))
+              .distinct()
+              .toList();
+      return distances.size() == 1 && !distances.get(0).belowHostBridge()
+          ? Optional.of(distances.get(0))
+          : Optional.empty();
+    }
+
+    /** What the GPUs get together. */
+    List<RdmaPort> all() {
+      return gpus.values().stream().flatMap(gpu -> of(gpu).stream()).distinct().toList();
+    }
+
+    /**
+     * What one GPU gets, in the order of places on the bus, GPUs and ports alike: several ports
+     * where there are more of them than GPUs, and one that others get too where there are fewer.
+     */
+    List<RdmaPort> of(final PciDevice gpu) {
+      final List<RdmaPort> nearest = nearest(gpu);
+      final List<PciDevice> sharers =
+          gpus.values().stream().filter(other -> nearest(other).equals(nearest)).toList();
+      final int turn = sharers.indexOf(gpu);
+      final List<RdmaPort> share = new ArrayList<>();
+      for (int i = 0; i < nearest.size(); i++) {
+        final boolean taken =
+            nearest.size() >= sharers.size()
+                ? i * sharers.size() / nearest.size() == turn
+                : turn * nearest.size() / sharers.size() == i;
+        if (taken) {
+          share.add(nearest.get(i));
+        }
+      }
+      return share;
+    }
+
+    /** How many GPUs get one of these. */
+    long takers(final List<RdmaPort> share) {
+      return gpus.values().stream()
+          .filter(gpu -> of(gpu).stream().anyMatch(share::contains))
+          .count();
+    }
+
+    private List<RdmaPort> nearest(final PciDevice gpu) {
+      final Optional<PciDistance> least = Optional.of(distance(gpu));
+      return ports.stream().filter(port -> port.to(gpu).equals(least)).toList();
+    }
+  }
+
+  /**
+   * The ports that blocks may go by: those of the fast network. What serves storage and management
+   * is told from it by having no link, another link layer or a lower rate. What this process cannot
+   * open is left out, too. Immutable.
+   *
+   * @param ports in the order of all ports
+   * @param leftOut the others, each with the reason
+   */
+  private record UsablePorts(List<RdmaPort> ports, List<String> leftOut) {
+
+    /** Copies the lists. */
+    UsablePorts {
+      ports = List.copyOf(ports);
+      leftOut = List.copyOf(leftOut);
+    }
+
+    static UsablePorts of(final List<RdmaPort> all) {
+      final List<RdmaPort> left = new ArrayList<>(all);
+      final List<String> leftOut = new ArrayList<>();
+      drop(left, leftOut, "not active", port -> !port.active());
+      drop(left, leftOut, "not open to this process in /dev/infiniband", port -> !port.open());
+      final List<String> present =
+          left.stream().flatMap(port -> port.pci().stream()).map(PciDevice::address).toList();
+      drop(
+          left,
+          leftOut,
+          "virtual function of an adapter in this list",
+          port -> present.contains(port.physicalFunction()));
+      final String layer = fastestLayer(left);
+      drop(
+          left,
+          leftOut,
+          "not " + layer,
+          port -> !port.linkLayer().isEmpty() && !port.linkLayer().equals(layer));
+      final double best = left.stream().mapToDouble(RdmaPort::gigabits).max().orElse(0);
+      drop(
+          left,
+          leftOut,
+          String.format(Locale.ROOT, "slower than %.0f Gb/s", best),
+          port -> port.gigabits() > 0 && port.gigabits() < best);
+      return new UsablePorts(left, leftOut);
+    }
+
+    /** The link layer of the ports that move most together. */
+    private static String fastestLayer(final List<RdmaPort> ports) {
+      final Map<String, Double> gigabits = new HashMap<>();
+      for (final RdmaPort port : ports) {
+        gigabits.merge(port.linkLayer(), port.gigabits(), Double::sum);
+      }
+      final double ethernet = gigabits.getOrDefault(RdmaPort.ETHERNET, -1.0);
+      final double infiniband = gigabits.getOrDefault(RdmaPort.INFINIBAND, -1.0);
+      if (ethernet < 0 && infiniband < 0) {
+        return gigabits.keySet().stream().max(String::compareTo).orElse("");
+      }
+      return ethernet > infiniband ? RdmaPort.ETHERNET : RdmaPort.INFINIBAND;
+    }
+
+    private static void drop(
+        final List<RdmaPort> ports,
+        final List<String> leftOut,
+        final String reason,
+        final Predicate<RdmaPort> which) {
+      final String names =
+          ports.stream().filter(which).map(RdmaPort::name).collect(Collectors.joining(", "));
+      if (!names.isEmpty()) {
+        leftOut.add(names + " (" + reason + ")");
+        ports.removeIf(which);
+      }
+    }
   }
 }

@@ -11,11 +11,16 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import org.openucx.jucx.NativeLibs;
 import org.openucx.jucx.ucp.UcpContext;
 import org.openucx.jucx.ucp.UcpMemMapParams;
@@ -23,6 +28,8 @@ import org.openucx.jucx.ucp.UcpParams;
 import org.openucx.jucx.ucp.UcpWorker;
 import org.openucx.jucx.ucp.UcpWorkerParams;
 import org.openucx.jucx.ucs.UcsConstants;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** {@link UcxEngine} by jucx. */
 public final class JucxEngine implements UcxEngine {
@@ -281,5 +288,48 @@ public final class JucxEngine implements UcxEngine {
   @GuardedBy("this")
   private void become(final Lifecycle next) {
     state = Lifecycle.TRANSITIONS.go(state, next, "UCX");
+  }
+
+  /**
+   * The copy of its native library that jucx loads, in a folder of its own beside other temporary
+   * files. jucx removes it when the JVM ends in good order, which an executor that is killed does
+   * not; but nobody needs it once it is loaded, since the mapping outlives the file.
+   */
+  private static final class LibraryCopy {
+    private static final Logger LOG = LoggerFactory.getLogger(LibraryCopy.class);
+    private static final Path MAPPINGS = Path.of("/proc/self/maps");
+    private static final Pattern FOLDER = Pattern.compile("jucx\\d+");
+    private static final Pattern FILE = Pattern.compile("libjucx\\w*\\.so");
+
+    private LibraryCopy() {}
+
+    /** Removes what this process has loaded, and nobody else's. Does not fail. */
+    static void remove() {
+      try {
+        final Path temporary = Path.of(System.getProperty("java.io.tmpdir")).toRealPath();
+        for (final Path file : loaded()) {
+          final Path folder = file.getParent();
+          if (temporary.equals(folder.getParent())
+              && FOLDER.matcher(folder.getFileName().toString()).matches()) {
+            Files.deleteIfExists(file);
+            Files.deleteIfExists(folder);
+          }
+        }
+      } catch (final IOException e) {
+        LOG.debug("jucx's copy of its library stays until this process ends", e);
+      }
+    }
+
+    private static List<Path> loaded() throws IOException {
+      try (var lines = Files.lines(MAPPINGS)) {
+        return lines
+            .filter(line -> line.indexOf('/') >= 0)
+            .map(line -> Path.of(line.substring(line.indexOf('/'))))
+            .filter(file -> file.getNameCount() > 2)
+            .filter(file -> FILE.matcher(file.getFileName().toString()).matches())
+            .distinct()
+            .toList();
+      }
+    }
   }
 }
