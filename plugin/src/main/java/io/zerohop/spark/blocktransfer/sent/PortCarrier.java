@@ -56,6 +56,10 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   private final SecureRandom random = new SecureRandom();
   private final Map<Long, PortLink> links = new ConcurrentHashMap<>();
   private final AtomicLong waitingBytes = new AtomicLong();
+
+  /** Words on their way here, each with the time at which it is given up. */
+  private final Map<ArrivingWord, Long> arrivingWords = new ConcurrentHashMap<>();
+
   private final SelfTest selfTest;
   private volatile Arrivals arrivals;
   private volatile ServedLinks served;
@@ -180,16 +184,26 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   @Override
   public Arriving word(final UploadId id) {
+    if (id.type() == UploadId.ECHO) {
+      return selfTest.arriving(id);
+    }
+    final ArrivingWord word = wordOf(id);
+    if (word != null) {
+      arrivingWords.put(word, clock.in(settings.answerLimit()));
+    }
+    return word;
+  }
+
+  private ArrivingWord wordOf(final UploadId id) {
     return switch (id.type()) {
       case UploadId.QUESTION, UploadId.BYE -> question(id);
       case UploadId.ANSWER -> answer(id);
       case UploadId.LOST -> lost(id);
-      case UploadId.ECHO -> selfTest.arriving(id);
       default -> null;
     };
   }
 
-  private Arriving question(final UploadId id) {
+  private ArrivingWord question(final UploadId id) {
     final ServedLinks answering = served;
     final int bytes = id.length();
     if (answering == null || bytes > MOST_QUESTION_BYTES) {
@@ -216,7 +230,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     }
   }
 
-  private Arriving answer(final UploadId id) {
+  private ArrivingWord answer(final UploadId id) {
     final PortLink link = links.get(id.number());
     if (link == null || !link.waits(id.place()) || id.length() > MOST_ANSWER_BYTES) {
       return null;
@@ -225,7 +239,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
         id.length(), arriving, words -> link.answered(id.place(), words), () -> {});
   }
 
-  private Arriving lost(final UploadId id) {
+  private ArrivingWord lost(final UploadId id) {
     final Arrivals taker = arrivals;
     final ByteBuffer nothing = Words.body(ByteBuffer.allocate(0));
     return taker == null || id.length() != nothing.remaining()
@@ -243,6 +257,17 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   @Override
   public void maintain() {
     links.values().forEach(PortLink::checkOverdue);
+    arrivingWords.forEach(this::checkOverdue);
+  }
+
+  /** The rest of a word may never come: its sender's host may be gone. */
+  private void checkOverdue(final ArrivingWord word, final long overdue) {
+    if (clock.isOver(overdue)) {
+      word.failed("it has not come in time");
+    }
+    if (word.isOver()) {
+      arrivingWords.remove(word);
+    }
   }
 
   @Override

@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
@@ -24,13 +25,13 @@ public final class SparkPort implements CarrierStarter {
   private final SparkConf conf;
   private final SecurityManager security;
   private final Uploads uploads;
-  private final PortSettings settings;
+  private final Function<Clock, PortSettings> settings;
 
   private SparkPort(
       final SparkConf conf,
       final SecurityManager security,
       final Uploads uploads,
-      final PortSettings settings) {
+      final Function<Clock, PortSettings> settings) {
     this.conf = conf;
     this.security = security;
     this.uploads = uploads;
@@ -67,15 +68,16 @@ public final class SparkPort implements CarrierStarter {
         conf,
         security,
         uploads,
-        new PortSettings(
-            executorId,
-            self,
-            neighbours,
-            PortEncryption.of(conf).words(),
-            codec(conf),
-            Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)),
-            Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)),
-            Clock.system()));
+        clock ->
+            new PortSettings(
+                executorId,
+                self,
+                neighbours,
+                PortEncryption.of(conf).words(),
+                codec(conf),
+                Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf)),
+                Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf)),
+                clock));
   }
 
   /** Who has switched Spark's compression off, gets none. */
@@ -96,9 +98,16 @@ public final class SparkPort implements CarrierStarter {
   }
 
   @Override
-  public Carrier start(final Executor sends, final Executor arrivals, final Slabs slabs) {
+  public Carrier start(
+      final Executor sends, final Executor arrivals, final Slabs slabs, final Clock clock) {
     final PortCarrier carrier =
-        new PortCarrier(settings, uploads, new Connections(conf, security), sends, arrivals, slabs);
+        new PortCarrier(
+            settings.apply(clock),
+            uploads,
+            new Connections(conf, security),
+            sends,
+            arrivals,
+            slabs);
     boolean done = false;
     try {
       carrier.test();

@@ -65,13 +65,19 @@ final class Words {
     return new String(name, StandardCharsets.UTF_8);
   }
 
-  /** A word on its way, read by an executor once it is there. */
+  /**
+   * A word on its way, read by an executor once it is there. Thread safe: an event loop brings it,
+   * and any thread may give it up.
+   */
   static final class ArrivingWord implements Arriving {
-    private final byte[] body;
     private final Executor executor;
     private final Consumer<ByteBuffer> taken;
     private final Runnable end;
+    private byte[] body;
     private int at;
+
+    /** Whether no more of it is taken. */
+    private boolean over;
 
     /**
      * @param taken gets what it says; null if it was damaged
@@ -89,16 +95,22 @@ final class Words {
     }
 
     @Override
-    public void bytes(final ByteBuffer piece) {
-      final int length = piece.remaining();
-      piece.get(body, at, length);
-      at += length;
+    public synchronized void bytes(final ByteBuffer piece) {
+      if (!over) {
+        final int length = piece.remaining();
+        piece.get(body, at, length);
+        at += length;
+      }
     }
 
     @Override
     public Reply complete() {
+      final byte[] whole = end();
+      if (whole == null) {
+        return Reply.DROPPED;
+      }
       try {
-        executor.execute(this::hand);
+        executor.execute(() -> hand(whole));
         return Reply.TAKEN;
       } catch (final RejectedExecutionException e) {
         end.run(); // This executor is shutting down.
@@ -106,9 +118,9 @@ final class Words {
       }
     }
 
-    private void hand() {
+    private void hand(final byte[] whole) {
       try {
-        taken.accept(checked(body));
+        taken.accept(checked(whole));
       } finally {
         end.run();
       }
@@ -116,7 +128,21 @@ final class Words {
 
     @Override
     public void failed(final String why) {
-      end.run();
+      if (end() != null) {
+        end.run();
+      }
+    }
+
+    synchronized boolean isOver() {
+      return over;
+    }
+
+    /** Takes no more of it; returns what has come, and null if it was over before. */
+    private synchronized byte[] end() {
+      final byte[] come = over ? null : body;
+      over = true;
+      body = null;
+      return come;
     }
   }
 }

@@ -39,6 +39,9 @@ import scala.Option;
 class SentStrangersTest {
   private static final int LINK = 7;
 
+  /** Longer than a word may take. */
+  private static final Duration LONGEST = Duration.ofMinutes(6);
+
   @TempDir private java.nio.file.Path folder;
   private final Random random = new Random(5);
   private SentNodes nodes;
@@ -149,14 +152,44 @@ class SentStrangersTest {
     assertThat(reader.read()).containsOnlyKeys(Path.SENT);
   }
 
-  /** Questions that never end take the room of those that do, as long as their connections last. */
+  /** Questions that never end take the room of those that do, for a time. */
   @Test
-  void questionsThatNeverEndHaveALimitAndEndWithTheirConnections() throws Exception {
-    final int fill = 4;
-    final CountDownLatch begun = new CountDownLatch(fill);
-    final CountDownLatch over = new CountDownLatch(1);
-    final byte[] body = new byte[PortCarrier.MOST_QUESTION_BYTES];
-    try (PortProxy slow = new PortProxy(owner.port().port())) {
+  void questionsThatNeverEndAreGivenUp() throws Exception {
+    try (UnendedQuestions unended = new UnendedQuestions()) {
+      owner.clock().advance(LONGEST);
+      awaitReply("there is room again", Reply.TAKEN);
+      assertThat(reader.read()).containsOnlyKeys(Path.SENT);
+      unended.release();
+      for (final CompletableFuture<Reply> each : unended.uploads) {
+        assertThat(each.get(20, TimeUnit.SECONDS)).isEqualTo(Reply.DROPPED);
+      }
+    }
+  }
+
+  @Test
+  void questionsThatNeverEndEndWithTheirConnections() throws Exception {
+    try (UnendedQuestions unended = new UnendedQuestions()) {
+      unended.slow.closeAll();
+      unended.release();
+      for (final CompletableFuture<Reply> each : unended.uploads) {
+        assertThatThrownBy(() -> each.get(20, TimeUnit.SECONDS))
+            .hasCauseInstanceOf(IOException.class);
+      }
+    }
+    awaitReply("there is room again", Reply.TAKEN);
+    assertThat(reader.read()).containsOnlyKeys(Path.SENT);
+  }
+
+  /** As many as there is room for have begun, and do not go on. */
+  private final class UnendedQuestions implements AutoCloseable {
+    private static final int FILL = 4;
+
+    private final CountDownLatch over = new CountDownLatch(1);
+    private final List<CompletableFuture<Reply>> uploads = new ArrayList<>();
+    private final PortProxy slow = new PortProxy(owner.port().port());
+
+    UnendedQuestions() throws Exception {
+      final CountDownLatch begun = new CountDownLatch(FILL);
       slow.hear(
           new PortProxy.Ear() {
             @Override
@@ -165,22 +198,25 @@ class SentStrangersTest {
               await(over);
             }
           });
-      final List<CompletableFuture<Reply>> unended = new ArrayList<>();
+      final byte[] body = new byte[PortCarrier.MOST_QUESTION_BYTES];
       final UploadId id = UploadId.word(UploadId.QUESTION, LINK, 0, body.length);
-      for (int i = 0; i < fill; i++) {
-        unended.add(uploading(connect(slow.port()), id, body));
+      for (int i = 0; i < FILL; i++) {
+        uploads.add(uploading(connect(slow.port()), id, body));
       }
       assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
       awaitReply("there is no room for another one", Reply.DROPPED);
-      slow.closeAll();
-      over.countDown();
-      for (final CompletableFuture<Reply> each : unended) {
-        assertThatThrownBy(() -> each.get(20, TimeUnit.SECONDS))
-            .hasCauseInstanceOf(IOException.class);
-      }
     }
-    awaitReply("there is room again", Reply.TAKEN);
-    assertThat(reader.read()).containsOnlyKeys(Path.SENT);
+
+    /** They go on. */
+    void release() {
+      over.countDown();
+    }
+
+    @Override
+    public void close() throws IOException {
+      release();
+      slow.close();
+    }
   }
 
   private void awaitReply(final String what, final Reply reply) {

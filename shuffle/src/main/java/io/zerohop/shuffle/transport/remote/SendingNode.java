@@ -102,7 +102,8 @@ public final class SendingNode implements AutoCloseable {
     boolean done = false;
     try {
       threads = new RemoteThreads();
-      carrier = settings.starter().start(threads.sends(), threads.transfers(), slabs);
+      carrier =
+          settings.starter().start(threads.sends(), threads.transfers(), slabs, settings.clock());
       final SendingNode node =
           new SendingNode(settings, incarnation, carrier, devices, holder, threads, slabs);
       done = true;
