@@ -6,9 +6,10 @@ import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * What users name beside the shuffle manager to let the RAPIDS Accelerator's shuffles stay in GPU
- * memory: {@code spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin}, in
- * either order. An {@link EntryClass}; everything is done by {@code RapidsShufflePlugin}.
+ * What users name: from Spark 4.0 on {@code spark.plugins=io.zerohop.spark.ZerohopPlugin}, or
+ * {@code com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin} in either order, is all that it
+ * takes. Spark 3.5 also needs {@link ZerohopShuffleManager}. An {@link EntryClass}; everything is
+ * done by {@code ShufflePlugin}.
  */
 public final class ZerohopPlugin implements SparkPlugin {
   private final SparkPlugin plugin;
@@ -18,7 +19,7 @@ public final class ZerohopPlugin implements SparkPlugin {
     this.plugin =
         EntryClass.make(
             SparkPlugin.class,
-            "RapidsShufflePlugin",
+            "ShufflePlugin",
             new Class<?>[] {SparkConf.class},
             EntryClass.onNewJava("spark.plugins", conf));
   }

@@ -13,8 +13,9 @@ import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 
 /**
- * What users name: {@code spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager} is all that
- * it takes. An {@link EntryClass}; everything is done by {@code MemoryShuffleManager}.
+ * The shuffle manager that {@link ZerohopPlugin} sets, and that users of Spark 3.5 name: {@code
+ * spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager}. An {@link EntryClass}; everything
+ * is done by {@code MemoryShuffleManager}.
  *
  * <p>It is a sort shuffle manager since Spark SQL copies every row before it hands it to any other
  * kind, which might keep rows; our writer is done with a row before it asks for the next one.

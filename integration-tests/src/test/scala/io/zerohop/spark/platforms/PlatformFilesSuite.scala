@@ -26,13 +26,15 @@ class PlatformFilesSuite extends AnyFunSuite {
   private val templates = Seq("executor-pod.yaml", "executor-pod-gpu.yaml").map(kubernetes)
   private val application = kubernetes("spark-application.yaml")
 
-  test("each key of Zerohop's is one, and the shuffle manager is ours") {
+  test("each key of Zerohop's is one, and the plugin or the shuffle manager is ours") {
     val page = Files.readString(Distribution.repository.resolve("docs/configuration.md"))
     val confs = Examples.files(".conf").map(file => file -> Examples.conf(file)) :+
       (Examples.folder -> texts(application.at("/spec/sparkConf")))
     assert(confs.size > 4)
     for ((file, conf) <- confs) {
-      assert(conf.get("spark.shuffle.manager").contains("io.zerohop.spark.ZerohopShuffleManager"),
+      assert(
+        conf.get("spark.plugins").contains("io.zerohop.spark.ZerohopPlugin") ||
+          conf.get("spark.shuffle.manager").contains("io.zerohop.spark.ZerohopShuffleManager"),
         file)
       for (key <- conf.keys if key.startsWith("spark.zerohop.")) {
         assert(page.contains(s"| `$key` |"), s"$file has $key")

@@ -15,6 +15,7 @@ object AppJar {
   private val Applications = Seq(
     classOf[ShuffleApp],
     classOf[TabApp],
+    classOf[OneKeyApp],
     classOf[ConnectServerApp],
     classOf[ConnectClientApp],
     classOf[PathBytes],

@@ -2,6 +2,7 @@ package io.zerohop.spark.doctor;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.spark.conf.Activation;
+import io.zerohop.spark.conf.ManagerChoice;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.control.ControlSecurity;
 import io.zerohop.spark.executor.OtherNodes;
@@ -26,18 +27,26 @@ final class SparkCheck implements Check {
   private static final long MIB = 1L << 20;
 
   private final SparkConf conf;
+  private final String running;
   private final String spark;
   private final Preflight seen;
   private final long heapBytes;
 
   /**
    * @param conf not changed
+   * @param running class name of the application's shuffle manager; null before it starts
    * @param spark Spark's version
    * @param seen what the driver finds out of the jars
    * @param heapBytes most heap of an executor
    */
-  SparkCheck(final SparkConf conf, final String spark, final Preflight seen, final long heapBytes) {
+  SparkCheck(
+      final SparkConf conf,
+      final String running,
+      final String spark,
+      final Preflight seen,
+      final long heapBytes) {
     this.conf = conf.clone();
+    this.running = running;
     this.spark = spark;
     this.seen = seen;
     this.heapBytes = heapBytes;
@@ -111,21 +120,19 @@ final class SparkCheck implements Check {
     } catch (final IllegalArgumentException e) {
       return Finding.fail(Item.MANAGER, e.getMessage(), "see docs/configuration.md for the values");
     }
-    final String manager = conf.get("spark.shuffle.manager", "");
-    if (!manager.equals(ZerohopConf.SHUFFLE_MANAGER)) {
-      return Finding.warn(
-          Item.MANAGER,
-          "spark.shuffle.manager is " + (manager.isEmpty() ? "not set" : manager),
-          "set spark.shuffle.manager=" + ZerohopConf.SHUFFLE_MANAGER);
-    }
     if (!ZerohopConf.ENABLED.get(conf)) {
       return Finding.warn(
           Item.MANAGER,
-          ZerohopConf.ENABLED.key() + " is false: all shuffles are Spark's",
+          ZerohopConf.ENABLED.key() + " is false: no shuffle uses Zerohop",
           "remove it, or set it to true");
     }
+    final String manager = running == null ? ManagerChoice.foresee(conf, spark) : running;
+    final String obstacle = ManagerChoice.obstacle(conf, manager, spark);
+    if (obstacle != null) {
+      return Finding.said(Item.MANAGER, Verdict.WARN, obstacle, "");
+    }
     return unknown.isEmpty()
-        ? Finding.ok(Item.MANAGER, "spark.shuffle.manager is Zerohop's, and every key is known")
+        ? Finding.ok(Item.MANAGER, "the shuffle manager is Zerohop's, and every key is known")
         : Finding.warn(
             Item.MANAGER,
             "nobody knows the keys " + unknown,

@@ -2,6 +2,7 @@ package io.zerohop.spark.doctor;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.spark.blocktransfer.PortProbe;
+import io.zerohop.spark.conf.ManagerChoice;
 import io.zerohop.spark.rapids.setup.Preflight;
 import java.time.Duration;
 import java.util.List;
@@ -22,24 +23,29 @@ final class SparkChecks {
         notes -> {
           final SparkConf conf = new SparkConf(false);
           settings.all().forEach(conf::set);
-          check(conf, NamedJars.with(settings, Preflight::lookAtVersion)).run(notes);
+          check(conf, null, NamedJars.with(settings, Preflight::lookAtVersion)).run(notes);
         });
   }
 
   /** Of an application's driver. */
   static void ofDriver(final Examination examination, final SparkConf conf) {
-    examination.run(Item.SPARK, LIMIT, notes -> check(conf, Preflight.look()).run(notes));
+    examination.run(Item.SPARK, LIMIT, notes -> ofProcess(conf).run(notes));
   }
 
   /** Of an application's driver, without what only executors' machines say. */
   static void ofRunningDriver(final Examination examination, final SparkConf conf) {
-    examination.run(Item.SPARK, LIMIT, notes -> check(conf, Preflight.look()).judge(notes));
+    examination.run(Item.SPARK, LIMIT, notes -> ofProcess(conf).judge(notes));
   }
 
-  private static SparkCheck check(final SparkConf conf, final Preflight seen) {
+  private static SparkCheck ofProcess(final SparkConf conf) {
+    return check(conf, ManagerChoice.inPlace(), Preflight.look());
+  }
+
+  private static SparkCheck check(
+      final SparkConf conf, final String manager, final Preflight seen) {
     final boolean local = conf.get("spark.master", "").matches("local(\\[.*\\])?");
     final String heap = local ? "spark.driver.memory" : "spark.executor.memory";
-    return new SparkCheck(conf, version(), seen, conf.getSizeAsBytes(heap, "1g"));
+    return new SparkCheck(conf, manager, version(), seen, conf.getSizeAsBytes(heap, "1g"));
   }
 
   /**

@@ -31,7 +31,9 @@ class ZerohopConfTest {
     final StringBuilder page = new StringBuilder();
     page.append("# Configuration\n\n");
     page.append("Generated from `ZerohopConf`; a test fails when this page is stale. ");
-    page.append("No key is needed beside `spark.shuffle.manager`.\n\n");
+    page.append("No key is needed beside `spark.plugins=io.zerohop.spark.ZerohopPlugin`, ");
+    page.append("with which Spark 3.5 also needs ");
+    page.append("`spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager`.\n\n");
     page.append("| key | type | default | what it does |\n| --- | --- | --- | --- |\n");
     for (final ConfEntry<?> entry : ZerohopConf.ENTRIES) {
       page.append(

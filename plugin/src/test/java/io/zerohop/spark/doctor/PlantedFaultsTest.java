@@ -44,7 +44,7 @@ class PlantedFaultsTest {
   }
 
   private static Check settings(final SparkConf conf) {
-    return new SparkCheck(conf, "4.1.3", SEEN, HEAP);
+    return new SparkCheck(conf, null, "4.1.3", SEEN, HEAP);
   }
 
   private static SparkConf conf() {
@@ -213,11 +213,11 @@ class PlantedFaultsTest {
   @Test
   void versionsDoNotMatch() throws Exception {
     final Preflight old = new Preflight("24.10.1", RapidsProbe.complete(), null, null);
-    final Finding rapids = find(Item.RAPIDS, new SparkCheck(conf(), "4.1.3", old, HEAP));
+    final Finding rapids = find(Item.RAPIDS, new SparkCheck(conf(), null, "4.1.3", old, HEAP));
     assertThat(rapids.verdict()).isEqualTo(Verdict.FAIL);
     assertThat(rapids.what()).contains("24.10.1").contains("24.12");
     assertThat(rapids.mend()).contains("rapids-4-spark");
-    final Finding spark = find(Item.SPARK, new SparkCheck(conf(), "3.4.4", SEEN, HEAP));
+    final Finding spark = find(Item.SPARK, new SparkCheck(conf(), null, "3.4.4", SEEN, HEAP));
     assertThat(spark.what()).contains("3.4.4").contains("3.5");
   }
 }

@@ -26,7 +26,7 @@ class SparkCheckTest {
 
   private Finding find(final Item item) {
     final Notes notes = new Notes();
-    new SparkCheck(conf, "4.2.0", seen, 1L << 30).run(notes);
+    new SparkCheck(conf, null, "4.2.0", seen, 1L << 30).run(notes);
     final List<Finding> found = notes.findings().stream().filter(it -> it.item() == item).toList();
     assertThat(found).as("%s", notes.findings()).isNotEmpty();
     return found.get(0);

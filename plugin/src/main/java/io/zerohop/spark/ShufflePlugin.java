@@ -1,7 +1,10 @@
 package io.zerohop.spark;
 
+import io.zerohop.spark.conf.ManagerChoice;
+import io.zerohop.spark.doctor.RunningDoctor;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
+import io.zerohop.spark.ui.LiveTab;
 import java.util.Map;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -12,23 +15,24 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * Lets the RAPIDS Accelerator's shuffles stay in GPU memory. Spark holds it by {@link
- * ZerohopPlugin}, which any Java can load. Does nothing where RAPIDS or our manager is not used.
+ * Makes Zerohop the shuffle manager, and lets the RAPIDS Accelerator's shuffles stay in GPU memory.
+ * Spark holds it by {@link ZerohopPlugin}, which any Java can load.
  *
  * <p>Spark makes all plugins before it starts any of them, and each of them before any task. So
- * what RAPIDS must find is set by the constructor, and what must come after its start is done when
- * all plugins have started: in the driver when metrics are registered, in an executor at its first
- * task.
+ * what Spark and RAPIDS must find is set by the constructor, and what must come after their start
+ * is done when all plugins have started: in the driver when metrics are registered, in an executor
+ * at its first task.
  */
-public final class RapidsShufflePlugin implements SparkPlugin {
+public final class ShufflePlugin implements SparkPlugin {
   private static final String DRIVER = "driver";
 
   /**
    * Called by {@link ZerohopPlugin}, in the driver and in every executor, with the live
    * configuration.
    */
-  public RapidsShufflePlugin(final SparkConf conf) {
+  public ShufflePlugin(final SparkConf conf) {
     if (conf.get("spark.executor.id", DRIVER).equals(DRIVER)) {
+      ManagerChoice.prepare(conf);
       RapidsMode.prepare(conf);
     } else {
       RapidsMode.prepareExecutor(conf);
@@ -48,9 +52,21 @@ public final class RapidsShufflePlugin implements SparkPlugin {
 
       @Override
       public void registerMetrics(final String appId, final PluginContext plugin) {
-        if (RapidsMode.isActive(context.conf())) {
+        final String other = ManagerChoice.warnOfOther(context.conf(), context.version());
+        if (other != null) {
+          leaveToOther(other);
+        } else if (RapidsMode.isActive(context.conf())) {
           RapidsLatch.close(SparkEnv.get());
         }
+      }
+
+      /** The tab says why as well; where Zerohop's manager is in place, that one adds the tab. */
+      private void leaveToOther(final String why) {
+        if (RapidsMode.isActive(context.conf())) {
+          // RAPIDS has started in a mode whose batches no other manager takes.
+          throw new IllegalStateException("Zerohop cannot carry RAPIDS' shuffles: " + why);
+        }
+        LiveTab.start(context, SparkEnv.get(), () -> RunningDoctor.ofDriver(context.conf()));
       }
     };
   }
