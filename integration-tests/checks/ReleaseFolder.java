@@ -1,14 +1,18 @@
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.PathMatcher;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Optional;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.jar.Attributes;
@@ -20,37 +24,64 @@ import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 
 /**
- * Adds the SHA-512 sums to a release's folder and fails if the folder is not what it has to be:
- * {@code java integration-tests/checks/ReleaseFolder.java FOLDER VERSION}, in the project's folder.
+ * Completes a release's folder and fails if it is not what it has to be: {@code java
+ * integration-tests/checks/ReleaseFolder.java FOLDER VERSION [KEY]}, in the project's folder.
  *
- * <p>The files and no others; a manifest that says what the jar is; kernels; for each library in the
- * jar a line of NOTICE and the text of its licence in the jar; no path of the machine that built it;
- * a tarball whose launcher finds its jar.
+ * <p>Checked are the files and no others; a manifest that says what the jar is; kernels, and native
+ * libraries for both architectures; that NOTICE, the bill of materials and the jar have the same
+ * libraries, with the text of each licence in the jar; no path of the machine that built it; a
+ * tarball whose launcher finds its jar. Added are {@code repository/}, in the layout of a Maven
+ * repository, sums, and signatures where a key of gpg is given.
  */
 public final class ReleaseFolder {
   private static final long LIMIT_SECONDS = 60;
   private static final Pattern COMPONENT =
       Pattern.compile("\"purl\"\\s*:\\s*\"pkg:maven/([^/\"]+)/([^@\"]+)@[^\"]*\"");
 
+  private static final List<String> CONTENT =
+      List.of(
+          "io/zerohop/device/lib/zerohop.fatbin",
+          "io/zerohop/device/lib/linux-amd64/libzerohop.so",
+          "io/zerohop/device/lib/linux-aarch64/libzerohop.so",
+          "META-INF/LICENSE",
+          "META-INF/NOTICE");
+
+  /** JCuda's native library has the version in its name, and has none for arm64: that is ours. */
+  private static final List<String> BINDINGS =
+      List.of("lib/libJCudaDriver-*-linux-x86_64.so", "lib/libJCudaDriver-*-linux-aarch64.so");
+
+  /** What in the jar is no library's. */
+  private static final List<String> OWN =
+      List.of(
+          "io/zerohop/{device,shuffle,spark}/**",
+          "com/nvidia/spark/rapids/Zerohop*",
+          "jcuda/LibUtils{,$*}.class",
+          "lib/*-linux-aarch64.so",
+          "META-INF/{MANIFEST.MF,LICENSE,NOTICE}",
+          "META-INF/{licenses,services}/*");
+
   private final Path folder;
   private final String version;
   private final Path jar;
   private final Path tarball;
+  private final String key;
   private final List<String> problems = new ArrayList<>();
 
-  private ReleaseFolder(final Path folder, final String version) {
+  private ReleaseFolder(final Path folder, final String version, final String key) {
     this.folder = folder.normalize();
     this.version = version;
+    this.key = key;
     this.jar = this.folder.resolve("zerohop-spark-" + version + ".jar");
     this.tarball = this.folder.resolve("zerohop-" + version + ".tar.gz");
   }
 
   public static void main(final String... args) throws Exception {
-    final ReleaseFolder release = new ReleaseFolder(Path.of(args[0]), args[1]);
+    final ReleaseFolder release = 
+        new ReleaseFolder(Path.of(args[0]), args[1], args.length > 2 ? args[2] : "");
     release.checkFiles();
     if (release.problems.isEmpty()) {
       release.checkManifest();
-      release.checkLicences();
+      release.checkLibraries();
       release.checkPaths();
       release.checkTarball();
     }
@@ -58,7 +89,12 @@ public final class ReleaseFolder {
     if (!release.problems.isEmpty()) {
       System.exit(1);
     }
+    release.layOutRepository();
     release.writeSums();
+    if (!release.problems.isEmpty()) {
+      release.problems.forEach(problem -> System.err.println("ERROR: " + problem));
+      System.exit(1);
+    }
     System.out.println("release: " + release.folder + " is complete");
   }
 
@@ -71,6 +107,7 @@ public final class ReleaseFolder {
                 name + "-sources.jar",
                 name + "-javadoc.jar",
                 name + "-sbom.json",
+                name + ".pom",
                 "zerohop-" + version + ".tar.gz",
                 "LICENSE",
                 "NOTICE"));
@@ -90,10 +127,14 @@ public final class ReleaseFolder {
       expect(manifest, "Zerohop-Commit", "[0-9a-f]{40}(-dirty)?");
       expect(manifest, "Zerohop-Java", "\\d+");
       expect(manifest, "Zerohop-Kernels", "(sm_\\d+ )+compute_\\d+");
-      for (final String entry :
-          List.of("io/zerohop/device/lib/zerohop.fatbin", "META-INF/LICENSE", "META-INF/NOTICE")) {
+      for (final String entry : CONTENT) {
         if (file.getEntry(entry) == null) {
           problems.add(jar + " has no " + entry);
+        }
+      }
+      for (final String binding : BINDINGS) {
+        if (file.stream().noneMatch(entry -> matches(binding, entry.getName()))) {
+          problems.add(jar + " has no " + binding);
         }
       }
     }
@@ -106,46 +147,72 @@ public final class ReleaseFolder {
     }
   }
 
-  /** Each library of the bill of materials, and each jar in the jar. */
-  private void checkLicences() throws IOException {
-    final String sbom =
-        Files.readString(folder.resolve("zerohop-spark-" + version + "-sbom.json"));
+  /** NOTICE has the libraries that the jar holds, and so has the bill of materials. */
+  private void checkLibraries() throws IOException {
+    final Map<String, String> places = new TreeMap<>();
+    try (JarFile file = new JarFile(jar.toFile())) {
+      for (final String line : Files.readAllLines(folder.resolve("NOTICE"))) {
+        final String[] words = line.split("\\s+");
+        if (words.length == 4 && words[0].matches("[\\w.-]+:[\\w.-]+")) {
+          places.put(words[0], words[3]);
+          if (file.getEntry(words[2]) == null) {
+            problems.add("the jar has no " + words[2] + ", which NOTICE names for " + words[0]);
+          }
+        }
+      }
+      checkContent(file, places);
+    }
+    final Set<String> listed = libraries();
+    for (final String library : places.keySet()) {
+      if (!listed.contains(library)) {
+        problems.add("the bill of materials lacks " + library + ", which NOTICE names");
+      }
+    }
+    for (final String library : listed) {
+      if (!places.containsKey(library)) {
+        problems.add("NOTICE has no line for " + library + ", which the bill of materials lists");
+      }
+    }
+  }
+
+  /** The libraries of the bill of materials; the modules of the project are none. */
+  private Set<String> libraries() throws IOException {
     final Set<String> libraries = new TreeSet<>();
-    final Matcher component = COMPONENT.matcher(sbom);
+    final Matcher component =
+        COMPONENT.matcher(
+            Files.readString(folder.resolve("zerohop-spark-" + version + "-sbom.json")));
     while (component.find()) {
       if (!component.group(1).equals("io.zerohop")) {
         libraries.add(component.group(1) + ":" + component.group(2));
       }
     }
-    if (libraries.isEmpty()) {
-      problems.add("the bill of materials has no library: " + folder);
+    return libraries;
+  }
+
+  /** Each file in the jar is Zerohop's or a library's of NOTICE, and each library has files. */
+  private void checkContent(final JarFile file, final Map<String, String> places) {
+    final Set<String> found = new TreeSet<>();
+    for (final JarEntry entry : file.stream().filter(entry -> !entry.isDirectory()).toList()) {
+      final String name = entry.getName();
+      if (OWN.stream().noneMatch(place -> matches(place, name))) {
+        final List<String> owners =
+            places.keySet().stream().filter(library -> matches(places.get(library), name)).toList();
+        if (owners.isEmpty()) {
+          problems.add("NOTICE does not say whose " + name + " is, which the jar holds");
+        }
+        found.addAll(owners);
+      }
     }
-    final List<String> notice = Files.readAllLines(folder.resolve("NOTICE"));
-    try (JarFile file = new JarFile(jar.toFile())) {
-      file.stream()
-          .map(JarEntry::getName)
-          .filter(name -> name.endsWith(".jar"))
-          .map(name -> ":" + name.replaceFirst("^.*/", "").replaceFirst("\\.jar$", ""))
-          .forEach(libraries::add);
-      for (final String library : libraries) {
-        checkLicence(library, notice, file);
+    for (final String library : places.keySet()) {
+      if (!found.contains(library)) {
+        problems.add("the jar holds nothing of " + library + ", which NOTICE names");
       }
     }
   }
 
-  private void checkLicence(
-      final String library, final List<String> notice, final JarFile file) {
-    final Optional<String[]> line =
-        notice.stream()
-            .map(text -> text.split("\\s+"))
-            .filter(words -> words.length == 3)
-            .filter(words -> words[0].equals(library) || words[0].endsWith(library))
-            .findFirst();
-    if (line.isEmpty()) {
-      problems.add("NOTICE has no line for " + library + ", which the jar holds");
-    } else if (file.getEntry(line.get()[2]) == null) {
-      problems.add("the jar has no " + line.get()[2] + ", which NOTICE names for " + library);
-    }
+  private static boolean matches(final String place, final String name) {
+    final PathMatcher matcher = FileSystems.getDefault().getPathMatcher("glob:" + place);
+    return matcher.matches(Path.of(name));
   }
 
   /** A path of the building machine would differ elsewhere, and is nobody's business. */
@@ -218,17 +285,52 @@ public final class ReleaseFolder {
     }
   }
 
+  /** What a repository gets, beside what is downloaded from a page. */
+  private void layOutRepository() throws Exception {
+    final Path repository =
+        Files.createDirectories(folder.resolve("repository/io/zerohop/zerohop-spark/" + version));
+    for (final String ending : List.of(".pom", ".jar", "-sources.jar", "-javadoc.jar")) {
+      final String name = "zerohop-spark-" + version + ending;
+      final Path file = Files.copy(folder.resolve(name), repository.resolve(name));
+      for (final String algorithm : List.of("MD5", "SHA-1", "SHA-512")) {
+        final String sum = sum(file, algorithm);
+        Files.writeString(sibling(file, algorithm), sum);
+      }
+      sign(file);
+    }
+    // A POM alone is of no use on a page.
+    Files.delete(folder.resolve("zerohop-spark-" + version + ".pom"));
+  }
+
   /** As {@code sha512sum -c *.sha512} reads them. */
   private void writeSums() throws Exception {
     final List<Path> published;
     try (Stream<Path> files = Files.list(folder)) {
-      published = files.sorted().toList();
+      published = files.filter(Files::isRegularFile).sorted().toList();
     }
     for (final Path file : published) {
-      final byte[] sum = MessageDigest.getInstance("SHA-512").digest(Files.readAllBytes(file));
-      final String name = file.getFileName().toString();
       Files.writeString(
-          folder.resolve(name + ".sha512"), HexFormat.of().formatHex(sum) + "  " + name + "\n");
+          sibling(file, "SHA-512"), sum(file, "SHA-512") + "  " + file.getFileName() + "\n");
+      sign(file);
+    }
+  }
+
+  private static String sum(final Path file, final String algorithm) throws Exception {
+    final byte[] sum = MessageDigest.getInstance(algorithm).digest(Files.readAllBytes(file));
+    return HexFormat.of().formatHex(sum);
+  }
+
+  private static Path sibling(final Path file, final String algorithm) {
+    final String ending = algorithm.replace("-", "").toLowerCase(Locale.ROOT);
+    return file.resolveSibling(file.getFileName() + "." + ending);
+  }
+
+  private void sign(final Path file) throws IOException, InterruptedException {
+    if (!key.isEmpty()) {
+      run(
+          List.of(
+              "gpg", "--batch", "--yes", "--armor", "--detach-sign", "--local-user", key,
+              "--output", file + ".asc", file.toString()));
     }
   }
 }

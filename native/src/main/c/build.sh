@@ -3,7 +3,8 @@
 # a cross compiler; and the binding of the CUDA driver for arm64, which JCuda has no library for.
 # Usage: build.sh <java home> <os.arch of that Java> <folder of classes> <JCuda's version>
 #   <folder for the same binding for x86-64, which tests compare with JCuda's own>
-# Without a cross compiler the jar has no library for the other one, and the build says so.
+# Without a cross compiler the jar has no library for the other one, and the build says so; with
+# ZEROHOP_NATIVES_REQUIRED=true, as for a release, the build fails.
 set -eu
 LC_ALL=C # The order of the sources decides the bytes of the library.
 export LC_ALL
@@ -92,6 +93,15 @@ for arch in amd64 aarch64; do
     compile "$found" "$binding" jcuda/*.c
   else
     rm -f "$library" "$binding"
+    if [ "${ZEROHOP_NATIVES_REQUIRED:-false}" = true ]; then
+      case $arch in
+        aarch64) install="gcc-aarch64-linux-gnu libc6-dev-arm64-cross, or set CC_AARCH64" ;;
+        amd64) install="gcc-x86-64-linux-gnu libc6-dev-amd64-cross, or set CC_AMD64" ;;
+      esac
+      echo "ERROR: a release has a native library for $arch, and no C compiler for it was found:" \
+        "install $install" >&2
+      exit 1
+    fi
     echo "NOTICE: no C compiler for $arch found: this jar will have no native library for it" \
       "(Debian: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross, on arm64" \
       "gcc-x86-64-linux-gnu libc6-dev-amd64-cross)" >&2

@@ -16,7 +16,7 @@ public final class Doctor {
 
   /** Prints the report and ends the process: 0 ok, 1 after a warning, 2 after a failure. */
   public static void main(final String[] arguments) {
-    System.exit(SparkCommand.run(arguments, JarVersion::check));
+    System.exit(SparkCommand.run(arguments));
   }
 
   /**
@@ -28,7 +28,7 @@ public final class Doctor {
    */
   public static String examine(final SparkContext context, final boolean measures)
       throws InterruptedException {
-    final Report report = new SparkApplication(context, JarVersion::check, measures).examine();
+    final Report report = new SparkApplication(context, measures).examine();
     return report.text();
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.spark;
 
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
+import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.doctor.RunningDoctor;

@@ -1,5 +1,6 @@
 package io.zerohop.spark;
 
+import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.metrics.PathAccumulators;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.shuffle.BaseShuffleHandle;

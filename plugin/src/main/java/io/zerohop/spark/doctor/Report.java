@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.spark.compat.JarVersion;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -125,7 +126,7 @@ public final class Report {
 
   /** The release of this jar; {@code unknown} for classes that are in none. */
   public static String version() {
-    final String version = Report.class.getPackage().getImplementationVersion();
-    return version == null ? "unknown" : version;
+    final String version = JarVersion.own();
+    return version.isEmpty() ? "unknown" : version;
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.compat.PlacedData;
 import io.zerohop.spark.doctor.SparkChecks.Address;
 import io.zerohop.spark.doctor.SparkExecutorTask.Answer;
@@ -28,26 +29,14 @@ public final class SparkApplication {
   private static final int ATTEMPTS = 3;
 
   private final SparkContext context;
-  private final ReleaseRule rule;
   private final boolean measures;
-
-  /** Refuses an executor of another release, as the product does. */
-  @FunctionalInterface
-  public interface ReleaseRule {
-    /**
-     * @throws IllegalStateException if they do not work together; says what to do
-     */
-    void check(String driver, String executor, String executorId);
-  }
 
   /**
    * @param context not closed by this
    * @param measures whether executors measure rates, too
    */
-  public SparkApplication(
-      final SparkContext context, final ReleaseRule rule, final boolean measures) {
+  public SparkApplication(final SparkContext context, final boolean measures) {
     this.context = context;
-    this.rule = rule;
     this.measures = measures;
   }
 
@@ -185,7 +174,7 @@ public final class SparkApplication {
 
   private Finding release(final Answer answer) {
     try {
-      rule.check(Report.version(), answer.version(), answer.executorId());
+      JarVersion.check(Report.version(), answer.version(), answer.executorId());
       return Finding.ok(Item.VERSIONS, "Zerohop " + answer.version() + ", as the driver");
     } catch (final IllegalStateException e) {
       return Finding.fail(

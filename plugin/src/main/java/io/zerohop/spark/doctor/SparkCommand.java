@@ -18,19 +18,15 @@ import picocli.CommandLine.Mixin;
 public final class SparkCommand implements Callable<Integer> {
   @Mixin private DoctorOptions options;
 
-  private final SparkApplication.ReleaseRule rule;
-
-  private SparkCommand(final SparkApplication.ReleaseRule rule) {
-    this.rule = rule;
-  }
+  private SparkCommand() {}
 
   /**
    * Runs it, with the settings that spark-submit has left.
    *
    * @return the exit status
    */
-  public static int run(final String[] arguments, final SparkApplication.ReleaseRule rule) {
-    return new CommandLine(new SparkCommand(rule)).execute(arguments);
+  public static int run(final String[] arguments) {
+    return new CommandLine(new SparkCommand()).execute(arguments);
   }
 
   @Override
@@ -45,7 +41,7 @@ public final class SparkCommand implements Callable<Integer> {
       return options.print(refused(conf, e));
     }
     try {
-      return options.print(new SparkApplication(context, rule, options.measures()).examine());
+      return options.print(new SparkApplication(context, options.measures()).examine());
     } finally {
       context.stop();
     }
