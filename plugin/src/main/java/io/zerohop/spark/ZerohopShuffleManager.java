@@ -5,7 +5,6 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.shuffle.ShuffleHandle;
-import org.apache.spark.shuffle.ShuffleManager;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
@@ -23,14 +22,15 @@ import org.apache.spark.shuffle.sort.SortShuffleManager;
  * <p>Thread safe.
  */
 public final class ZerohopShuffleManager extends SortShuffleManager {
-  private final ShuffleManager manager;
+  /** Not typed by Spark's trait: 4.3 splits it, and moves {@link #shuffleBlockResolver}. */
+  private final SortShuffleManager manager;
 
   /** Called by Spark, in the driver and in every executor. */
   public ZerohopShuffleManager(final SparkConf conf, final boolean isDriver) {
     super(EntryClass.onNewJava("spark.shuffle.manager", conf));
     this.manager =
         EntryClass.make(
-            ShuffleManager.class,
+            SortShuffleManager.class,
             "MemoryShuffleManager",
             new Class<?>[] {SparkConf.class, boolean.class},
             conf,

@@ -3,9 +3,12 @@ package io.zerohop.spark;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.spark.compat.SparkWithout;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -112,6 +115,28 @@ final class EntryClassTest {
         .isEqualTo("io.zerohop.spark.blocktransfer.ZerohopBlockResolver");
     manager.stop();
     assertThat(plugin(getClass().getClassLoader()).driverPlugin()).isNotNull();
+  }
+
+  /** As in Spark 4.3, where the method is one of {@code BlockingShuffleManager}. */
+  @Test
+  void theManagerLinksWhereTheTraitHasNoResolver() throws Throwable {
+    final ClassLoader spark =
+        new SparkWithout("org.apache.spark.shuffle.ShuffleManager", "shuffleBlockResolver");
+    final Class<?> confClass = spark.loadClass(SparkConf.class.getName());
+    final Object conf = confClass.getConstructor(boolean.class).newInstance(false);
+    confClass.getMethod("set", String.class, String.class).invoke(conf, "spark.app.id", "app");
+    final Object manager =
+        spark.loadClass(MANAGER).getConstructor(confClass, boolean.class).newInstance(conf, true);
+    final Class<?> resolver = spark.loadClass("org.apache.spark.shuffle.ShuffleBlockResolver");
+    // Not by reflection, which would load all types of the class's signatures.
+    final Object made =
+        MethodHandles.publicLookup()
+            .findVirtual(
+                manager.getClass(), "shuffleBlockResolver", MethodType.methodType(resolver))
+            .invokeWithArguments(manager);
+    assertThat(made.getClass().getName())
+        .isEqualTo("io.zerohop.spark.blocktransfer.ZerohopBlockResolver");
+    manager.getClass().getMethod("stop").invoke(manager);
   }
 
   @Test
