@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes what the virtual machines with a software RDMA adapter have shown, and its tables in docs/rdma.md.
+"""Writes what the virtual machines with a software RDMA adapter have shown.
+
+Its tables go into docs/internals/rdma-evidence.md.
 
 rdma.py OUT.json COMMIT FOLDER: FOLDER is that of rdma.sh, behind `mvn -B verify -Prdma`.
 """
@@ -19,7 +21,7 @@ LIMIT_SECONDS = 1200
 JOBS = 3  # of rdma.sh all
 WHOLE = "whole"  # its line for all of them together
 PACKAGE = "io.zerohop.shuffle.transport.ucx."
-PAGE = pathlib.Path(__file__).resolve().parent / "../../docs/rdma.md"
+PAGE = pathlib.Path(__file__).resolve().parent / "../../docs/internals/rdma-evidence.md"
 RUNS = {
     "stop": "gets while the owner is stopped; owners that die",
     "retries": "owners that die, with an adapter that tries for ever",

@@ -23,7 +23,7 @@ public final class UcxLoader {
 
   /**
    * Longer than a peer takes between two pieces of a get over TCP, or the thread would sleep
-   * between them; docs/rdma.md has what it costs beside one that never sleeps.
+   * between them; docs/internals/rdma-evidence.md has what it costs beside one that never sleeps.
    */
   private static final Duration SPIN = Duration.ofNanos(500_000);
 
