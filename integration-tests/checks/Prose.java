@@ -47,8 +47,8 @@ public final class Prose {
       StringBuilder line = new StringBuilder(page.toString());
       boolean plain = true;
       for (int i = 0; i < NAMES.size(); i++) {
-        boolean falls = budget != null && now[i] < max[i] - Math.max(2, max[i] / 5);
-        if (now[i] > max[i] || falls) {
+        boolean falls = max[i] > standard[i] && now[i] < max[i] - Math.max(2, max[i] / 5);
+        if (now[i] > Math.max(max[i], standard[i]) || falls) {
           problems.append(page + ": " + NAMES.get(i) + ": " + now[i] + ", budget " + max[i]);
           problems.append("; run Prose.java " + (falls ? "lower\n" : "list\n"));
         }
