@@ -43,6 +43,11 @@ final class Comparison {
   void run(final Testbed testbed) throws IOException {
     out.printf(
         Locale.ROOT,
+        "ratio: time of %1$s divided by time of %2$s; below 1 %1$s is faster%n",
+        name(QUESTIONED),
+        name(YARDSTICK));
+    out.printf(
+        Locale.ROOT,
         HEADING,
         "",
         "query",

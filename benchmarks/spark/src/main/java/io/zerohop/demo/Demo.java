@@ -10,10 +10,13 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -29,20 +32,30 @@ import picocli.CommandLine.Option;
             + " clusters and compares every result row.")
 public final class Demo implements Callable<Integer> {
   private static final double MIB = 1 << 20;
+  private static final double SCALE = 0.2;
+  private static final int PARTITIONS = 16;
+
+  /** What --quick runs instead: joins of many tables, an aggregation and a plain exchange. */
+  private static final List<String> QUICK_QUERIES = List.of("q3", "q5", "q9", "repartition");
+
+  private static final double QUICK_SCALE = 0.03;
+  private static final int QUICK_PARTITIONS = 8;
+
+  @Option(names = "--quick", description = "four queries on little data, in two minutes")
+  private boolean quick;
 
   @Option(
       names = "--scale",
       paramLabel = "FACTOR",
-      defaultValue = "0.2",
-      description = "TPC-H scale factor: 1 is 1 GB (default: ${DEFAULT-VALUE})")
-  private double scale;
+      description = "TPC-H scale factor: 1 is 1 GB (default: 0.2; with --quick 0.03)")
+  private Double scale;
 
   @Option(
       names = "--queries",
       split = ",",
       paramLabel = "QUERY",
       description = "only these, for example q3,q5,repartition (default: all)")
-  private List<String> queries = Workload.ALL;
+  private List<String> queries;
 
   @Option(
       names = "--executors",
@@ -61,9 +74,8 @@ public final class Demo implements Callable<Integer> {
   @Option(
       names = "--partitions",
       paramLabel = "N",
-      defaultValue = "16",
-      description = "spark.sql.shuffle.partitions (default: ${DEFAULT-VALUE})")
-  private int partitions;
+      description = "spark.sql.shuffle.partitions (default: 16; with --quick 8)")
+  private Integer partitions;
 
   @Option(
       names = "--conf",
@@ -79,8 +91,18 @@ public final class Demo implements Callable<Integer> {
       description = "what to compare: the yardstick, then the one in question")
   private List<String> managers = List.of("sort", "zerohop");
 
-  @Option(names = "--keep", description = "keep data, logs and results")
+  @Option(
+      names = "--keep",
+      description =
+          "keep data, logs and results, and the applications with their UI until Enter is pressed")
   private boolean keep;
+
+  @Option(
+      names = "--keep-seconds",
+      paramLabel = "SECONDS",
+      defaultValue = "1800",
+      description = "with --keep, how long to wait for Enter (default: ${DEFAULT-VALUE})")
+  private long keepSeconds;
 
   @Option(names = "--project", hidden = true, required = true)
   private Path project;
@@ -106,6 +128,7 @@ public final class Demo implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException, InterruptedException {
+    setDefaults();
     queries.forEach(Workload::named);
     final List<Contender> contenders = managers.stream().map(Contender::labelled).toList();
     final ClusterShape shape =
@@ -114,17 +137,74 @@ public final class Demo implements Callable<Integer> {
             1,
             executorMemoryMib,
             run.resolve("local"),
-            ClusterShape.allShuffled(partitions, conf));
+            ClusterShape.allShuffled(partitions, settings()));
     Files.createDirectories(shape.localDir());
     final Comparison comparison = new Comparison(contenders, queries, out);
     try (Testbed testbed = new Testbed(Installation.in(project), shape, run)) {
       prepare(testbed, contenders);
+      final String page = testbed.page(contenders.size() - 1);
+      if (page != null) {
+        out.println("the tab, while this runs: " + page + "/zerohop/");
+      }
       comparison.run(testbed);
+      if (keep && page != null) {
+        hold(page);
+      }
     } catch (final ClusterException e) {
       out.println(e.getMessage());
       comparison.abort();
     }
     return comparison.finish(keep ? run : null);
+  }
+
+  private void setDefaults() {
+    if (queries == null) {
+      queries = quick ? QUICK_QUERIES : Workload.ALL;
+    }
+    if (scale == null) {
+      scale = quick ? QUICK_SCALE : SCALE;
+    }
+    if (partitions == null) {
+      partitions = quick ? QUICK_PARTITIONS : PARTITIONS;
+    }
+  }
+
+  /** Both contenders have Spark's UI, so that neither pays for it alone. */
+  private Map<String, String> settings() {
+    final Map<String, String> settings = new HashMap<>();
+    settings.put("spark.ui.enabled", "true");
+    settings.put("spark.ui.port", "0");
+    settings.putAll(conf);
+    return settings;
+  }
+
+  /** Returns when a line comes, when the input ends, or after the limit. */
+  private void hold(final String page) throws InterruptedException {
+    out.printf(
+        Locale.ROOT,
+        "%nthe applications stay for %d s: %s/zerohop/ ; Enter ends them%n",
+        keepSeconds,
+        page);
+    final CountDownLatch end = new CountDownLatch(1);
+    final Thread reader =
+        new Thread(
+            () -> {
+              try {
+                int read = System.in.read();
+                while (read >= 0 && read != '\n') {
+                  read = System.in.read();
+                }
+              } catch (final IOException e) {
+                out.println("input cannot be read, which ends the wait: " + e.getMessage());
+              }
+              end.countDown();
+            },
+            "enter");
+    reader.setDaemon(true);
+    reader.start();
+    if (!end.await(keepSeconds, TimeUnit.SECONDS)) {
+      out.println("no Enter within " + keepSeconds + " s (--keep-seconds)");
+    }
   }
 
   private void prepare(final Testbed testbed, final List<Contender> contenders)

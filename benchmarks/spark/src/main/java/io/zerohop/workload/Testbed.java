@@ -37,6 +37,7 @@ public final class Testbed implements AutoCloseable {
   private final LocalSite local;
   private final Site site;
   private final Map<Integer, SparkApplication> applications = new TreeMap<>();
+  private final Map<SparkApplication, String> pages = new HashMap<>();
   private final List<SparkApplication> started = new CopyOnWriteArrayList<>();
   private final ObjectMapper json = new ObjectMapper();
   private final Thread closeAtExit = new Thread(this::close, "stop-applications");
@@ -145,14 +146,23 @@ public final class Testbed implements AutoCloseable {
 
   /** Waits until every started contender has its executors and has run a first small job. */
   public void awaitReady() {
-    applications.values().forEach(Testbed::awaitReady);
+    applications.values().forEach(this::awaitReady);
   }
 
-  private static void awaitReady(final SparkApplication application) {
-    final String said = application.answer(START_LIMIT);
-    if (!said.equals(WorkloadApp.READY)) {
-      throw new ClusterException(application.name() + " said '" + said + "' before it was ready");
+  private void awaitReady(final SparkApplication application) {
+    final String[] said = application.answer(START_LIMIT).split(" ");
+    if (!said[0].equals(WorkloadApp.READY)) {
+      throw new ClusterException(
+          application.name() + " said '" + said[0] + "' before it was ready");
     }
+    if (said.length > 1) {
+      pages.put(application, said[1]);
+    }
+  }
+
+  /** The address of Spark's UI of a contender that is ready; null if it has none. */
+  public String page(final int lane) {
+    return pages.get(applications.get(lane));
   }
 
   /**

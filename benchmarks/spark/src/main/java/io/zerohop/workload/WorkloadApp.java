@@ -15,12 +15,14 @@ import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import scala.Option;
 
 /**
  * A Spark application that runs the workloads it is asked for, one at a time, until its input ends.
  *
  * <p>Each question is a line with a {@link Question} as JSON; each answer an {@link Outcome}, after
- * {@link SparkApplication#ANSWER}. The first line it says is {@link #READY}.
+ * {@link SparkApplication#ANSWER}. The first line it says is {@link #READY}, and where its UI is if
+ * it has one.
  */
 public final class WorkloadApp {
   /** What it says once its executors are there. */
@@ -56,7 +58,8 @@ public final class WorkloadApp {
       Tables.valueOf(args[0]).register(spark, args[1]);
     }
     app.warmUp();
-    app.say(READY);
+    final Option<String> ui = spark.sparkContext().uiWebUrl();
+    app.say(ui.isDefined() ? READY + " " + ui.get() : READY);
     while (true) {
       app.serve(app.json.readValue(questions.take(), Question.class));
     }

@@ -3,10 +3,11 @@ package io.zerohop.spark.demo
 import java.nio.file.{Files, Paths}
 import java.util.concurrent.TimeUnit
 
+import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.cluster.Installation
-import io.zerohop.spark.support.{RunBy, Watchdog}
+import io.zerohop.spark.support.{Bounded, Http, RunBy, Watchdog}
 import io.zerohop.spark.suites.ManagerUnderTest
 import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
@@ -27,8 +28,38 @@ class DemoSuite extends AnyFunSuite {
     assert(staged.exists(_ > 0), "everything found room")
   }
 
-  /** Runs it to its end and returns what it has printed. */
-  private def demo(options: String*): String = {
+  test("--quick says how to read it, where the tab is, and keeps it until Enter") {
+    assume(ManagerUnderTest.isZerohop, "the demo compares both")
+    val said = demo(
+      Seq("--quick", "--keep"),
+      (process, text) => {
+        val Held = "the applications stay for 1800 s: (\\S+)".r.unanchored
+        Bounded.until("the demo holds its applications", LimitSeconds.seconds) {
+          Held.findFirstIn(text()).isDefined || !process.isAlive
+        }
+        text() match {
+          case Held(tab) => assert(Http.get(tab).contains("peer"), tab)
+          case other => fail(other)
+        }
+        process.getOutputStream.write('\n')
+        process.getOutputStream.flush()
+      })
+    assert(
+      said.contains("ratio: time of zerohop divided by time of sort; below 1 zerohop is faster"))
+    assert("the tab, while this runs: http://\\S+:\\d+/zerohop/".r.findFirstIn(said).isDefined,
+      said)
+    val result = said.linesIterator.find(_.startsWith("demo: ok")).getOrElse(fail(said))
+    assert(result.contains("queries=4 mismatches=0"))
+  }
+
+  private def demo(options: String*): String = demo(options, (_, _) => ())
+
+  /**
+   * Runs it to its end and returns what it has printed.
+   *
+   * @param meanwhile is given the process, and what it has printed so far
+   */
+  private def demo(options: Seq[String], meanwhile: (Process, () => String) => Unit): String = {
     val repository = Paths.get(sys.props("zerohop.test.repository")).toAbsolutePath.normalize
     val installation = Installation.in(repository)
     val home = installation.sparkHome
@@ -46,6 +77,7 @@ class DemoSuite extends AnyFunSuite {
     builder.environment.keySet.removeIf(_.startsWith("SPARK_"))
     val process = builder.start()
     try {
+      meanwhile(process, () => Files.readString(out))
       if (!process.waitFor(LimitSeconds, TimeUnit.SECONDS)) {
         fail(s"the demo did not end in $LimitSeconds s; stacks in ${Watchdog.dumpStacks("demo")}")
       }
