@@ -16,22 +16,13 @@ import org.scalatest.funsuite.AnyFunSuite
 @RunBy.Faults
 class DemoSuite extends AnyFunSuite {
   private val LimitSeconds = 300L
-  private val Queries = "q5,q9,repartition"
+  private val Legend = "ratio: time of zerohop divided by time of sort; below 1 zerohop is faster"
 
-  test("pools of 5 % of what is shuffled") {
-    assume(ManagerUnderTest.isZerohop, "the demo compares both")
-    val said = demo("--scale", "0.03", "--queries", Queries, "--conf", "spark.zerohop.pool.size=2m",
-      "--conf", "spark.zerohop.segment.size=1m", "--conf", "spark.zerohop.spill.idle=500ms")
-    val result = said.linesIterator.find(_.startsWith("demo: ok")).getOrElse(fail(said))
-    assert(result.contains(s"queries=${Queries.split(',').length} mismatches=0"))
-    val staged = "staged_bytes=(\\d+)".r.findFirstMatchIn(result).map(_.group(1).toLong)
-    assert(staged.exists(_ > 0), "everything found room")
-  }
-
-  test("--quick says how to read it, where the tab is, and keeps it until Enter") {
+  test("--quick with pools of 5 % of what is shuffled, its tab kept until Enter") {
     assume(ManagerUnderTest.isZerohop, "the demo compares both")
     val said = demo(
-      Seq("--quick", "--keep"),
+      Seq("--quick", "--keep", "--conf", "spark.zerohop.pool.size=2m", "--conf",
+        "spark.zerohop.segment.size=1m", "--conf", "spark.zerohop.spill.idle=500ms"),
       (process, text) => {
         val Held = "the applications stay for 1800 s: (\\S+)".r.unanchored
         Bounded.until("the demo holds its applications", LimitSeconds.seconds) {
@@ -44,15 +35,14 @@ class DemoSuite extends AnyFunSuite {
         process.getOutputStream.write('\n')
         process.getOutputStream.flush()
       })
-    assert(
-      said.contains("ratio: time of zerohop divided by time of sort; below 1 zerohop is faster"))
+    assert(said.contains(Legend))
     assert("the tab, while this runs: http://\\S+:\\d+/zerohop/".r.findFirstIn(said).isDefined,
       said)
     val result = said.linesIterator.find(_.startsWith("demo: ok")).getOrElse(fail(said))
     assert(result.contains("queries=4 mismatches=0"))
+    val staged = "staged_bytes=(\\d+)".r.findFirstMatchIn(result).map(_.group(1).toLong)
+    assert(staged.exists(_ > 0), "everything found room")
   }
-
-  private def demo(options: String*): String = demo(options, (_, _) => ())
 
   /**
    * Runs it to its end and returns what it has printed.
