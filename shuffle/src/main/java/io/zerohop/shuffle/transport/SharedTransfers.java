@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
@@ -17,13 +18,12 @@ import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
@@ -66,16 +66,13 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
 
   private final LongAdder joined = new LongAdder();
 
-  /** Guards what is below, and of each transfer its sinks. */
-  private final Object lock = new Object();
-
   /** Those that newcomers may join. */
-  private final Map<Key, Transfer> joinable = new HashMap<>();
+  private final Map<Key, Transfer> joinable = new ConcurrentHashMap<>();
 
   /** Those that nobody has reported yet, overdue ones included. */
-  private final Set<Transfer> underWay = new HashSet<>();
+  private final Set<Transfer> underWay = ConcurrentHashMap.newKeySet();
 
-  private boolean closed;
+  private volatile boolean closed;
 
   /**
    * Sharing transfers of another transport, which the caller keeps.
@@ -113,7 +110,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
   /**
    * Shares all transfers of a transport whose requests do not wait: readers make them.
    *
-   * @param patience as above
+   * @param patience after which nobody joins a transfer any more
    * @param clock by which patience is measured
    */
   public SharedTransfers(final Transport transport, final Duration patience, final Clock clock) {
@@ -139,15 +136,41 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
 
   private record Key(Object owner, Block block) {}
 
-  /** One block on its way, and who waits for it. */
+  /** One block on its way, and who waits for it. Thread safe. */
   private static final class Transfer {
     private final Key key;
     private final long overdue;
-    private final List<Sink> sinks = new ArrayList<>();
 
-    Transfer(final Key key, final long overdue) {
+    /** Not empty before the end. */
+    @GuardedBy("this")
+    private final List<Sink> sinks = new ArrayList<>(1);
+
+    @GuardedBy("this")
+    private boolean ended;
+
+    Transfer(final Key key, final Sink first, final long overdue) {
       this.key = key;
       this.overdue = overdue;
+      sinks.add(first);
+    }
+
+    /** Returns false if nobody can join any more. */
+    synchronized boolean join(final Sink sink) {
+      return !ended && sinks.add(sink);
+    }
+
+    /** Returns who is to be told, nobody if that was done before. */
+    synchronized List<Sink> end() {
+      if (ended) {
+        return List.of();
+      }
+      ended = true;
+      return sinks;
+    }
+
+    /** Takes out who came first, if others wait as well. Null otherwise. */
+    synchronized Sink takeFirstOfMany() {
+      return !ended && sinks.size() > 1 ? sinks.remove(0) : null;
     }
   }
 
@@ -157,85 +180,81 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       transport.fetch(source, blocks, sink);
       return;
     }
-    final Map<Block, Transfer> begun = new HashMap<>();
-    synchronized (lock) {
-      if (closed) {
-        throw new IllegalStateException("blocks are asked for while the executor ends");
-      }
-      for (final Block block : blocks) {
-        join(new Key(source.address(), block), sink, begun);
+    if (closed) {
+      throw new IllegalStateException("blocks are asked for while the executor ends");
+    }
+    final Map<Block, Transfer> begun = new LinkedHashMap<>(); // Owners read blocks in order.
+    for (final Block block : blocks) {
+      final Transfer transfer = joinOrBegin(new Key(source.address(), block), sink);
+      if (transfer != null) {
+        begun.put(block, transfer);
       }
     }
     joined.add(blocks.size() - begun.size());
-    if (!begun.isEmpty()) {
+    if (closed) { // Who closed it may have passed these.
+      begun.values().forEach(transfer -> fail(transfer, closing()));
+    } else if (!begun.isEmpty()) {
       try {
         asking.execute(() -> ask(source, begun));
       } catch (final RejectedExecutionException e) {
         begun.values().forEach(transfer -> fail(transfer, e)); // The executor ends.
       } catch (final ZerohopException e) {
         LOG.debug("the reader asks itself", e); // There is no thread for it.
-        synchronized (lock) { // Nobody else is to depend on this reader.
-          begun.values().forEach(transfer -> joinable.remove(transfer.key, transfer));
-        }
+        // Nobody else is to depend on this reader.
+        begun.values().forEach(transfer -> joinable.remove(transfer.key, transfer));
         ask(source, begun);
       }
     }
   }
 
-  /** Adds a sink to a block's transfer; to a new one, put into {@code begun}, if there is none. */
-  private void join(final Key key, final Sink sink, final Map<Block, Transfer> begun) {
-    Transfer transfer = joinable.get(key);
-    if (transfer == null || clock.isOver(transfer.overdue)) {
-      transfer = new Transfer(key, clock.in(patience));
-      joinable.put(key, transfer);
-      underWay.add(transfer);
-      begun.put(key.block(), transfer);
+  /** Returns a new transfer if the sink could not join one. */
+  private Transfer joinOrBegin(final Key key, final Sink sink) {
+    for (; ; ) {
+      final Transfer known = joinable.get(key);
+      if (known != null && !clock.isOver(known.overdue) && known.join(sink)) {
+        return null;
+      }
+      final Transfer begun = new Transfer(key, sink, clock.in(patience));
+      if (known == null
+          ? joinable.putIfAbsent(key, begun) == null
+          : joinable.replace(key, known, begun)) {
+        underWay.add(begun);
+        return begun;
+      }
     }
-    transfer.sinks.add(sink);
   }
 
   /** Asks until that works or nobody waits: each time it fails, who came first is told. */
   private void ask(final BlockSource source, final Map<Block, Transfer> begun) {
-    final Map<Block, Transfer> wanted = new HashMap<>(begun);
+    List<Block> wanted = List.copyOf(begun.keySet());
     while (!wanted.isEmpty()) {
       try {
-        transport.fetch(source, List.copyOf(wanted.keySet()), new Arrivals(wanted));
+        transport.fetch(source, wanted, new Arrivals(begun));
         return;
       } catch (final Throwable e) {
         // Whatever it is, undeclared exceptions of Scala's included: readers would wait for long.
-        for (final Transfer transfer : List.copyOf(wanted.values())) {
-          if (!failFirst(transfer, e)) {
-            wanted.remove(transfer.key.block());
-          }
-        }
+        wanted = wanted.stream().filter(block -> failFirst(begun.get(block), e)).toList();
       }
     }
   }
 
   /** Tells the first who waits; returns whether others do. */
   private boolean failFirst(final Transfer transfer, final Throwable cause) {
-    final Sink first;
-    final boolean others;
-    synchronized (lock) {
-      if (!underWay.contains(transfer)) {
-        return false;
-      }
-      first = transfer.sinks.remove(0);
-      others = !transfer.sinks.isEmpty();
-      if (!others) {
-        end(transfer);
-      }
+    final Sink first = transfer.takeFirstOfMany();
+    if (first == null) {
+      fail(transfer, cause);
+      return false;
     }
     tell(transfer.key.block(), first, sink -> sink.failed(transfer.key.block(), cause));
-    return others;
+    return true;
   }
 
   /** Takes a transfer off; returns who is to be told, nobody if that was done before. */
   private List<Sink> end(final Transfer transfer) {
-    synchronized (lock) {
-      joinable.remove(transfer.key, transfer);
-      return underWay.remove(transfer) ? transfer.sinks : List.of();
-    }
+    final List<Sink> sinks = transfer.end();
+    joinable.remove(transfer.key, transfer);
+    underWay.remove(transfer);
+    return sinks;
   }
 
   /**
@@ -263,8 +282,11 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
   private final class Arrivals implements Sink {
     private final Map<Block, Transfer> requested;
 
+    /**
+     * @param requested not changed any more
+     */
     Arrivals(final Map<Block, Transfer> requested) {
-      this.requested = Map.copyOf(requested);
+      this.requested = requested;
     }
 
     @Override
@@ -308,9 +330,11 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
 
   /** Blocks that are on their way. */
   public int open() {
-    synchronized (lock) {
-      return underWay.size();
-    }
+    return underWay.size();
+  }
+
+  private static CancellationException closing() {
+    return new CancellationException("the executor ends");
   }
 
   /**
@@ -319,16 +343,11 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
    */
   @Override
   public void close() {
-    final List<Transfer> left;
-    synchronized (lock) {
-      closed = true;
-      left = List.copyOf(underWay);
-    }
+    closed = true;
     if (threads != null) {
       threads.shutdownNow();
     }
-    final CancellationException cause = new CancellationException("the executor ends");
-    left.forEach(transfer -> fail(transfer, cause));
+    underWay.forEach(transfer -> fail(transfer, closing()));
     if (threads != null) {
       Deadline.in(STOP_LIMIT)
           .await(

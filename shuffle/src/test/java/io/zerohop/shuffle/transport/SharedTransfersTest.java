@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.transport.Transport.Payload;
 import io.zerohop.shuffle.transport.Transport.Sink;
@@ -33,6 +34,26 @@ class SharedTransfersTest extends SharedTransfersFixture {
     network.arrive();
     first.checkAndRelease(2);
     second.checkAndRelease(3);
+  }
+
+  /** Owners look blocks up, and send them, in the order in which they lie. */
+  @Test
+  void blocksAreRequestedInTheirOrder() {
+    final List<Block> many = TestBlocks.source("owner", null, 1, 1, 50, 1, 20, MOST).blocks();
+    final List<Block> requested = new ArrayList<>();
+    final HeldTransport ordered =
+        new HeldTransport(
+            (source, blocks, sink) -> {
+              requested.addAll(blocks);
+              bytes.fetch(source, blocks, sink);
+            });
+    share(ordered);
+    final Reader reader = new Reader();
+    shared.fetch(SOURCE, many, reader);
+    ordered.awaitAsked(many.size());
+    ordered.arrive();
+    assertThat(requested).isEqualTo(many);
+    reader.checkAndRelease(many.size());
   }
 
   @Test
