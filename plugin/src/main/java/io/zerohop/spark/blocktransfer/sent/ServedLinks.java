@@ -53,8 +53,8 @@ final class ServedLinks implements AutoCloseable {
   /** The attempts to connect that are under way. */
   private final Map<String, CompletableFuture<Connection>> attempts = new HashMap<>();
 
-  /** Executors that asked and could not be reached since: nobody tries before they ask again. */
-  private final Set<String> unreachable = new HashSet<>();
+  /** Readers that left, or could not be reached: nobody connects to them before they ask again. */
+  private final Set<String> gone = new HashSet<>();
 
   /** One executor that asks: its links by their numbers, the oldest first, and the way back. */
   private static final class Reader {
@@ -189,8 +189,9 @@ final class ServedLinks implements AutoCloseable {
       if (known != null && known.back.alive()) {
         return known.back;
       }
-      if (!asks && unreachable.contains(executorId)) {
-        throw new CarrierException("executor " + executorId + " could not be reached", null);
+      if (!asks && gone.contains(executorId)) {
+        throw new CarrierException(
+            "executor " + executorId + " has left, or could not be reached", null);
       }
       ours = !attempts.containsKey(executorId);
       attempt = attempts.computeIfAbsent(executorId, first -> new CompletableFuture<>());
@@ -214,7 +215,7 @@ final class ServedLinks implements AutoCloseable {
       synchronized (lock) {
         attempts.remove(executorId);
         if (!asks) {
-          unreachable.add(executorId);
+          gone.add(executorId);
         }
       }
       attempt.completeExceptionally(e);
@@ -222,7 +223,7 @@ final class ServedLinks implements AutoCloseable {
     }
     synchronized (lock) {
       attempts.remove(executorId);
-      unreachable.remove(executorId);
+      gone.remove(executorId);
       final Reader reader = readers.computeIfAbsent(executorId, Reader::new);
       reader.back = made;
       reader.hasAsked = false;
@@ -281,6 +282,9 @@ final class ServedLinks implements AutoCloseable {
       }
       id = reader.links.remove(link);
       last = reader.links.isEmpty() ? reader.back : null;
+      if (last != null) {
+        gone.add(executorId); // What fails of its transfers now, need not be told to it.
+      }
     }
     if (id != null) {
       service.disconnected(id);

@@ -105,7 +105,7 @@ final class Words {
 
     @Override
     public Reply complete() {
-      final byte[] whole = end();
+      final byte[] whole = stop();
       if (whole == null) {
         return Reply.DROPPED;
       }
@@ -128,7 +128,7 @@ final class Words {
 
     @Override
     public void failed(final String why) {
-      if (end() != null) {
+      if (stop() != null) {
         end.run();
       }
     }
@@ -138,7 +138,7 @@ final class Words {
     }
 
     /** Takes no more of it; returns what has come, and null if it was over before. */
-    private synchronized byte[] end() {
+    private synchronized byte[] stop() {
       final byte[] come = over ? null : body;
       over = true;
       body = null;

@@ -1,0 +1,93 @@
+package io.zerohop.spark.blocktransfer.sent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.remote.wire.Questions;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportResponseHandler;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** When an owner connects to a reader. */
+class ServedLinksTest {
+  private static final String READER = "reader";
+  private static final long LINK = 3;
+  private static final long TRANSFER = 5;
+
+  private final List<EmbeddedChannel> channels = new ArrayList<>();
+  private boolean refuses;
+
+  private final ServedLinks links =
+      new ServedLinks(
+          new ControlService() {
+            @Override
+            public void asked(
+                final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {}
+
+            @Override
+            public void disconnected(final long link) {}
+          },
+          this::connect,
+          Runnable::run);
+
+  private Connection connect(final String executorId) {
+    final EmbeddedChannel channel = new EmbeddedChannel();
+    channels.add(channel);
+    if (refuses) {
+      throw new IllegalStateException("connection refused");
+    }
+    return new Connection(
+        new TransportClient(channel, new TransportResponseHandler(channel)),
+        new byte[0],
+        new AtomicInteger());
+  }
+
+  @AfterEach
+  void close() {
+    links.close();
+  }
+
+  private void ask(final int question) {
+    links.asked(READER, LINK, question, Questions.ping());
+  }
+
+  @Test
+  void aReaderThatHasLeftIsNotConnectedUntilItAsksAgain() {
+    ask(0);
+    links.ended(READER, LINK);
+    links.lost(READER, TRANSFER);
+    assertThat(channels).hasSize(1);
+    ask(0);
+    links.lost(READER, TRANSFER);
+    assertThat(channels).hasSize(2);
+  }
+
+  @Test
+  void oneThatCannotBeReachedIsTriedOnceUntilItAsksAgain() {
+    ask(0);
+    refuses = true;
+    channels.get(0).close();
+    links.lost(READER, TRANSFER);
+    links.lost(READER, TRANSFER + 1);
+    assertThat(channels).hasSize(2);
+    refuses = false;
+    ask(1);
+    assertThat(channels).hasSize(3);
+  }
+
+  @Test
+  void oneThatHasAskedIsConnectedAnewWhenItsConnectionBreaks() {
+    ask(0);
+    channels.get(0).close();
+    assertThat(channels).hasSize(2);
+    channels.get(1).close(); // It has not asked since.
+    assertThat(channels).hasSize(2);
+  }
+}
