@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
@@ -32,7 +33,9 @@ class TuningPageTest {
   void thePoolOfAnH100IsAFifth() throws IOException {
     final long pool = PoolSizing.devicePoolBytes(81_079 * MIB) / MIB;
     assertThat(Files.readString(PAGE))
-        .contains("| %,d MiB ([measured]".formatted(pool), "| %,d MiB |".formatted(640 + pool));
+        .contains(
+            String.format(Locale.ROOT, "| %,d MiB ([measured]", pool),
+            String.format(Locale.ROOT, "| %,d MiB |", 640 + pool));
   }
 
   /** What an executor has, in MiB: where it runs, heap, cores, executors, overhead, pinned. */
