@@ -3,6 +3,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Stream;
 
 /**
@@ -97,7 +98,7 @@ public final class Pictures {
   private void box(final String fill, final int[] at, final List<String> texts) {
     parts.add(
         "<rect x='%d' y='%d' width='%d' height='%d' rx='5' fill='%s' stroke='#8c959f'/>"
-            .formatted(at[0], at[1], at[2], at[3], java.util.Objects.requireNonNull(fill)));
+            .formatted(at[0], at[1], at[2], at[3], Objects.requireNonNull(fill)));
     final boolean area = fill.equals(FILLS.get("area"));
     final int first =
         area ? at[1] + LINE + 2 : at[1] + (at[3] - LINE * (texts.size() - 1)) / 2 + LINE / 3;
@@ -116,7 +117,8 @@ public final class Pictures {
       points.append(i == 0 ? "" : " ").append(at[i]).append(',').append(at[i + 1]);
     }
     parts.add(
-        "<polyline points='%s' fill='none' stroke='#57606a' stroke-width='1.5' %smarker-end='url(#tip)'/>"
+        ("<polyline points='%s' fill='none' stroke='#57606a' stroke-width='1.5' "
+                + "%smarker-end='url(#tip)'/>")
             .formatted(points, dashed ? "stroke-dasharray='5 4' " : ""));
     final int middle = (at.length / 2 - 1) / 2 * 2;
     for (int i = 0; i < texts.size(); i++) {
