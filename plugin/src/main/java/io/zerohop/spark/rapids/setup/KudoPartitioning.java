@@ -154,7 +154,7 @@ public final class KudoPartitioning {
             LOG,
             "Zerohop: this RAPIDS Accelerator's partitionings are other ones than are known, so"
                 + " RAPIDS splits each batch by itself, one allocation a partition; use a version"
-                + " of docs/compatibility.md",
+                + " of docs/rapids.md",
             e);
         return null;
       }
