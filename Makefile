@@ -19,9 +19,10 @@ jar: ## the jar, plugin/target/zerohop-spark-VERSION.jar
 fmt: ## formats the code
 	mvn -B spotless:apply
 	integration-tests/checks/lint.sh format
-docs: ## writes the generated pages: keys, metrics, releases of RAPIDS, checks of the doctor
+docs: ## writes the generated pages (keys, metrics, releases of RAPIDS, checks of the doctor) and drawings
 	mvn -B -pl plugin -am test -Dzerohop.docs.write=true
-pictures: ## draws docs/images; needs chromium, chromium-driver and prometheus
+	java $(CHECKS)/Pictures.java draw
+pictures: ## makes the screenshots of docs/images; needs chromium, chromium-driver and prometheus
 	mvn -B verify -Dzerohop.docs.write=true -Dsuites=io.zerohop.spark.browser.TabBrowserSuite,io.zerohop.spark.browser.DashboardPictureSuite
 release: ## what is published, in target/release; needs nvcc, git and Maven online
 	mvn -B -Prelease package
