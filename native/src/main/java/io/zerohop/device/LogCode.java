@@ -20,6 +20,11 @@ public interface LogCode {
     return "ZH-" + number();
   }
 
+  /** Begins a message with this code. */
+  default Message says(final String what) {
+    return Message.of(what).code(this);
+  }
+
   /**
    * Logs a warning.
    *

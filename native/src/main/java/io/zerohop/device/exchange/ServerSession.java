@@ -190,8 +190,10 @@ final class ServerSession {
       }
       if (!hasWithheld) {
         hasWithheld = true;
-        DeviceCode.SEGMENT_WITHHELD.warn(
-            LOG, "{} withholds segments from {} (logged once for each)", serverName, this, e);
+        DeviceCode.SEGMENT_WITHHELD
+            .says("cannot export a segment to a peer, which reads it by the fallback (logged once)")
+            .at(serverName + " to " + this)
+            .warn(LOG, e);
       }
       return sealed(Frame.ofId(Frame.Type.WITHHELD, segmentId), null);
     }

@@ -40,7 +40,10 @@ final class StaleSockets {
     } catch (final NoSuchFileException e) {
       LOG.debug("folder {} has gone by itself", application);
     } catch (final IOException | DirectoryIteratorException e) {
-      DeviceCode.SOCKETS_NOT_SWEPT.warn(LOG, "cannot sweep stale sockets in {}", application, e);
+      DeviceCode.SOCKETS_NOT_SWEPT
+          .says("cannot remove stale sockets of another application")
+          .at(application.toString())
+          .warn(LOG, e);
     }
   }
 
@@ -71,7 +74,10 @@ final class StaleSockets {
     try {
       Files.deleteIfExists(file);
     } catch (final IOException e) {
-      DeviceCode.SOCKET_NOT_REMOVED.warn(LOG, "cannot remove {}", file, e);
+      DeviceCode.SOCKET_NOT_REMOVED
+          .says("cannot remove a stale socket")
+          .at(file.toString())
+          .warn(LOG, e);
     }
   }
 }

@@ -184,7 +184,8 @@ public final class SparkApplication {
     }
   }
 
-  private static Report.Section failed(final String title, final String what, final String mend) {
-    return new Report.Section(title, List.of(Finding.fail(Item.EXECUTORS, what, mend)), List.of());
+  private static Report.Section failed(final String title, final String what, final String remedy) {
+    return new Report.Section(
+        title, List.of(Finding.fail(Item.EXECUTORS, what, remedy)), List.of());
   }
 }

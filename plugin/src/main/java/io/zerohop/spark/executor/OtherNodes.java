@@ -1,5 +1,6 @@
 package io.zerohop.spark.executor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.block.Path;
@@ -55,7 +56,7 @@ public final class OtherNodes {
       final SparkConf conf,
       final byte[] secret,
       final String gpu) {
-    final String obstacle = obstacle(conf);
+    final Message obstacle = obstacle(conf);
     if (obstacle != null) {
       LOG.info("Zerohop: blocks of other nodes do not come by UCX: {}", obstacle);
       return;
@@ -82,7 +83,7 @@ public final class OtherNodes {
     if (DRIVER.equals(env.executorId())) {
       return; // It has no other executors.
     }
-    final String obstacle = sendObstacle(conf);
+    final Message obstacle = sendObstacle(conf);
     if (obstacle != null) {
       LOG.info("Zerohop: blocks of other nodes are staged, and not sent: {}", obstacle);
       return;
@@ -107,17 +108,17 @@ public final class OtherNodes {
   }
 
   /** Returns why no port is opened for other nodes; null if one may be. */
-  public static String obstacle(final SparkConf conf) {
+  public static Message obstacle(final SparkConf conf) {
     return NetworkTrust.obstacle(key -> conf.get(key, null));
   }
 
   /** Returns why no block is sent to other nodes, or comes from them so; null if they may be. */
-  public static String sendObstacle(final SparkConf conf) {
+  public static Message sendObstacle(final SparkConf conf) {
     if (!ZerohopConf.PATHS.get(conf).contains(Path.SENT)) {
-      return ZerohopConf.PATHS.key() + " does not have 'sent'";
+      return Message.of(ZerohopConf.PATHS.key() + " does not have 'sent'");
     }
     final String plain = PortEncryption.obstacle(conf);
-    return plain == null ? null : SparkCode.SENDING_NOT_ENCRYPTED.marked(plain);
+    return plain == null ? null : SparkCode.SENDING_NOT_ENCRYPTED.says(plain);
   }
 
   private static java.nio.file.Path jucx(final SparkConf conf) {

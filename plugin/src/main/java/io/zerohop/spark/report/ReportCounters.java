@@ -34,7 +34,7 @@ public final class ReportCounters implements ContactListener {
   static final int MOST_ADVICE = 50;
   static final int MOST_CHARS = 300;
 
-  /** Of advice, which ends with its code and is told once. */
+  /** Of advice, which is told once. */
   static final int MOST_ADVICE_CHARS = 1_000;
 
   /** What a text ends with that is shortened. */
@@ -144,8 +144,10 @@ public final class ReportCounters implements ContactListener {
           new Advice(
               line.check(),
               line.verdict(),
+              line.code(),
               shorten(line.what(), MOST_ADVICE_CHARS),
-              shorten(line.mend(), MOST_ADVICE_CHARS)));
+              shorten(line.where()),
+              shorten(line.remedy(), MOST_ADVICE_CHARS)));
     }
   }
 

@@ -26,7 +26,7 @@ class ReportCountersTest {
     reader.end();
     counters.fellBack(3, 4, "it is on another node");
     counters.met("7", "read in place");
-    final Advice advice = new Advice("files", "warn", "few", "raise them");
+    final Advice advice = new Advice("files", "warn", "", "few", "", "raise them");
     counters.advise(advice);
 
     final ShuffleReport report = counters.drain("1", null);
