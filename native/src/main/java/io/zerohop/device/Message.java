@@ -129,6 +129,11 @@ public record Message(String code, String what, String where, String why, String
     return line.toString();
   }
 
+  /** Logs it as information. */
+  public void info(final Logger log) {
+    log.info(text());
+  }
+
   /** Logs a warning. The message has a code, as each warning and error has. */
   public void warn(final Logger log) {
     warn(log, null);

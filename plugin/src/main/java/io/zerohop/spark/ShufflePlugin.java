@@ -2,8 +2,8 @@ package io.zerohop.spark;
 
 import io.zerohop.device.Message;
 import io.zerohop.spark.conf.ManagerChoice;
-import io.zerohop.spark.conf.RefusedStartException;
 import io.zerohop.spark.doctor.RunningDoctor;
+import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
 import io.zerohop.spark.ui.LiveTab;
@@ -66,7 +66,7 @@ public final class ShufflePlugin implements SparkPlugin {
       private void leaveToOther(final Message why) {
         if (RapidsMode.isActive(context.conf())) {
           // RAPIDS has started in a mode whose batches no other manager takes.
-          throw new RefusedStartException(
+          throw new UnusableException(
               Message.of("Zerohop cannot carry RAPIDS' shuffles").because(why));
         }
         LiveTab.start(context, SparkEnv.get(), () -> RunningDoctor.ofDriver(context.conf()));

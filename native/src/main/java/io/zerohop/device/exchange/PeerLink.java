@@ -275,7 +275,8 @@ public final class PeerLink implements AutoCloseable {
     try {
       if (!fetchLock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
         throw new ExchangeException(
-            Reason.UNAVAILABLE, "others kept the link to peer " + peerName + " busy");
+            Reason.UNAVAILABLE,
+            "the connection to executor " + peerName + " stayed busy until the limit");
       }
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -341,7 +342,7 @@ public final class PeerLink implements AutoCloseable {
   }
 
   private String silence() {
-    return "peer " + peerName + " has not answered yet when asked for segment " + unanswered;
+    return "executor " + peerName + " has not answered the request for segment " + unanswered;
   }
 
   private Answer answer(final long segmentId, final Frame sealed) {

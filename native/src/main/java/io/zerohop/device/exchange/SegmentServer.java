@@ -271,11 +271,12 @@ public final class SegmentServer implements AutoCloseable {
     final ServerConnection connection =
         new ServerConnection(fd, session, limits.handshake(), STALL_LIMIT);
     if (uid != userId) {
-      refuse(connection, new ExchangeException(Reason.AUTHENTICATION, "a peer of another user"));
+      refuse(
+          connection, new ExchangeException(Reason.AUTHENTICATION, "the peer is of another user"));
     } else if (makeRoom()) {
       connections.add(connection);
     } else {
-      refuse(connection, new ExchangeException(Reason.BUSY, "a peer over the limit"));
+      refuse(connection, new ExchangeException(Reason.BUSY, "too many connections"));
     }
   }
 
@@ -298,7 +299,9 @@ public final class SegmentServer implements AutoCloseable {
       return false;
     }
     refuse(
-        evicted, new ExchangeException(Reason.BUSY, "a peer that waits longest to prove itself"));
+        evicted,
+        new ExchangeException(
+            Reason.BUSY, "too many unauthenticated connections, of which this one is the oldest"));
     connections.remove(evicted);
     return true;
   }
@@ -308,7 +311,8 @@ public final class SegmentServer implements AutoCloseable {
       if (happened != 0 && !connection.progress(buffer)) {
         connection.close();
       } else if (connection.deadline() != null && connection.deadline().isOver()) {
-        throw new ExchangeException(Reason.TIMEOUT, "a peer that does not go on");
+        throw new ExchangeException(
+            Reason.TIMEOUT, "the peer stopped before the end of its handshake");
       }
     } catch (final ExchangeException e) {
       refuse(connection, e);

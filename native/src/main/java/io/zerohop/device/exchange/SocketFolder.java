@@ -449,7 +449,7 @@ public final class SocketFolder implements AutoCloseable {
         }
       }
     } catch (final NoSuchFileException e) {
-      LOG.debug("folder {} has gone by itself", folder);
+      LOG.debug("folder {} no longer exists", folder);
     } catch (final IOException | DirectoryIteratorException e) {
       DeviceCode.FOLDERS_NOT_SWEPT
           .says("cannot list the folders of stale sockets")

@@ -33,12 +33,12 @@ final class StaleSockets {
       for (final Path file : files) {
         final boolean unnamed = file.getFileName().toString().startsWith(HIDDEN);
         if ((hidden || !unnamed) && isStale(file)) {
-          LOG.info("removing {}: nobody listens on it", file);
+          LOG.info("removing stale socket {}", file);
           delete(file);
         }
       }
     } catch (final NoSuchFileException e) {
-      LOG.debug("folder {} has gone by itself", application);
+      LOG.debug("folder {} no longer exists", application);
     } catch (final IOException | DirectoryIteratorException e) {
       DeviceCode.SOCKETS_NOT_SWEPT
           .says("cannot remove stale sockets of another application")

@@ -31,7 +31,7 @@ final class GlibcVersion {
       return null;
     }
     return Message.of(
-            "the native library wants glibc "
+            "the native library requires glibc "
                 + missing.group(2)
                 + " or newer, and this system has "
                 + found(Path.of(missing.group(1))))

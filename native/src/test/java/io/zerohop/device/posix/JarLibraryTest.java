@@ -36,7 +36,7 @@ final class JarLibraryTest {
               e -> assertThat(e.category()).isEqualTo(ZerohopException.Category.FALLBACK))
           .message()
           .matches(
-              "the native library wants glibc 9.87 or newer, and this system has glibc 2[.][0-9]+"
+              "the native library requires glibc 9.87 or newer, and this system has glibc 2[.][0-9]+"
                   + " [(]/.*libc.so.6[)] [(]/lib/libwanting.so[)]; .*")
           .doesNotContain("noexec");
     }

@@ -2,6 +2,7 @@ package io.zerohop.spark.conf;
 
 import io.zerohop.device.Message;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.log.UnusableException;
 import java.io.File;
 import java.util.Arrays;
 import java.util.List;
@@ -71,7 +72,7 @@ public final class Activation {
       return SparkCode.OTHER_SHUFFLE_IO
           .says(
               IO_PLUGIN
-                  + " wants map outputs to be stored by "
+                  + " stores map outputs by "
                   + files
                   + ", and Zerohop keeps them in executors' memory")
           .remedy("unset " + IO_PLUGIN + " to use Zerohop");
@@ -95,7 +96,7 @@ public final class Activation {
             .map(path -> path.substring(path.lastIndexOf('/') + 1))
             .anyMatch(name -> isOurs(name) || name.equals("*"));
     if (inJars && !onClassPath) {
-      throw new RefusedStartException(
+      throw new UnusableException(
           Message.of(
                   "executors of Spark "
                       + version

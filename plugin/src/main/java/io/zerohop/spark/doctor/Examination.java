@@ -35,7 +35,7 @@ public final class Examination {
       notes.add(
           Finding.fail(
               item,
-              "the check did not end within " + limit.toSeconds() + " s and was given up",
+              "the check did not end within " + limit.toSeconds() + " s  and was stopped",
               "see where thread " + thread.getName() + " hangs (jstack), and the kernel's log"));
       thread.interrupt();
       ended(thread, PATIENCE);

@@ -46,7 +46,7 @@ final class PlatformCheck implements Check {
         : Finding.warn(
             Item.JAVA,
             found + ": not tested, and the jar has no binding of CUDA for it",
-            "build the jar on such a machine; GPU memory wants x86-64 (docs/limits.md)");
+            "build the jar on such a machine; GPU memory requires x86-64 (docs/limits.md)");
   }
 
   private static Finding sharedMemory() {

@@ -50,9 +50,7 @@ final class SocketCheck implements Check {
       notes.add(
           Finding.ok(Item.PEERS, "two nodes here prove themselves and read each other in place"));
     } catch (final ZerohopException e) {
-      notes.add(
-          Finding.fail(
-              Item.PEERS, e, "executors' logs say why when they connect (grep 'Zerohop')"));
+      notes.add(Finding.fail(Item.PEERS, e, "see the reason in the executors' logs (grep ZH-)"));
     }
   }
 }

@@ -177,10 +177,7 @@ public final class SparkApplication {
       JarVersion.check(Report.version(), answer.version(), answer.executorId());
       return Finding.ok(Item.VERSIONS, "Zerohop " + answer.version() + ", as the driver");
     } catch (final IllegalStateException e) {
-      return Finding.fail(
-          Item.VERSIONS,
-          e.getMessage(),
-          "give driver and executors the same zerohop-spark jar, and start the application again");
+      return Finding.fail(Item.VERSIONS, e, "");
     }
   }
 

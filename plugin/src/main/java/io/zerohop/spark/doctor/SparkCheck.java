@@ -135,9 +135,7 @@ final class SparkCheck implements Check {
     return unknown.isEmpty()
         ? Finding.ok(Item.MANAGER, "the shuffle manager is Zerohop's, and every key is known")
         : Finding.warn(
-            Item.MANAGER,
-            "nobody knows the keys " + unknown,
-            "see docs/configuration.md for their names");
+            Item.MANAGER, "unknown keys: " + unknown, "see docs/configuration.md for their names");
   }
 
   private Finding stepsAside() {

@@ -58,7 +58,7 @@ public final class OtherNodes {
       final String gpu) {
     final Message obstacle = obstacle(conf);
     if (obstacle != null) {
-      LOG.info("Zerohop: blocks of other nodes do not come by UCX: {}", obstacle);
+      LOG.info("Zerohop: blocks of other nodes are not read by UCX: {}", obstacle);
       return;
     }
     final String host = env.blockManager().blockManagerId().host();
@@ -94,14 +94,15 @@ public final class OtherNodes {
   private static void describe(
       final NetworkDevices devices, final String executorId, final String host) {
     if (devices == null && !NetworkDevices.areChosen()) {
-      SparkCode.UCX_ON_ALL_INTERFACES.warn(
-          LOG,
-          "Zerohop: UCX listens on all interfaces of this host, since {} is the address of none;"
-              + " spark.executorEnv.UCX_NET_DEVICES names those that it shall use",
-          host);
+      SparkCode.UCX_ON_ALL_INTERFACES
+          .says("UCX listens on all interfaces of this host")
+          .at(host)
+          .because("no interface has this address")
+          .remedy("name the interfaces by spark.executorEnv.UCX_NET_DEVICES")
+          .warn(LOG);
     } else if (devices != null && RdmaDevices.any()) {
       LOG.info(
-          "Zerohop: executor {} uses for RDMA {} (spark.executorEnv.UCX_NET_DEVICES names others)",
+          "Zerohop: executor {} uses {} for RDMA (to choose others, set spark.executorEnv.UCX_NET_DEVICES)",
           executorId,
           devices.adapters().describe());
     }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.report;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.spark.report.ShuffleReport.Contact;
@@ -114,9 +115,9 @@ public final class ReportCounters implements ContactListener {
   }
 
   /** Blocks have to be staged. */
-  void fellBack(final int shuffleId, final long blocks, final String reason) {
+  void fellBack(final int shuffleId, final long blocks, final Message reason) {
     if (enabled) {
-      addFallback(shuffleId, blocks, reason);
+      addFallback(shuffleId, blocks, reason.text());
     }
   }
 

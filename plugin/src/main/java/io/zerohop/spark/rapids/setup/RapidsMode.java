@@ -5,9 +5,9 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.RapidsKeys;
-import io.zerohop.spark.conf.RefusedStartException;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.api.RapidsFeature;
 import java.util.Arrays;
@@ -105,7 +105,7 @@ public final class RapidsMode {
             .warn(LOG);
       }
     } else if (mode.equals(CACHE_ONLY) || mode.equals("UCX")) {
-      throw new RefusedStartException(
+      throw new UnusableException(
           Message.of(
                   RapidsKeys.inForce(conf, MODE)
                       + "="
@@ -144,8 +144,8 @@ public final class RapidsMode {
     } else if (release.basis() == RapidsRelease.Basis.PROBE) {
       SparkCode.RAPIDS_NEW
           .says(
-              "this RAPIDS Accelerator is newer than those that Zerohop was tested with; all classes"
-                  + " that it needs are there")
+              "this RAPIDS Accelerator is newer than those that Zerohop was tested with; all"
+                  + " classes that it needs are there")
           .at("RAPIDS Accelerator " + seen.rapids())
           .remedy("see docs/compatibility.md")
           .warn(LOG);

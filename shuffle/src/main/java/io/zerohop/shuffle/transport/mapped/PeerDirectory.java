@@ -44,7 +44,7 @@ public final class PeerDirectory implements AutoCloseable {
 
   private final List<Peer> peers = new CopyOnWriteArrayList<>();
   private final Set<String> met = ConcurrentHashMap.newKeySet();
-  private final Set<String> reported = ConcurrentHashMap.newKeySet();
+  private final Set<Message> reported = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
   /**
