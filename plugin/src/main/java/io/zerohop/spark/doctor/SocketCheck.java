@@ -50,7 +50,7 @@ final class SocketCheck implements Check {
       notes.add(
           Finding.ok(Item.PEERS, "two nodes here prove themselves and read each other in place"));
     } catch (final ZerohopException e) {
-      notes.add(Finding.fail(Item.PEERS, e, "see the reason in the executors' logs (grep ZH-)"));
+      notes.add(Finding.fail(Item.PEERS, e, "see the reasons in the executors' logs"));
     }
   }
 }

@@ -157,11 +157,11 @@ class HostileLogTest {
       reports.add(contact(new Contact("o", text)));
       reports.add(advice(new Advice(text, "warn", "code", "what", "where", "remedy")));
       reports.add(advice(new Advice("check", text, "code", "what", "where", "remedy")));
-      reports.add(advice(new Advice("check", "warn", text, "what", "where", "remedy")));
       reports.add(advice(new Advice("check", "warn", "code", text, "where", "remedy")));
-      reports.add(advice(new Advice("check", "warn", "code", "what", text, "remedy")));
       reports.add(advice(new Advice("check", "warn", "code", "what", "where", text)));
     }
+    reports.add(advice(new Advice("check", "warn", LONG, "what", "where", "remedy")));
+    reports.add(advice(new Advice("check", "warn", "code", "what", LONG, "remedy")));
     for (final ShuffleReport report : reports) {
       final ShuffleModel model = new ShuffleModel();
       model.add(report);

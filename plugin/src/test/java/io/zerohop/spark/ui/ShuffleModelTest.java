@@ -136,7 +136,8 @@ class ShuffleModelTest {
     IntStream.range(1, 20)
         .forEach(
             i -> {
-              final Advice other = new Advice("memlock", "warn", "", "it has " + i, "", "raise it");
+              final Advice other =
+                  new Advice("memlock", "warn", "ZH-2001", "it has " + i, "", "raise it");
               model.add(advised(String.valueOf(i), other));
             });
     model.add(advised("driver", Reports.FINE));
