@@ -122,6 +122,7 @@ public final class ReleaseFolder {
                 name + "-sbom.json",
                 name + ".pom",
                 "zerohop-" + version + ".tar.gz",
+                "zerohop-" + version + "-site.tar.gz",
                 "RELEASE-NOTES.md",
                 "LICENSE",
                 "NOTICE"));
@@ -242,8 +243,11 @@ public final class ReleaseFolder {
         }
       }
     }
-    try (InputStream in = new GZIPInputStream(Files.newInputStream(tarball))) {
-      checkPath(tarball.toString(), in.readAllBytes());
+    final Path site = folder.resolve("zerohop-" + version + "-site.tar.gz");
+    for (final Path file : List.of(tarball, site)) {
+      try (InputStream in = new GZIPInputStream(Files.newInputStream(file))) {
+        checkPath(file.toString(), in.readAllBytes());
+      }
     }
   }
 

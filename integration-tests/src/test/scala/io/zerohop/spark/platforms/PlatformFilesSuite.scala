@@ -1,7 +1,6 @@
 package io.zerohop.spark.platforms
 
-import java.nio.file.{Files, Path}
-import java.util.Locale
+import java.nio.file.Files
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -111,32 +110,6 @@ class PlatformFilesSuite extends AnyFunSuite {
       assert(Seq(Examples.conf("kubernetes/zerohop.conf")(key)) === jar)
       assert(Seq(texts(application.at("/spec/sparkConf"))(key)) === jar)
     }
-  }
-
-  test("what README and the pages of docs link to is there, anchors too") {
-    val root = Distribution.repository
-    val pages = Using.resource(Files.walk(root.resolve("docs")))(_.iterator.asScala.toVector) ++
-      Using.resource(Files.list(root))(_.iterator.asScala.toVector)
-    val link = "\\]\\(([^)#:\\s]*)(?:#([^)\\s]*))?\\)".r
-    val dead = for {
-      page <- pages.filter(_.toString.endsWith(".md"))
-      found <- link.findAllMatchIn(Files.readString(page))
-      target =
-        if (found.group(1).isEmpty) page else page.resolveSibling(found.group(1)).normalize
-      anchor = Option(found.group(2))
-      if !Files.exists(target) || anchor.exists(!anchors(target).contains(_))
-    } yield s"$page: ${found.matched}"
-    assert(dead.isEmpty)
-  }
-
-  /** Names of headings, as a page's readers make them, and anchors that are written out. */
-  private def anchors(page: Path): Set[String] = {
-    val text = Files.readString(page)
-    val headings = "(?m)^#+ (.*)$".r.findAllMatchIn(text).map { heading =>
-      heading.group(1).toLowerCase(Locale.ROOT).replaceAll("[^\\p{L}\\p{N} _-]", "").replace(' ',
-        '-')
-    }
-    headings.toSet ++ "<a id=\"([^\"]+)\"".r.findAllMatchIn(text).map(_.group(1))
   }
 
   /** Names in a file of ours that the operator's of the same kind does not have. */

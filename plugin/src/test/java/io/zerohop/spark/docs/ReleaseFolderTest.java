@@ -109,6 +109,8 @@ class ReleaseFolderTest {
     final String tarball = release.resolve("zerohop-" + VERSION + ".tar.gz").toString();
     final String root = folder.toString();
     run(List.of("tar", "-czf", tarball, "-C", root, home.getFileName().toString()));
+    final String site = release.resolve("zerohop-" + VERSION + "-site.tar.gz").toString();
+    run(List.of("tar", "-czf", site, "-C", home.toString(), "docs"));
   }
 
   @Test
