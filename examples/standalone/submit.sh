@@ -11,6 +11,15 @@ set -euo pipefail
   echo "submit.sh: $ZEROHOP_JAR (ZEROHOP_JAR) is not there" >&2
   exit 2
 }
+# start.sh opens the master's port some seconds after it was called; Spark would ask again after 20 s.
+if [[ "$MASTER" =~ ^spark://([^,:]+):([0-9]+)$ ]]; then
+  for ((i = 0; i < 30; i++)); do
+    # shellcheck disable=SC2016 # They are the inner shell's.
+    ! timeout 2 bash -c 'exec 3<> "/dev/tcp/$0/$1"' "${BASH_REMATCH[@]:1}" 2> /dev/null || break
+    [ "$i" -ne 2 ] || echo "submit.sh: waiting for $MASTER" >&2
+    sleep 1
+  done
+fi
 # As arguments: they win over spark-defaults.conf, which counts for all else, and yours win over them.
 settings=()
 while IFS=$' \t=:\r' read -r key value; do
