@@ -13,10 +13,10 @@ set -euo pipefail
 }
 # start.sh opens the master's port some seconds after it was called; Spark would ask again after 20 s.
 if [[ "$MASTER" =~ ^spark://([^,:]+):([0-9]+)$ ]]; then
-  for ((i = 0; i < 30; i++)); do
-    # shellcheck disable=SC2016 # They are the inner shell's.
-    ! timeout 2 bash -c 'exec 3<> "/dev/tcp/$0/$1"' "${BASH_REMATCH[@]:1}" 2> /dev/null || break
-    [ "$i" -ne 2 ] || echo "submit.sh: waiting for $MASTER" >&2
+  end=$((SECONDS + 30))
+  # shellcheck disable=SC2016 # They are the inner shell's.
+  until timeout 2 bash -c 'exec 3<> "/dev/tcp/$0/$1"' "${BASH_REMATCH[@]:1}" 2> /dev/null; do
+    [ "$SECONDS" -lt "$end" ] || break
     sleep 1
   done
 fi

@@ -51,9 +51,15 @@ public final class Site {
   private static final List<String> ASSETS = List.of("style.css", "search.js");
   private static final Pattern ELSEWHERE = Pattern.compile("(?i)[a-z][a-z0-9+.-]*:.*|//.*");
 
-  /** What pages may have of HTML: comments and anchors. */
+  /** A picture of a given size, which Markdown cannot have. */
+  private static final Pattern PICTURE =
+      Pattern.compile("<img src=\"([^\"]+)\"((?: (?:alt|width|height)=\"[^\"]*\")*)>");
+
+  /** What else pages may have of HTML: comments, anchors, and tags that lead nowhere. */
   private static final Pattern HTML =
-      Pattern.compile("(?s)<!--.*?-->|</a>|<a (?:id|name)=\"([\\w.-]+)\">");
+      Pattern.compile(
+          "(?s)<!--.*?-->|</a>|<a (?:id|name)=\"([\\w.-]+)\">"
+              + "|</?(?:br|sub|sup|kbd|details|summary)>");
 
   private final List<Extension> extensions = List.of(TablesExtension.create());
   private final Map<Path, Page> pages = new TreeMap<>();
@@ -159,9 +165,10 @@ public final class Site {
                 .map(tag -> tag.group(1))
                 .filter(Objects::nonNull)
                 .forEach(ids::add);
-            final String rest = HTML.matcher(html).replaceAll("").strip();
+            final String rest =
+                PICTURE.matcher(HTML.matcher(html).replaceAll("")).replaceAll("").strip();
             if (!rest.isEmpty()) {
-              problems.add(source + ": HTML other than anchors is not checked: " + rest);
+              problems.add(source + ": this HTML is not checked; write it as Markdown: " + rest);
             }
           }
         });
@@ -195,6 +202,27 @@ public final class Site {
               public void visit(final Image image) {
                 image.setDestination(resolved(page, image.getDestination()));
                 visitChildren(image);
+              }
+
+              @Override
+              public void visit(final HtmlInline html) {
+                html.setLiteral(pictures(html.getLiteral()));
+              }
+
+              @Override
+              public void visit(final HtmlBlock html) {
+                html.setLiteral(pictures(html.getLiteral()));
+              }
+
+              private String pictures(final String html) {
+                return PICTURE
+                    .matcher(html)
+                    .replaceAll(
+                        picture ->
+                            Matcher.quoteReplacement(
+                                "<img src=\"%s\"%s>"
+                                    .formatted(
+                                        resolved(page, picture.group(1)), picture.group(2))));
               }
             });
   }

@@ -25,7 +25,7 @@ class SiteSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   /** A tree in which everything is in order. */
   private val whole = Map(
-    "README.md" -> "# Top\n\n[Docs](docs) and ![a picture](docs/a.png), [build](pom.xml).",
+    "README.md" -> "# Top\n\n[Docs](docs) and ![a picture](docs/a.png), [build](pom.xml).\n\n<img src=\"docs/b.png\" width=\"9\">",
     "docs/README.md" -> "# All\n\n**Start**: [go](a.md) · [top](../README.md)\n\n## Depths\n\n- [b](in/b.md)",
     "docs/a.md" -> "# A & <a id=\"old\"></a>b\n\nSee [twice](#twice-1), [b](in/b.md#c-d_e).\n\n## Twice\n\nx\n\n## Twice\n\n`spark.key` \"quoted\" \\\\ |",
     "docs/in/b.md" -> "# B\n\n## C: `d_e`\n\n[old](../a.md#old) [away](https://example.org/#x)\n\n| a | b |\n| --- | --- |\n| 1 | [src](../../src/X.java) |"
@@ -60,6 +60,8 @@ class SiteSuite extends AnyFunSuite with BeforeAndAfterAll {
     assert(b.contains("src=\"../../search.js\""))
     val top = read(site, "index.html")
     assert(top.contains("href=\"docs/index.html\"") && top.contains("src=\"docs/a.png\""))
+    assert(top.contains("<img src=\"docs/b.png\" width=\"9\">"))
+    assert(Files.exists(site.resolve("docs/b.png")))
     assert(Files.exists(site.resolve("docs/a.png")) && !Files.exists(site.resolve("src")))
   }
 
@@ -84,10 +86,11 @@ class SiteSuite extends AnyFunSuite with BeforeAndAfterAll {
     val wrong = Seq(
       "[x](none.md)" -> "docs/a.md links to none.md, which is not there",
       "[x](../../else.md)" -> "docs/a.md links to ../../else.md, which is not there",
-      "![x](b.png)" -> "docs/a.md links to b.png, which is not there",
+      "![x](c.png)" -> "docs/a.md links to c.png, which is not there",
       "[x](in/b.md#none)" -> "docs/a.md links to in/b.md#none, which has no such anchor",
       "[x](#none)" -> "docs/a.md links to #none, which has no such anchor",
-      "<img src=\"x.png\">" -> "docs/a.md: HTML other than anchors is not checked")
+      "<img src=\"x.png\" width=\"9\">" -> "docs/a.md links to x.png, which is not there",
+      "<img onload=\"x\">" -> "docs/a.md: this HTML is not checked")
     val page = whole("docs/a.md") + wrong.map(_._1).mkString("\n\n", "\n\n", "")
     val (status, said) = run(tree(whole.updated("docs/a.md", page)))
     assert(status === 1, said)
@@ -123,7 +126,7 @@ class SiteSuite extends AnyFunSuite with BeforeAndAfterAll {
     val assets = Seq("page.html", "search.js", "style.css").map { name =>
       s"release/src/site/$name" -> Files.readString(source.resolve(name))
     }
-    val others = Seq("docs/a.png" -> "", "pom.xml" -> "", "src/X.java" -> "")
+    val others = Seq("docs/a.png" -> "", "docs/b.png" -> "", "pom.xml" -> "", "src/X.java" -> "")
     for ((name, text) <- pages ++ assets ++ others) {
       Files.createDirectories(root.resolve(name).getParent)
       Files.writeString(root.resolve(name), text)
