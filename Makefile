@@ -82,6 +82,8 @@ bench-host: ## whole jobs on host memory
 	$(SCRIPTS)/run.sh host_job
 bench-between: ## whole jobs between two network namespaces, at the defaults of Zerohop; root
 	$(SCRIPTS)/run.sh between
+bench-firsthour: ## seconds to a new user's first right result, from a clone and from the release TARBALL
+	$(SCRIPTS)/firsthour.py $(TARBALL) $(SPARK_HOME)
 bench-growth: ## how cost grows with the number of blocks
 	$(SCRIPTS)/run.sh growth
 bench-spill: ## how fast map outputs go to files

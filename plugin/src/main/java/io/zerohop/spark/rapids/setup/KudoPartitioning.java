@@ -155,7 +155,7 @@ public final class KudoPartitioning {
                 "this RAPIDS Accelerator has unknown partitionings, so RAPIDS splits each batch"
                     + " itself, with one allocation a partition")
             .because(e)
-            .remedy("use a version of docs/rapids.md")
+            .remedy("use a version of docs/compatibility.md")
             .warn(LOG, e);
         return null;
       }
