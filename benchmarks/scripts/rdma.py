@@ -18,7 +18,7 @@ from tables import markdown
 
 REPORT = "TEST-junit-jupiter.xml"
 LIMIT_SECONDS = 1200
-JOBS = 3  # of rdma.sh all
+JOBS = 4  # of rdma.sh all
 WHOLE = "whole"  # its line for all of them together
 PACKAGE = "io.zerohop.shuffle.transport.ucx."
 PAGE = pathlib.Path(__file__).resolve().parent / "../../docs/internals/rdma-evidence.md"

@@ -22,7 +22,9 @@ final class Commands implements Runnable {
    * @return the exit status
    */
   public static int run(final String[] arguments) {
-    return new CommandLine(new Commands()).execute(arguments);
+    return new CommandLine(new Commands())
+        .setCaseInsensitiveEnumValuesAllowed(true)
+        .execute(arguments);
   }
 
   /** Without a command: says which there are. */

@@ -158,7 +158,9 @@ final class ChildProcess implements Worker {
   /** The answer, good or bad. */
   List<String> answer(final Duration limit, final List<String> question) {
     try {
-      process.getOutputStream().write((Words.join(question) + "\n").getBytes(StandardCharsets.UTF_8));
+      process
+          .getOutputStream()
+          .write((Words.join(question) + "\n").getBytes(StandardCharsets.UTF_8));
       process.getOutputStream().flush();
       final String answer = answers.poll(limit.toMillis(), TimeUnit.MILLISECONDS);
       if (answer == null) {

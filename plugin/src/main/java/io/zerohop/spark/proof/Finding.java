@@ -23,6 +23,12 @@ record Finding(
     Result result,
     String why) {
 
+  /** What others have said may end up on a terminal: it has no control characters. */
+  Finding {
+    what = Words.plain(what);
+    why = Words.plain(why);
+  }
+
   /** How it went. */
   enum Result {
     PASSED,
@@ -61,8 +67,7 @@ record Finding(
   }
 
   /** Of a check of a host or of both. */
-  static Finding of(
-      final Check check, final String what, final Result result, final String why) {
+  static Finding of(final Check check, final String what, final Result result, final String why) {
     return new Finding(check, null, "", what, 0, Double.NaN, "", result, why);
   }
 }

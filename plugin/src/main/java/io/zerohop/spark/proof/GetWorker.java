@@ -12,9 +12,10 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
@@ -60,18 +61,25 @@ final class GetWorker {
 
   /** Serves until standard input ends, and ends the process: what hangs must not keep it. */
   static void main() {
-    final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     final GetWorker worker = new GetWorker();
     try {
       final BufferedReader in =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
       for (String line = in.readLine(); line != null; line = in.readLine()) {
-        out.println(MARK + Words.join(worker.answer(Words.split(line))));
+        say(worker.answer(Words.split(line)));
       }
     } catch (final IOException e) {
       Runtime.getRuntime().halt(1);
     }
     Runtime.getRuntime().halt(0);
+  }
+
+  /** Prints a line that whoever has started this process looks for. */
+  static void say(final List<String> words) throws IOException {
+    // Not a stream that others print to as well.
+    final FileOutputStream out = new FileOutputStream(FileDescriptor.out);
+    out.write((MARK + Words.join(words) + "\n").getBytes(StandardCharsets.UTF_8));
+    out.flush();
   }
 
   private List<String> answer(final List<String> question) {
@@ -244,7 +252,6 @@ final class GetWorker {
   private List<String> await(final long millis) throws InterruptedException {
     final long begin = clock.nanos();
     begun.await(Duration.ofMillis(millis));
-    return Words.ok(
-        begun.underWay(), begun.well(), begun.ill(), begun.twice(), clock.since(begin));
+    return Words.ok(begun.underWay(), begun.well(), begun.ill(), begun.twice(), clock.since(begin));
   }
 }

@@ -195,9 +195,11 @@ record HostFacts(Map<String, String> all) {
     return Boolean.parseBoolean(all.get(name));
   }
 
-  /** Whether both are one host's. */
-  boolean isSameHost(final HostFacts other) {
-    return !all.getOrDefault(BOOT, "").isEmpty() && all.get(BOOT).equals(other.all.get(BOOT));
+  /** Whether both are known to be of two hosts: two kernels run them. */
+  boolean isOtherHost(final HostFacts other) {
+    final String own = all.getOrDefault(BOOT, "");
+    final String theirs = other.all.getOrDefault(BOOT, "");
+    return !own.isEmpty() && !theirs.isEmpty() && !own.equals(theirs);
   }
 
   /** For the other side. */

@@ -29,7 +29,7 @@ final class Listener implements AutoCloseable {
   static final String END = "end";
 
   /** To prove itself; one stranger holds the next one up so long. */
-  private static final Duration PROOF = Duration.ofSeconds(3);
+  private static final Duration PROOF = Duration.ofSeconds(10);
 
   private static final int BACKLOG = 64;
   private static final int MOST_WORKERS = 4;
@@ -118,8 +118,7 @@ final class Listener implements AutoCloseable {
 
   private void serve(final ProvenChannel channel, final long end) {
     final OwnSide own =
-        new OwnSide(
-            "", channel.localAddress().getAddress().getHostAddress(), gpu, limit);
+        new OwnSide("", channel.localAddress().getAddress().getHostAddress(), gpu, limit);
     try {
       while (!clock.isOver(end)) {
         final List<String> question = channel.receive(Duration.ofNanos(clock.left(end)));

@@ -70,7 +70,11 @@ final class Proof {
   private void trial(
       final Side owner, final Side reader, final MemoryKind kind, final boolean adapters) {
     log.printf(
-        Locale.ROOT, "%s memory of host %s, read by host %s%n", kind.key(), owner.name(), reader.name());
+        Locale.ROOT,
+        "%s memory of host %s, read by host %s%n",
+        kind.key(),
+        owner.name(),
+        reader.name());
     new Trial(owner, reader, kind, extent, adapters, clock, this::note).run();
   }
 
@@ -81,13 +85,13 @@ final class Proof {
   }
 
   private void hosts(final HostFacts one, final HostFacts other) {
-    final boolean same = one.isSameHost(other);
+    final boolean two = one.isOtherHost(other);
     note(
         Finding.of(
             Check.HOSTS,
             "the hosts are two",
-            same ? Result.FAILED : Result.PASSED,
-            same ? "both ends run on one kernel" : ""));
+            two ? Result.PASSED : Result.FAILED,
+            two ? "" : "both ends run on one kernel"));
     adapter(first.name(), one);
     adapter(second.name(), other);
   }
@@ -151,7 +155,8 @@ final class Proof {
             "",
             peermem || dmaBuf ? Result.PASSED : Result.FAILED,
             peermem || dmaBuf
-                ? (peermem ? "nvidia-peermem" : "") + (peermem && dmaBuf ? ", " : "")
+                ? (peermem ? "nvidia-peermem" : "")
+                    + (peermem && dmaBuf ? ", " : "")
                     + (dmaBuf ? "dma-buf" : "")
                 : "neither nvidia-peermem (modprobe nvidia-peermem) nor dma-buf (NVIDIA's open"
                     + " kernel module, Linux 5.12 or later)"));

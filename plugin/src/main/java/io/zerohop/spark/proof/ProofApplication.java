@@ -1,5 +1,6 @@
 package io.zerohop.spark.proof;
 
+import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,8 +34,12 @@ public final class ProofApplication {
 
   private ProofApplication() {}
 
-  /** Runs the job, and prints one line for whoever has started it. */
-  public static void main(final String[] arguments) {
+  /**
+   * Runs the job, and prints one line for whoever has started it.
+   *
+   * @throws IOException if nobody reads it
+   */
+  public static void main(final String[] arguments) throws IOException {
     final SparkSession spark = SparkSession.builder().appName("zerohop-rdma-proof").getOrCreate();
     try {
       final PathBytes bytes = new PathBytes();
@@ -51,7 +56,7 @@ public final class ProofApplication {
       words.add(gpu ? "batches of RAPIDS" : "rows");
       spark.stop(); // Listeners have heard all.
       bytes.counts().forEach((path, count) -> words.add(path + " " + count));
-      System.out.println(GetWorker.MARK + Words.join(words));
+      GetWorker.say(words);
     } finally {
       spark.stop();
     }

@@ -9,7 +9,6 @@ import java.io.PrintWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URISyntaxException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumSet;
@@ -51,6 +50,7 @@ public final class ProofCommand implements Callable<Integer> {
 
   private static final int DEFAULT_PORT = 7373;
   private static final int MIB = 1 << 20;
+  private static final int RATE_MILLIS = 300;
   private static final Duration CONNECT = Duration.ofSeconds(10);
   private static final String FIRST = "A";
   private static final String SECOND = "B";
@@ -149,14 +149,19 @@ public final class ProofCommand implements Callable<Integer> {
   private boolean worker;
 
   @Override
-  public Integer call() throws IOException {
+  public Integer call() {
     if (worker) {
       GetWorker.main();
     }
     final byte[] known = check();
     final Duration limit = Duration.ofSeconds(limitSeconds);
-    final PrintWriter log = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
-    return listen ? listen(known, limit, log) : prove(known, limit, log);
+    final PrintWriter log = spec.commandLine().getErr();
+    try {
+      return listen ? listen(known, limit, log) : prove(known, limit, log);
+    } catch (final IOException | LostException e) {
+      log.println("rdma-proof: " + e.getMessage());
+      return BROKEN;
+    }
   }
 
   /** Returns the secret. */
@@ -191,10 +196,8 @@ public final class ProofCommand implements Callable<Integer> {
 
   private int listen(final byte[] known, final Duration limit, final PrintWriter log)
       throws IOException {
-    final InetAddress own =
-        InetAddress.getByName(address == null ? Machine.ownAddress() : address);
-    try (Listener listener =
-        new Listener(own, port, known, gpu, limit, Clock.system(), log)) {
+    final InetAddress own = InetAddress.getByName(address == null ? Machine.ownAddress() : address);
+    try (Listener listener = new Listener(own, port, known, gpu, limit, Clock.system(), log)) {
       log.println("listens at " + listener.address());
       return listener.serve() ? 0 : BROKEN;
     }
@@ -207,11 +210,10 @@ public final class ProofCommand implements Callable<Integer> {
       final String own = channel.localAddress().getAddress().getHostAddress();
       final OtherSide there = new OtherSide(channel, FIRST);
       final OwnSide here = new OwnSide(SECOND, own, gpu, limit);
-      final Extent extent = new Extent(mib * MIB, kills, 300);
+      final Extent extent = new Extent(mib * MIB, kills, RATE_MILLIS);
       final ProofReport report =
           new Proof(there, here, memory(there), extent, Clock.system(), log).run(job(limit));
       log.println(report.text());
-      log.flush();
       spec.commandLine().getOut().println(report.json());
       spec.commandLine().getOut().flush();
       return report.exitStatus();

@@ -71,10 +71,11 @@ record ProofReport(
     final boolean excused = !missing.isEmpty();
     for (final Finding each : findings) {
       if (each.memory() == kind && each.result() != Result.PASSED) {
-        final boolean failed =
-            each.result() == Result.FAILED
-                && !(excused && (each.check() == Check.ONE_SIDED || each.check() == Check.GPUDIRECT));
-        (failed ? wrong : missing).add(reason(each));
+        final boolean follows =
+            excused && (each.check() == Check.ONE_SIDED || each.check() == Check.GPUDIRECT);
+        if (!follows) {
+          (each.result() == Result.FAILED ? wrong : missing).add(reason(each));
+        }
       }
     }
     for (final Check check : NEEDED) {
@@ -85,9 +86,7 @@ record ProofReport(
       }
     }
     final Verdict verdict =
-        !wrong.isEmpty()
-            ? Verdict.FAILED
-            : missing.isEmpty() ? Verdict.PROVEN : Verdict.NOT_PROVEN;
+        !wrong.isEmpty() ? Verdict.FAILED : missing.isEmpty() ? Verdict.PROVEN : Verdict.NOT_PROVEN;
     wrong.addAll(missing);
     return new Judgement(verdict, wrong);
   }
@@ -152,8 +151,7 @@ record ProofReport(
   /** The verdict for people. */
   String text() {
     final Judgement all = all();
-    return all.verdict().words()
-        + (all.why().isEmpty() ? "" : ": " + String.join("; ", all.why()));
+    return all.verdict().words() + (all.why().isEmpty() ? "" : ": " + String.join("; ", all.why()));
   }
 
   /** For programs, and to be published; docs/rdma-proof.md says what it has. */

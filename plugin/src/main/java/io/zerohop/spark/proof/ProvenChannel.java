@@ -1,5 +1,6 @@
 package io.zerohop.spark.proof;
 
+import io.zerohop.device.posix.Deadline;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
@@ -16,8 +17,6 @@ import javax.crypto.Cipher;
 import javax.crypto.Mac;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
-
-import io.zerohop.device.posix.Deadline;
 
 /**
  * A connection between two processes that know one secret. Each proves it by an HMAC-SHA256 over
@@ -100,8 +99,7 @@ final class ProvenChannel implements AutoCloseable {
     write(MAGIC, own);
     final byte[] theirs = read(NONCE_BYTES, deadline);
     write(hmac(secret, "client", own, theirs));
-    if (!MessageDigest.isEqual(
-        hmac(secret, "server", own, theirs), read(PROOF_BYTES, deadline))) {
+    if (!MessageDigest.isEqual(hmac(secret, "server", own, theirs), read(PROOF_BYTES, deadline))) {
       throw new IOException("who answers does not know the secret");
     }
     sending = key(hmac(secret, "to server", own, theirs));
@@ -116,8 +114,7 @@ final class ProvenChannel implements AutoCloseable {
     final byte[] theirs = read(NONCE_BYTES, deadline);
     final byte[] own = newNonce();
     write(own);
-    if (!MessageDigest.isEqual(
-        hmac(secret, "client", theirs, own), read(PROOF_BYTES, deadline))) {
+    if (!MessageDigest.isEqual(hmac(secret, "client", theirs, own), read(PROOF_BYTES, deadline))) {
       throw new IOException("it does not know the secret");
     }
     write(hmac(secret, "server", theirs, own));
@@ -175,8 +172,7 @@ final class ProvenChannel implements AutoCloseable {
     if (bytes < 0 || bytes > MOST_BYTES) {
       throw new IOException("a message of " + bytes + " bytes was announced");
     }
-    final byte[] plain =
-        cipher(Cipher.DECRYPT_MODE, receiving, received++, read(bytes, deadline));
+    final byte[] plain = cipher(Cipher.DECRYPT_MODE, receiving, received++, read(bytes, deadline));
     return Words.split(new String(plain, StandardCharsets.UTF_8));
   }
 
@@ -185,8 +181,7 @@ final class ProvenChannel implements AutoCloseable {
       throws IOException {
     try {
       final Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
-      final byte[] nonce =
-          ByteBuffer.allocate(GCM_NONCE_BYTES).putInt(0).putLong(number).array();
+      final byte[] nonce = ByteBuffer.allocate(GCM_NONCE_BYTES).putInt(0).putLong(number).array();
       cipher.init(mode, key, new GCMParameterSpec(TAG_BITS, nonce));
       return cipher.doFinal(text);
     } catch (final GeneralSecurityException e) {

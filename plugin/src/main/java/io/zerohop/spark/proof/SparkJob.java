@@ -11,7 +11,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -27,8 +26,7 @@ import java.util.concurrent.TimeUnit;
  * @param conf settings beside those that Zerohop needs
  * @param limit of all of it
  */
-record SparkJob(
-    Path home, String master, Path jar, Map<String, String> conf, Duration limit) {
+record SparkJob(Path home, String master, Path jar, Map<String, String> conf, Duration limit) {
   private static final String WHAT = "a repartition whose rows are right, and come by UCX";
 
   /** Copies the settings. */

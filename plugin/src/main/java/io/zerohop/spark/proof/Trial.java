@@ -54,6 +54,9 @@ final class Trial {
   private Target target;
   private long bytes;
 
+  /** How long the gets of the last owner that was killed have taken to end. */
+  private double lastMillis;
+
   /** What is read: its key, its address, and the seed of its bytes. */
   private record Target(String key, long address, long seed, double registeredMillis) {}
 
@@ -120,11 +123,18 @@ final class Trial {
     Finding finding;
     try {
       finding = step.run();
-    } catch (final ProofException e) {
-      finding = finding(check, what, 0, Double.NaN, "", Result.FAILED, e.getMessage());
+    } catch (final LostException e) {
+      throw e;
+    } catch (final RuntimeException e) { // Also what a worker says that makes no sense.
+      finding = finding(check, what, 0, Double.NaN, "", Result.FAILED, reason(e));
     }
     findings.accept(finding);
     return finding.result() == Result.PASSED;
+  }
+
+  private static String reason(final RuntimeException cause) {
+    final String message = cause.getMessage();
+    return cause instanceof ProofException && message != null ? message : cause.toString();
   }
 
   private void skip(final Check check, final String what) {
@@ -197,10 +207,7 @@ final class Trial {
     final List<String> answer =
         worker.ask(LONG, "memory", Long.toString(bytes), Long.toString(seed));
     return new Target(
-        answer.get(1),
-        Long.parseLong(answer.get(0)),
-        seed,
-        Long.parseLong(answer.get(2)) / 1e6);
+        answer.get(1), Long.parseLong(answer.get(0)), seed, Long.parseLong(answer.get(2)) / 1e6);
   }
 
   private void connect() {
@@ -243,7 +250,7 @@ final class Trial {
     get(bytes, 0, GET_MILLIS);
     return finding(
         Check.CONTENTS,
-        "gets of 1 byte to all of the segment whose bytes are right, and none behind them",
+        "gets of 1 byte to all of the segment that bring the right bytes and no more",
         bytes,
         count + 1,
         "gets",
@@ -340,7 +347,7 @@ final class Trial {
     final boolean any = struck > 0;
     return finding(
         Check.KILLED,
-        "longest time until all gets of an owner that was killed had ended, each once",
+        "longest time from giving a killed owner up until all its gets have ended, each once",
         KILL_BYTES,
         worst,
         "ms",
@@ -349,8 +356,6 @@ final class Trial {
             ? struck + " of " + extent.kills() + " were killed while gets were under way"
             : "none was killed while gets were under way");
   }
-
-  private double lastMillis;
 
   /** Whether gets were under way when the owner died. */
   private boolean killUnderGets() {

@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Questions and answers: words in one line, with tabs between them. The first answer's is its kind. */
+/**
+ * Questions and answers: words in one line, with tabs between them. An answer begins with its kind.
+ */
 final class Words {
   static final String OK = "ok";
   static final String FAILED = "failed";
@@ -15,8 +17,12 @@ final class Words {
 
   /** One line; what would end it, or a word in it, becomes a space. */
   static String join(final List<String> words) {
-    return String.join(
-        SEPARATOR, words.stream().map(word -> word.replaceAll("\\p{Cntrl}", " ")).toList());
+    return String.join(SEPARATOR, words.stream().map(Words::plain).toList());
+  }
+
+  /** A text with spaces in the place of what is not to be seen. */
+  static String plain(final String text) {
+    return text.replaceAll("\\p{Cntrl}", " ");
   }
 
   static List<String> split(final String line) {
