@@ -29,7 +29,7 @@ import java.util.concurrent.TimeUnit;
  * Words}), and ends with its standard input.
  *
  * <pre>
- *  open KIND GPU ADDRESS          starts UCX        -> pid, worker, what it is, is there GPU memory?
+ *  open KIND GPU ADDRESS          starts UCX        -> pid, worker, what it is
  *  memory BYTES SEED              fills, registers  -> address, key, nanoseconds of registering
  *  connect WORKER                                   -> nothing
  *  get KEY ADDRESS PLACE BYTES SEED MILLIS          -> nanoseconds, first wrong byte or -1
@@ -133,8 +133,10 @@ final class GetWorker {
     return Words.ok(
         ProcessHandle.current().pid(),
         HEX.formatHex(engine.address()),
-        engine.describe(),
-        engine.reachesGpuMemory());
+        engine.describe()
+            + (devices == null && !NetworkDevices.areChosen()
+                ? ", listens on all interfaces, since none has this host's address"
+                : ""));
   }
 
   private List<String> memory(final long bytes, final long seed) {

@@ -18,38 +18,40 @@ import org.apache.spark.sql.SparkSession;
  * class fits all releases of Spark.
  */
 public final class ProofApplication {
-  private static final long ROWS = 20_000_000;
   private static final int PARTITIONS = 64;
   private static final List<String> PATHS = List.of("local", "peer", "ucx", "sent", "staged");
 
-  /** A text of 16 digits makes a row some 30 bytes; both sums are known. */
-  private static final String QUERY =
-      "SELECT count(*), sum(id), sum(length(text)) FROM (SELECT /*+ REPARTITION("
-          + PARTITIONS
-          + ", id) */ id, lpad(cast(id AS string), 16, '0') AS text FROM range(0, "
-          + ROWS
-          + ", 1, "
-          + PARTITIONS
-          + "))";
-
   private ProofApplication() {}
+
+  /** A text of 16 digits makes a row some 30 bytes; all three sums are known. */
+  private static String query(final long rows) {
+    return "SELECT count(*), sum(id), sum(length(text)) FROM (SELECT /*+ REPARTITION("
+        + PARTITIONS
+        + ", id) */ id, lpad(cast(id AS string), 16, '0') AS text FROM range(0, "
+        + rows
+        + ", 1, "
+        + PARTITIONS
+        + "))";
+  }
 
   /**
    * Runs the job, and prints one line for whoever has started it.
    *
+   * @param arguments how many rows
    * @throws IOException if nobody reads it
    */
   public static void main(final String[] arguments) throws IOException {
+    final long rows = Long.parseLong(arguments[0]);
     final SparkSession spark = SparkSession.builder().appName("zerohop-rdma-proof").getOrCreate();
     try {
       final PathBytes bytes = new PathBytes();
       spark.sparkContext().addSparkListener(bytes);
-      final var query = spark.sql(QUERY);
+      final var query = spark.sql(query(rows));
       final Row row = query.collectAsList().get(0);
       final boolean right =
-          row.getLong(0) == ROWS
-              && row.getLong(1) == ROWS * (ROWS - 1) / 2
-              && row.getLong(2) == ROWS * 16;
+          row.getLong(0) == rows
+              && row.getLong(1) == rows * (rows - 1) / 2
+              && row.getLong(2) == rows * 16;
       final boolean gpu = query.queryExecution().executedPlan().toString().contains("Gpu");
       final List<String> words = new ArrayList<>();
       words.add(right ? "right" : "wrong");

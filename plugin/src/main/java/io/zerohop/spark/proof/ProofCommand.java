@@ -139,6 +139,13 @@ public final class ProofCommand implements Callable<Integer> {
   private String master;
 
   @Option(
+      names = "--rows",
+      defaultValue = "20000000",
+      paramLabel = "N",
+      description = "With --spark: of the job (default: ${DEFAULT-VALUE}).")
+  private long rows;
+
+  @Option(
       names = "--conf",
       paramLabel = "KEY=VALUE",
       description = "With --spark: settings of the job.")
@@ -177,7 +184,7 @@ public final class ProofCommand implements Callable<Integer> {
     if (secret == null) {
       throw invalid("--secret FILE is missing: without, everybody could have processes started");
     }
-    if (mib < 1 || mib > 1024 || kills < 0 || limitSeconds < 1 || gpu < 0) {
+    if (mib < 1 || mib > 1024 || kills < 0 || limitSeconds < 1 || gpu < 0 || rows < 1) {
       throw invalid("--mib is 1 to 1024, and no number is negative");
     }
     if ((spark == null) != (master == null)) {
@@ -231,7 +238,7 @@ public final class ProofCommand implements Callable<Integer> {
   }
 
   private SparkJob job(final Duration limit) {
-    return spark == null ? null : new SparkJob(spark, master, jar(), conf, limit);
+    return spark == null ? null : new SparkJob(spark, master, jar(), rows, conf, limit);
   }
 
   private static Path jar() {

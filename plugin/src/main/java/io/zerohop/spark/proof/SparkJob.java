@@ -23,10 +23,12 @@ import java.util.concurrent.TimeUnit;
  * @param home an installation of Spark
  * @param master as {@code spark-submit} takes it
  * @param jar this one
+ * @param rows that are distributed anew
  * @param conf settings beside those that Zerohop needs
  * @param limit of all of it
  */
-record SparkJob(Path home, String master, Path jar, Map<String, String> conf, Duration limit) {
+record SparkJob(
+    Path home, String master, Path jar, long rows, Map<String, String> conf, Duration limit) {
   private static final String WHAT = "a repartition whose rows are right, and come by UCX";
 
   /** Copies the settings. */
@@ -46,7 +48,7 @@ record SparkJob(Path home, String master, Path jar, Map<String, String> conf, Du
     command.add(home.resolve("bin/spark-submit").toString());
     command.addAll(List.of("--master", master, "--class", ProofApplication.class.getName()));
     settings.forEach((key, value) -> command.addAll(List.of("--conf", key + "=" + value)));
-    command.add(jar.toString());
+    command.addAll(List.of(jar.toString(), Long.toString(rows)));
     return command;
   }
 
