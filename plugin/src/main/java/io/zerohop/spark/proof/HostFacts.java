@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -68,15 +69,17 @@ record HostFacts(Map<String, String> all) {
       final Path at = folder.resolve(device);
       for (final String port : list(at.resolve("ports"))) {
         final Path each = at.resolve("ports").resolve(port);
+        final String firmware = text(at.resolve("fw_ver"));
         final String line =
-            String.join(
-                ", ",
-                device + ":" + port,
-                text(at.resolve("hca_type")),
-                "firmware " + text(at.resolve("fw_ver")),
-                text(each.resolve("link_layer")),
-                text(each.resolve("rate")),
-                text(each.resolve("state")));
+            Stream.of(
+                    device + ":" + port,
+                    text(at.resolve("hca_type")),
+                    firmware.isEmpty() ? "" : "firmware " + firmware,
+                    text(each.resolve("link_layer")),
+                    text(each.resolve("rate")),
+                    text(each.resolve("state")))
+                .filter(word -> !word.isEmpty())
+                .collect(Collectors.joining(", "));
         (isSoftware(at) ? software : hardware).add(line);
       }
     }
