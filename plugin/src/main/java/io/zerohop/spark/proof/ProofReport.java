@@ -125,6 +125,15 @@ record ProofReport(
     return new Judgement(worst, why);
   }
 
+  /** What was not tried, and why. */
+  private List<String> notDone() {
+    return findings.stream()
+        .filter(it -> it.result() == Result.SKIPPED)
+        .map(ProofReport::reason)
+        .distinct()
+        .toList();
+  }
+
   /** 0 proven, 1 not proven, 2 failed. */
   int exitStatus() {
     return all().verdict().ordinal();
@@ -166,6 +175,8 @@ record ProofReport(
     json.name("verdict").value(all.verdict().words());
     json.name("why").array();
     all.why().forEach(json::value);
+    json.end().name("not_done").array();
+    notDone().forEach(json::value);
     json.end().name("memory").object();
     for (final MemoryKind kind : MemoryKind.values()) {
       json.name(kind.key()).value(of(kind).verdict().words());

@@ -223,6 +223,8 @@ class ProofTest {
     assertThat(json.get("verdict").asText()).isEqualTo("proven");
     assertThat(json.get("memory").get("host").asText()).isEqualTo("proven");
     assertThat(json.get("memory").get("gpu").asText()).isEqualTo("not proven");
+    assertThat(json.get("not_done").toString())
+        .contains("no GPU at host A: there is no driver", "job: no --spark");
     assertThat(json.get("hosts").get("A").has(HostFacts.BOOT)).isFalse();
     assertThat(report.json()).doesNotContain("boot of");
     for (final JsonNode finding : json.get("findings")) {
