@@ -40,6 +40,8 @@ record Finding(
   enum Check {
     /** The hosts are two. */
     HOSTS,
+    /** The hosts do not lose each other. Found only if they do. */
+    CONNECTION,
     /** Both have a hardware adapter. */
     ADAPTER,
     /** Both have a GPU and a driver for it. */

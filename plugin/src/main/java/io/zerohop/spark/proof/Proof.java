@@ -62,7 +62,7 @@ final class Proof {
                   Check.JOB, "a job of Spark's", Result.SKIPPED, "no --spark and --master given")
               : job.run());
     } catch (final LostException e) {
-      note(Finding.of(Check.HOSTS, "both hosts stay", Result.FAILED, e.getMessage()));
+      note(Finding.of(Check.CONNECTION, "the hosts stay", Result.FAILED, e.getMessage()));
     }
     return new ProofReport(first.name(), one, second.name(), other, kinds, findings);
   }

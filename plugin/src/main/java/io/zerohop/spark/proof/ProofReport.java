@@ -62,13 +62,9 @@ record ProofReport(
   Judgement of(final MemoryKind kind) {
     final List<String> missing = new ArrayList<>();
     final List<String> wrong = new ArrayList<>();
-    findings.stream()
-        .filter(it -> it.memory() == null && it.result() == Result.FAILED)
-        .filter(it -> it.check() == Check.HOSTS || it.check() == Check.ADAPTER)
-        .map(ProofReport::reason)
-        .forEach(missing::add);
     // Without adapters UCX does what it should not need to: that is no failure of theirs.
-    final boolean excused = !missing.isEmpty();
+    final boolean excused = failed(missing, Check.HOSTS) | failed(missing, Check.ADAPTER);
+    failed(missing, Check.CONNECTION);
     for (final Finding each : findings) {
       if (each.memory() == kind && each.result() != Result.PASSED) {
         final boolean follows =
@@ -91,11 +87,23 @@ record ProofReport(
     return new Judgement(verdict, wrong);
   }
 
+  /** Whether a check of the hosts has failed; adds why. */
+  private boolean failed(final List<String> why, final Check check) {
+    final List<String> found =
+        findings.stream()
+            .filter(it -> it.check() == check && it.result() == Result.FAILED)
+            .map(ProofReport::reason)
+            .toList();
+    why.addAll(found);
+    return !found.isEmpty();
+  }
+
   private static String reason(final Finding finding) {
     final String what =
         switch (finding.check()) {
           case ADAPTER -> "no RDMA adapter at host " + finding.owner();
           case HOSTS -> "no two hosts";
+          case CONNECTION -> "the connection was lost";
           case DRIVER -> "no GPU at host " + finding.owner();
           case JOB -> "job";
           default -> finding.check().key() + ", memory of host " + finding.owner();

@@ -179,7 +179,7 @@ class ProofTest {
     final ProofReport report = prove(without("A"), lost, HOST);
     assertThat(report.all().verdict()).isEqualTo(Verdict.NOT_PROVEN);
     assertThat(of(report, Check.ADAPTER)).hasSize(2);
-    assertThat(report.text()).contains("a cable");
+    assertThat(report.text()).contains("the connection was lost: a cable");
   }
 
   @Test
