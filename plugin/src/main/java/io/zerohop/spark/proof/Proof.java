@@ -116,8 +116,9 @@ final class Proof {
 
   /** Whether GPU memory can be tried. */
   private boolean gpus(final HostFacts one, final HostFacts other) {
-    final boolean both = gpu(first.name(), one) & gpu(second.name(), other);
-    if (!both) {
+    final boolean here = gpu(first.name(), one);
+    final boolean there = gpu(second.name(), other);
+    if (!here || !there) {
       return false;
     }
     direct(first.name(), one);
