@@ -206,12 +206,16 @@ final class ProvenChannel implements AutoCloseable {
     final byte[] all = new byte[bytes];
     int done = 0;
     while (done < bytes) {
-      final int left = deadline.remainingMillis();
-      if (left == 0) {
-        throw new SocketTimeoutException("nothing came in time");
+      final int count;
+      try {
+        socket.setSoTimeout(Math.max(1, deadline.remainingMillis()));
+        count = in.read(all, done, bytes - done);
+      } catch (final SocketTimeoutException e) {
+        throw new IOException("nothing came in time", e);
       }
-      socket.setSoTimeout(left);
-      final int count = in.read(all, done, bytes - done);
+      if (deadline.isOver()) {
+        throw new IOException("it takes too long");
+      }
       if (count < 0) {
         throw new IOException("the other side has closed the connection");
       }

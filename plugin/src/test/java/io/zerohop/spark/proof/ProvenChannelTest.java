@@ -170,7 +170,9 @@ class ProvenChannelTest {
         Socket there = new Socket(address().getAddress(), address().getPort())) {
       final CompletableFuture<Void> back =
           CompletableFuture.runAsync(() -> copy(client, there)); // Answers need not come.
-      there.getOutputStream().write(client.getInputStream().readNBytes(HELLO_BYTES + NONCE_BYTES));
+      for (final int proof : new int[] {HELLO_BYTES, NONCE_BYTES}) {
+        there.getOutputStream().write(client.getInputStream().readNBytes(proof));
+      }
       final byte[] buffer = new byte[4096];
       final InputStream in = client.getInputStream();
       final int bytes = in.read(buffer);
