@@ -5,6 +5,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -103,7 +104,7 @@ final class PatternMemory implements AutoCloseable {
         bytes(),
         (piece, offset, bytes) -> {
           for (int i = 0; i < bytes; i += Long.BYTES) { // Segments are whole pages.
-            piece.putLong(i, word(seed, offset + i >> 3), java.nio.ByteOrder.LITTLE_ENDIAN);
+            piece.putLong(i, word(seed, offset + i >> 3), ByteOrder.LITTLE_ENDIAN);
           }
           return true;
         });
@@ -134,6 +135,10 @@ final class PatternMemory implements AutoCloseable {
         (piece, offset, length) -> {
           for (int i = 0; i < length; i++) {
             final long at = offset + i;
+            if (at + Long.BYTES <= bytes && isRight(piece, i, seed, place + at)) {
+              i += Long.BYTES - 1;
+              continue;
+            }
             final byte expected = at < bytes ? at(seed, place + at) : POISON;
             if (piece.getByte(i) != expected) {
               wrong[0] = at;
@@ -143,6 +148,14 @@ final class PatternMemory implements AutoCloseable {
           return true;
         });
     return wrong[0];
+  }
+
+  /** Whether eight bytes that begin at a multiple of eight are right: faster than one by one. */
+  private static boolean isRight(
+      final UnsafeBuffer piece, final int index, final long seed, final long place) {
+    return (place & 7) == 0
+        && index + Long.BYTES <= piece.capacity()
+        && piece.getLong(index, ByteOrder.LITTLE_ENDIAN) == word(seed, place >> 3);
   }
 
   private void write(final long from, final long bytes, final Piece work) {
