@@ -108,8 +108,11 @@ final class Trial {
         skip(Check.KILLED, "owners are killed under gets");
       }
     } finally {
-      close(owning);
-      close(reading);
+      try {
+        close(reading);
+      } finally {
+        close(owning);
+      }
     }
   }
 

@@ -182,6 +182,34 @@ class ProofTest {
     assertThat(report.text()).contains("the connection was lost: a cable");
   }
 
+  /** Also those of the host that is still there, when the other one cannot be told any more. */
+  @Test
+  void workersAreClosedWhenTheOtherSideIsLost() {
+    final FakeSide here = without("A");
+    final FakeSide lost =
+        new FakeSide("B", without("B").facts().all()) {
+          @Override
+          FakeWorker worker() {
+            return new FakeWorker() {
+              @Override
+              List<String> answer(final String... words) {
+                throw new LostException("a cable", null);
+              }
+
+              @Override
+              public void close() {
+                throw new LostException("a cable", null);
+              }
+            };
+          }
+        };
+    for (final boolean first : new boolean[] {true, false}) {
+      final ProofReport report = first ? prove(here, lost, HOST) : prove(lost, here, HOST);
+      assertThat(report.all().verdict()).isEqualTo(Verdict.NOT_PROVEN);
+    }
+    assertThat(here.workers).isNotEmpty().allMatch(it -> it.isClosed());
+  }
+
   @Test
   void gpuMemoryThatWasAskedForAndIsNotThereIsNotProven() {
     final ProofReport report =
