@@ -30,13 +30,11 @@ cluster() {
   daemon org.apache.spark.deploy.worker.Worker --webui-port 0 --cores 1 --memory 700m spark://machine-1:7077
 }
 
-# What executors need for verbs.
-environment=("-Dspark.executorEnv.LD_LIBRARY_PATH=$LD_LIBRARY_PATH")
-for word in $verbs; do environment+=("-Dspark.executorEnv.$word"); done
-
 # application SCENARIO ...: Spark's and Zerohop's defaults, but for what the machines are too slow or
 # too small for
 application() {
+  local word environment=("-Dspark.executorEnv.LD_LIBRARY_PATH=$LD_LIBRARY_PATH")
+  for word in $verbs; do environment+=("-Dspark.executorEnv.$word"); done
   # shellcheck disable=SC2086 # These are several words.
   timeout 1200 java -Xmx500m $quick $opens -cp "$classes:$SPARK_HOME/conf:$SPARK_HOME/jars/*" \
     -Dspark.master=spark://machine-1:7077 -Dspark.executor.memory=700m -Dspark.cores.max=2 \
