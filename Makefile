@@ -52,6 +52,8 @@ kills: ## executors killed, 20 times in each of eight ways, added to the measure
 rdma: ## path ucx over software RDMA in virtual machines, by libucx in folder LIBUCX; root; half an hour
 	mvn -B verify -Prdma -Dlibucx=$(LIBUCX)
 	$(SCRIPTS)/rdma.py $(MEASUREMENTS)/rdma.json $(COMMIT) $${RDMA_CACHE:-$$HOME/.cache/zerohop-rdma}
+rdma-proof: ## writes the proof kit's PROOFS (CASE=FILE ...) into docs/measurements/rdma_proof.json
+	$(SCRIPTS)/rdma_proof.py $(MEASUREMENTS)/rdma_proof.json $(COMMIT) $(PROOFS)
 rapids: ## binds every cell of the matrix against RAPIDS' released classes; downloads 0.5 to 1 GB a cell
 	mvn -B verify -Prapids
 	$(SCRIPTS)/compatibility.py $(BUILT)/rapids-cells/rows.jsonl $(COMMIT) $(MEASUREMENTS)/compatibility.json

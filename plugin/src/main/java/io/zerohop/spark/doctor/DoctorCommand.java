@@ -17,7 +17,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "doctor",
     mixinStandardHelpOptions = true,
-    versionProvider = Commands.Version.class,
+    versionProvider = ReleaseVersion.class,
     description = "Says why shuffles are not as fast as they could be on this machine.",
     exitCodeListHeading = "Exit status:%n",
     exitCodeList = {
@@ -29,7 +29,7 @@ import picocli.CommandLine.Spec;
     },
     exitCodeOnInvalidInput = DoctorCommand.INVALID,
     exitCodeOnExecutionException = DoctorCommand.BROKEN)
-final class DoctorCommand implements Callable<Integer> {
+public final class DoctorCommand implements Callable<Integer> {
   static final int INVALID = 64;
   static final int BROKEN = 70;
 

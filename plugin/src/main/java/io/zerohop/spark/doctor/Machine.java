@@ -145,8 +145,11 @@ public final class Machine {
     }
   }
 
-  /** Not the loopback's, if there is another: over that alone libucx reaches nobody. */
-  private static String ownAddress() throws IOException {
+  /**
+   * An address of this host. Not the loopback's, if there is another: over that alone libucx
+   * reaches nobody.
+   */
+  public static String ownAddress() throws IOException {
     final InetAddress own = InetAddress.getLocalHost();
     return (own.isLoopbackAddress()
             ? NetworkInterface.networkInterfaces()
