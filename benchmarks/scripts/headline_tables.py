@@ -87,6 +87,7 @@ def tpch(run):
 
 
 BETWEEN = exchanges("zerohop+between", ("multithreaded+between", "multithreaded+between+compress"))
+ENCRYPTED = exchanges("zerohop+between+crypto", ("multithreaded+between+crypto",))
 SPARK = "sort shuffle"
 FILES = "RAPIDS' MULTITHREADED"
 # The workload, its file, how its ratios are found, and beside what.
@@ -95,9 +96,9 @@ LINES = (
     ("TPC-DS, scale 10, 2,000 partitions", "gpu_tpcds_partitions", tpcds(2000), FILES),
     ("TPC-H, scale 30", "gpu_tpch", tpch, "the best by files"),
     ("RAPIDS' exchanges", "gpu_blocks", exchanges("zerohop", ("multithreaded",)), FILES),
-    ("RAPIDS' exchanges, as if on two nodes", "gpu_between", BETWEEN, FILES),
-    ("the same, second run", "gpu_between_links", BETWEEN, FILES),
-    ("the same, last run", "gpu_between_again", BETWEEN, FILES),
+    ("RAPIDS' exchanges, as if on two nodes", "gpu_between_two", BETWEEN, FILES),
+    ("the same, encrypted by Spark", "gpu_between_two_crypto", ENCRYPTED, FILES),
+    ("the same, two executors of one GPU", "gpu_between_one", BETWEEN, FILES),
     ("TPC-H, no broadcast joins", "host_job", whole_jobs, SPARK),
     ("TPC-DS, scale 1", "host_again", again("host_tpcds"), SPARK),
     ("TPC-H between two nodes", "host_between", whole_jobs, SPARK),
