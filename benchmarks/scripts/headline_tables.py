@@ -14,7 +14,9 @@ def host_of(run):
         return f"{host['cpu_cores']} cores"
     gpus = host["gpu"].removeprefix("NVIDIA ").split(" ")[0]
     return f"{host['gpus']} x {gpus}" + (
-        f", {host['executors_per_gpu']} executors each" if "executors_per_gpu" in host else ""
+        f", {host['executors_per_gpu']} executors each"
+        if host.get("executors_per_gpu", 1) > 1
+        else ""
     )
 
 
@@ -39,7 +41,9 @@ def again(of):
         for row in run["rows"]:
             if row["of"] == of:
                 cases.setdefault(row["query"], {})[row["case"]] = row["seconds"]
-        return {query: found["sort"] / found["zerohop"] for query, found in cases.items()}
+        return {
+            query: found["sort"] / found["zerohop"] for query, found in cases.items()
+        }
 
     return values
 
@@ -52,7 +56,9 @@ def exchanges(ours, theirs, wanted=lambda row: True):
         for row in timed(run["rows"]):
             if wanted(row):
                 shape = f"{row['query']}, {row['maps']} x {row['partitions']:,}"
-                found.setdefault(shape, {}).setdefault(row["case"], []).append(row["seconds"])
+                found.setdefault(shape, {}).setdefault(row["case"], []).append(
+                    row["seconds"]
+                )
         return {
             shape: min(median(cases[case]) for case in theirs if case in cases)
             / median(cases[ours])
@@ -86,7 +92,9 @@ def tpch(run):
     }
 
 
-BETWEEN = exchanges("zerohop+between", ("multithreaded+between", "multithreaded+between+compress"))
+BETWEEN = exchanges(
+    "zerohop+between", ("multithreaded+between", "multithreaded+between+compress")
+)
 ENCRYPTED = exchanges("zerohop+between+crypto", ("multithreaded+between+crypto",))
 SPARK = "sort shuffle"
 FILES = "RAPIDS' MULTITHREADED"
@@ -95,7 +103,12 @@ LINES = (
     ("TPC-DS, scale 10, 200 partitions", "gpu_tpcds_partitions", tpcds(200), FILES),
     ("TPC-DS, scale 10, 2,000 partitions", "gpu_tpcds_partitions", tpcds(2000), FILES),
     ("TPC-H, scale 30", "gpu_tpch", tpch, "the best by files"),
-    ("RAPIDS' exchanges", "gpu_blocks", exchanges("zerohop", ("multithreaded",)), FILES),
+    (
+        "RAPIDS' exchanges",
+        "gpu_blocks",
+        exchanges("zerohop", ("multithreaded",)),
+        FILES,
+    ),
     ("RAPIDS' exchanges, as if on two nodes", "gpu_between_two", BETWEEN, FILES),
     ("the same, encrypted by Spark", "gpu_between_two_crypto", ENCRYPTED, FILES),
     ("the same, two executors of one GPU", "gpu_between_one", BETWEEN, FILES),
@@ -126,6 +139,14 @@ def headline(folder):
                 f"[{run['commit'][:7]}](measurements/{bench}.json), {run['date']}",
             ]
         )
-    heading = ["workload", "times as fast", "slowest", "queries", "beside", "on", "commit"]
+    heading = [
+        "workload",
+        "times as fast",
+        "slowest",
+        "queries",
+        "beside",
+        "on",
+        "commit",
+    ]
     notes = "".join(f"\n\n(*){age}" for age in in_order(ages))
     return markdown(heading, body) + notes

@@ -147,8 +147,8 @@ final class GpuCheck implements Check {
                       .at(pair)
                       .because(e)
                       .orRemedy(
-                          "in containers share PID and IPC namespaces or all GPUs (docs/gpu.md);"
-                              + " nvidia-smi topo -p2p r")));
+                          "look for the pair in nvidia-smi topo -p2p r, and for errors of the"
+                              + " driver in dmesg")));
         }
       }
     }
