@@ -41,9 +41,7 @@ def again(of):
         for row in run["rows"]:
             if row["of"] == of:
                 cases.setdefault(row["query"], {})[row["case"]] = row["seconds"]
-        return {
-            query: found["sort"] / found["zerohop"] for query, found in cases.items()
-        }
+        return {query: found["sort"] / found["zerohop"] for query, found in cases.items()}
 
     return values
 
@@ -56,9 +54,7 @@ def exchanges(ours, theirs, wanted=lambda row: True):
         for row in timed(run["rows"]):
             if wanted(row):
                 shape = f"{row['query']}, {row['maps']} x {row['partitions']:,}"
-                found.setdefault(shape, {}).setdefault(row["case"], []).append(
-                    row["seconds"]
-                )
+                found.setdefault(shape, {}).setdefault(row["case"], []).append(row["seconds"])
         return {
             shape: min(median(cases[case]) for case in theirs if case in cases)
             / median(cases[ours])
@@ -92,9 +88,7 @@ def tpch(run):
     }
 
 
-BETWEEN = exchanges(
-    "zerohop+between", ("multithreaded+between", "multithreaded+between+compress")
-)
+BETWEEN = exchanges("zerohop+between", ("multithreaded+between", "multithreaded+between+compress"))
 ENCRYPTED = exchanges("zerohop+between+crypto", ("multithreaded+between+crypto",))
 SPARK = "sort shuffle"
 FILES = "RAPIDS' MULTITHREADED"
