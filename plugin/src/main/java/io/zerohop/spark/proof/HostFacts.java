@@ -1,5 +1,6 @@
 package io.zerohop.spark.proof;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
@@ -105,9 +106,9 @@ record HostFacts(Map<String, String> all) {
   /** Returns the PCI address of the GPU; null if there is none that can be used. */
   private static String gpu(final Map<String, String> facts, final int ordinal) {
     facts.put(PEERMEM, Boolean.toString(RdmaDevices.peermem()));
-    final String absence = CudaDriver.absence();
+    final Message absence = CudaDriver.absence();
     if (absence != null) {
-      facts.put(NO_GPU, absence);
+      facts.put(NO_GPU, absence.text());
       return null;
     }
     try (CudaDevice gpu = new CudaDevice(ordinal, CudaDevice.DEFAULT_MULTIPROCESSORS)) {
