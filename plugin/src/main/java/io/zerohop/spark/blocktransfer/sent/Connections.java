@@ -34,7 +34,7 @@ final class Connections implements AutoCloseable {
   private static final String MODULE = "shuffle";
 
   private static final String THREADS = "spark.shuffle.io.clientThreads";
-  private static final int MOST_THREADS = 4;
+  private static final int MAX_THREADS = 4;
   private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
 
   private final TransportContext context;
@@ -52,10 +52,10 @@ final class Connections implements AutoCloseable {
   Connections(final SparkConf conf, final SecurityManager security) {
     final SparkConf own = conf.clone();
     final int half = Runtime.getRuntime().availableProcessors() / 2;
-    own.setIfMissing(THREADS, String.valueOf(Math.max(1, Math.min(MOST_THREADS, half))));
+    own.setIfMissing(THREADS, String.valueOf(Math.max(1, Math.min(MAX_THREADS, half))));
     final TransportConf transport =
         new TransportConf(MODULE, SparkLinks.newRpcConfig(security, own));
-    threads = Math.max(1, Math.min(MOST_THREADS, transport.clientThreads()));
+    threads = Math.max(1, Math.min(MAX_THREADS, transport.clientThreads()));
     final List<TransportClientBootstrap> bootstraps =
         security.isAuthenticationEnabled()
             ? List.of(new AuthClientBootstrap(transport, conf.getAppId(), security))
@@ -79,7 +79,9 @@ final class Connections implements AutoCloseable {
     return bytes;
   }
 
-  /** Connections to one executor that threads of Netty's can serve at a time; 1 to 4. */
+  /**
+   * How many of Netty's threads serve these connections, 4 at most. More to one executor is vain.
+   */
   int threads() {
     return threads;
   }

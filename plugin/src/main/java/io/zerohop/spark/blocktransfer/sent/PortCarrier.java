@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
@@ -41,6 +42,9 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   /** Of questions that are arriving, or wait to be read, altogether. */
   private static final long MOST_WAITING_BYTES = 64 << 20;
+
+  /** Of all readers together, beside one for each: enough to fill the links of a host. */
+  private static final int MAX_FURTHER_CONNECTIONS = 64;
 
   /** From 256 KiB on a message costs the same for each byte. */
   private static final MessageSizes SIZES = new MessageSizes(2 << 20, 2 << 20, 4);
@@ -88,7 +92,9 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     this.sends = sends;
     this.arriving = arriving;
     this.slabs = slabs;
-    this.roads = new PortRoad.Means(sends, slabs, clock, new LongAdder());
+    this.roads =
+        new PortRoad.Means(
+            sends, slabs, clock, new LongAdder(), new Semaphore(MAX_FURTHER_CONNECTIONS));
     this.selfTest = new SelfTest(connections, settings);
     uploads.receiver(this);
   }

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -25,9 +26,12 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The way to one reader. A thread of ours computes each message's checksum, compresses the message
- * where that pays, and sends it by the connection with the least messages under way. One connection
- * is read by one thread of the reader's, and many clouds limit the rate of each: further ones are
- * opened while all are busy. If one is lost, so is the road. Thread safe; owns its connections.
+ * where that pays, and sends it by the connection with the fewest messages under way.
+ *
+ * <p>The reader reads each connection by one thread, and many clouds limit the rate of one. So a
+ * road opens further connections while all that it has are busy: a few, and no more than {@link
+ * Means#further} permits for all roads, since each costs both executors a file descriptor. If one
+ * connection is lost, so is the road. Thread safe; owns its connections.
  */
 final class PortRoad implements Road {
   private static final Logger LOG = LoggerFactory.getLogger(PortRoad.class);
@@ -58,8 +62,9 @@ final class PortRoad implements Road {
    * @param slabs what is compressed goes to until it is sent
    * @param clock by which codecs are measured
    * @param saved bytes that compression has kept from the network
+   * @param further a permit for each connection of any road beside its first
    */
-  record Means(Executor executor, Slabs slabs, Clock clock, LongAdder saved) {}
+  record Means(Executor executor, Slabs slabs, Clock clock, LongAdder saved, Semaphore further) {}
 
   /** One connection, and how many messages it has under way. */
   private record Lane(Connection connection, AtomicInteger underWay) {}
@@ -87,11 +92,10 @@ final class PortRoad implements Road {
     this.codecs = codecs;
     this.lost = lost;
     this.onFailure = onFailure;
-    open();
+    open(connector.get());
   }
 
-  private void open() {
-    final Connection made = connector.get();
+  private void open(final Connection made) {
     lanes.add(new Lane(made, new AtomicInteger()));
     made.onClosed(this::fail);
     if (closed) {
@@ -122,20 +126,41 @@ final class PortRoad implements Road {
   }
 
   private void widen() {
+    final Semaphore further = means.further();
+    if (!further.tryAcquire()) {
+      widening.set(false);
+      return;
+    }
+    boolean handedOver = false;
     try {
       means.executor().execute(this::openAnother);
+      handedOver = true;
     } catch (final RejectedExecutionException e) {
       LOG.debug("this executor is shutting down", e);
+    } finally {
+      if (!handedOver) {
+        further.release();
+      }
     }
   }
 
+  /** Holds a permit, which the connection returns when it is closed. */
   private void openAnother() {
+    final Semaphore further = means.further();
+    Connection made = null;
     try {
-      open();
-      widening.set(false);
+      made = connector.get();
+      made.onClosed(further::release);
     } catch (final RuntimeException e) {
       LOG.debug("no further connection to a reader could be opened", e);
+      return;
+    } finally {
+      if (made == null) {
+        further.release();
+      }
     }
+    open(made);
+    widening.set(false);
   }
 
   @Override

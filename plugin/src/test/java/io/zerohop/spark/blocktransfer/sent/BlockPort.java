@@ -41,6 +41,9 @@ final class BlockPort implements AutoCloseable {
         new SparkConf(false)
             .set("spark.app.id", "app-sent")
             .set("spark.zerohop.connect.timeout", "2s");
+    // Several connections to a reader, as by default on 8 cores or more. Suites of Spark have one
+    // where there are fewer.
+    conf.set("spark.shuffle.io.clientThreads", "4");
     settings.forEach(conf::set);
     security = new SecurityManager(conf, Option.empty(), null);
     final TransportConf transport =

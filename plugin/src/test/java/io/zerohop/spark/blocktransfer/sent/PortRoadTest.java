@@ -10,6 +10,7 @@ import io.zerohop.spark.conf.ZerohopConf.SentCodec;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.spark.network.client.TransportClient;
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.Test;
 /** Connections of a road: how many, which one a message takes, and what the loss of one means. */
 class PortRoadTest {
   private static final int BYTES = 64;
+  private static final int FURTHER = 3;
 
   private final HostBuffer memory = new HostDevice().hostBuffer(BYTES);
   private final AtomicInteger underWay = new AtomicInteger();
@@ -27,6 +29,7 @@ class PortRoadTest {
   private final List<TransportResponseHandler> responses = new ArrayList<>();
   private final List<String> lost = new ArrayList<>();
   private final List<String> ended = new ArrayList<>();
+  private final Semaphore further = new Semaphore(FURTHER);
   private int reachable = Integer.MAX_VALUE;
   private PortRoad road = road(3);
 
@@ -35,6 +38,7 @@ class PortRoadTest {
     road.close();
     channels.forEach(EmbeddedChannel::runPendingTasks);
     assertThat(channels).noneMatch(EmbeddedChannel::isOpen);
+    assertThat(further.availablePermits()).isEqualTo(FURTHER);
     memory.close();
   }
 
@@ -62,6 +66,23 @@ class PortRoadTest {
     assertThat(channels).hasSize(1);
     assertThat(channels.get(0).outboundMessages()).hasSize(5);
     assertThat(lost).isEmpty();
+  }
+
+  @Test
+  void allRoadsTogetherHaveAFewFurtherOnes() {
+    send(8);
+    final PortRoad other = road(3);
+    try {
+      for (int i = 0; i < 8; i++) {
+        other.send(7, 0, memory.address(), BYTES, why -> ended.add(String.valueOf(why)));
+      }
+      assertThat(further.availablePermits()).isZero();
+      assertThat(channels).as("first ones, and further ones").hasSize(2 + FURTHER);
+    } finally {
+      other.close();
+    }
+    channels.forEach(EmbeddedChannel::runPendingTasks);
+    assertThat(further.availablePermits()).as("those of the closed road are back").isEqualTo(1);
   }
 
   @Test
@@ -99,7 +120,11 @@ class PortRoadTest {
         this::connect,
         connections,
         new PortRoad.Means(
-            later == null ? Runnable::run : later::add, null, Clock.system(), new LongAdder()),
+            later == null ? Runnable::run : later::add,
+            null,
+            Clock.system(),
+            new LongAdder(),
+            further),
         new CodecChoice(SentCodec.NONE, Clock.system()),
         transfer -> {},
         lost::add);
