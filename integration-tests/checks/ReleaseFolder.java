@@ -81,7 +81,7 @@ public final class ReleaseFolder {
   }
 
   public static void main(final String... args) throws Exception {
-    final ReleaseFolder release = 
+    final ReleaseFolder release =
         new ReleaseFolder(
             Path.of(args[0]),
             args[1],
@@ -369,7 +369,7 @@ public final class ReleaseFolder {
     if (problems.isEmpty()) {
       final String read = run(gpgOfUsers("--verify", signature, file.toString()));
       // Of a key that has expired or was revoked gpg says another word.
-      if (read == null || !read.contains("[GNUPG:] GOODSIG ")) {
+      if (read == null || read.lines().noneMatch(line -> line.startsWith("[GNUPG:] GOODSIG "))) {
         problems.add(
             signature + ": " + key + " is no valid key of " + keys
                 + ": add or renew it, as docs/releases.md says");

@@ -51,15 +51,22 @@ public final class Site {
   private static final List<String> ASSETS = List.of("style.css", "search.js");
   private static final Pattern ELSEWHERE = Pattern.compile("(?i)[a-z][a-z0-9+.-]*:.*|//.*");
 
+  /** Other schemes, such as {@code javascript}, would run in the reader's browser. */
+  private static final Pattern WEB = Pattern.compile("(?i)(?:https?|mailto):.+");
+
   /** A picture of a given size, which Markdown cannot have. */
   private static final Pattern PICTURE =
       Pattern.compile("<img src=\"([^\"]+)\"((?: (?:alt|width|height)=\"[^\"]*\")*)>");
 
-  /** What else pages may have of HTML: comments, anchors, and tags that lead nowhere. */
+  /**
+   * The HTML that pages may have: comments, anchors, tags that lead nowhere, and pictures. Browsers
+   * end a comment at {@code --!>} and after {@code <!--} at {@code >}, too, so it has no such text.
+   */
   private static final Pattern HTML =
       Pattern.compile(
-          "(?s)<!--.*?-->|</a>|<a (?:id|name)=\"([\\w.-]+)\">"
-              + "|</?(?:br|sub|sup|kbd|details|summary)>");
+          "(?s)<!--(?!-?>)[^!]*?-->|</a>|<a (?:id|name)=\"([\\w.-]+)\">"
+              + "|</?(?:br|sub|sup|kbd|details|summary)>|"
+              + PICTURE);
 
   private final List<Extension> extensions = List.of(TablesExtension.create());
   private final Map<Path, Page> pages = new TreeMap<>();
@@ -127,7 +134,7 @@ public final class Site {
     try (Stream<Path> top = Files.list(root);
         Stream<Path> docs = Files.walk(root.resolve("docs"))) {
       for (final Path file : Stream.concat(top, docs).toList()) {
-        if (file.toString().endsWith(".md")) {
+        if (file.toString().endsWith(".md") && !Files.isSymbolicLink(file)) {
           final Path source = root.relativize(file);
           pages.put(source, page(source, parser.parse(Files.readString(file))));
         }
@@ -165,8 +172,7 @@ public final class Site {
                 .map(tag -> tag.group(1))
                 .filter(Objects::nonNull)
                 .forEach(ids::add);
-            final String rest =
-                PICTURE.matcher(HTML.matcher(html).replaceAll("")).replaceAll("").strip();
+            final String rest = HTML.matcher(html).replaceAll("").strip();
             if (!rest.isEmpty()) {
               problems.add(source + ": this HTML is not checked; write it as Markdown: " + rest);
             }
@@ -230,6 +236,9 @@ public final class Site {
   /** Where a link leads in the site. */
   private String resolved(final Page page, final String destination) {
     if (ELSEWHERE.matcher(destination).matches()) {
+      if (!WEB.matcher(destination).matches()) {
+        problems.add(page.source() + " links to " + destination + ", which is no web address");
+      }
       return destination;
     }
     final int hash = destination.indexOf('#');
@@ -239,7 +248,7 @@ public final class Site {
         path.isEmpty()
             ? root.resolve(page.source())
             : root.resolve(page.source()).resolveSibling(path).normalize();
-    if (!file.startsWith(root) || !Files.exists(file)) {
+    if (!file.startsWith(root) || !Files.exists(file) || isLinked(file)) {
       problems.add(page.source() + " links to " + destination + ", which is not there");
       return destination;
     }
@@ -261,6 +270,12 @@ public final class Site {
       return page.relative(target);
     }
     return tree + target;
+  }
+
+  /** Whether a symbolic link is on the way to a file, by which the site could get any file. */
+  private boolean isLinked(final Path file) {
+    return Stream.iterate(file, one -> !one.equals(root), Path::getParent)
+        .anyMatch(Files::isSymbolicLink);
   }
 
   private void checkReach() {
@@ -372,7 +387,7 @@ public final class Site {
                     menu.append(
                         "<li><a href=\"%s\"%s>%s</a></li>\n"
                             .formatted(
-                                page.linkTo(other),
+                                escaped(page.linkTo(other)),
                                 other == page ? " aria-current=\"page\"" : "",
                                 escaped(text(link))));
                   }

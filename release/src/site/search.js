@@ -4,8 +4,8 @@
 (() => {
   const shown = 20;
   const root = document.currentScript.dataset.root;
-  const input = document.getElementById("search");
-  const results = document.getElementById("results");
+  const input = document.getElementById("siteSearch");
+  const results = document.getElementById("siteResults");
 
   // A word of the query has to begin a word of the text.
   const pattern = (word) =>
@@ -69,6 +69,6 @@
   input.value = new URLSearchParams(location.search).get("q") || "";
   show();
   if (matchMedia("(max-width: 60em)").matches) {
-    document.getElementById("menu").open = false;
+    document.getElementById("siteMenu").open = false;
   }
 })();

@@ -38,10 +38,10 @@ class SiteSearchSuite extends AnyFunSuite {
   private def found(browser: Browser, words: String): Seq[String] = {
     val query = java.net.URLEncoder.encode(words, "UTF-8")
     browser.open(s"$index?q=$query")
-    browser.run("return [...document.querySelectorAll('#results a')].map(a => a.href)")
+    browser.run("return [...document.querySelectorAll('#siteResults a')].map(a => a.href)")
       .elements.asScala.map(_.asText).toSeq
   }
 
   private def shown(browser: Browser): String =
-    browser.run("return document.getElementById('results').textContent").asText
+    browser.run("return document.getElementById('siteResults').textContent").asText
 }

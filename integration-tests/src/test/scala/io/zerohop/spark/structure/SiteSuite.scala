@@ -27,7 +27,7 @@ class SiteSuite extends AnyFunSuite with BeforeAndAfterAll {
   private val whole = Map(
     "README.md" -> "# Top\n\n[Docs](docs) and ![a picture](docs/a.png), [build](pom.xml).\n\n<img src=\"docs/b.png\" width=\"9\">",
     "docs/README.md" -> "# All\n\n**Start**: [go](a.md) · [top](../README.md)\n\n## Depths\n\n- [b](in/b.md)",
-    "docs/a.md" -> "# A & <a id=\"old\"></a>b\n\nSee [twice](#twice-1), [b](in/b.md#c-d_e).\n\n## Twice\n\nx\n\n## Twice\n\n`spark.key` \"quoted\" \\\\ |",
+    "docs/a.md" -> "# A & <a id=\"old\"></a>b\n\nSee [twice](#twice-1), [b](in/b.md#c-d_e).\n\n## Twice\n\nx\n\n## Twice\n\n`spark.key` \"quoted\" \\\\ |\n\n## `<script>` & co\n\n## Results",
     "docs/in/b.md" -> "# B\n\n## C: `d_e`\n\n[old](../a.md#old) [away](https://example.org/#x)\n\n| a | b |\n| --- | --- |\n| 1 | [src](../../src/X.java) |"
   )
 
@@ -52,6 +52,9 @@ class SiteSuite extends AnyFunSuite with BeforeAndAfterAll {
     val site = wholeSite
     val a = read(site, "docs/a.html")
     assert(a.contains("href=\"#twice-1\"") && a.contains("<h2 id=\"twice-1\">"))
+    assert(a.contains("<h2 id=\"script--co\"><code>&lt;script&gt;</code> &amp; co</h2>"))
+    // What is around a page has no id that a heading can have.
+    assert("(?i) id=\"(?:search|results|menu)\"".r.findAllIn(a).size === 1)
     assert(a.contains("href=\"in/b.html#c-d_e\"") && a.contains("<title>A &amp; b – Zerohop 1.2.3"))
     val b = read(site, "docs/in/b.html")
     assert(b.contains("<h2 id=\"c-d_e\">") && b.contains("href=\"../a.html#old\""))
@@ -90,9 +93,21 @@ class SiteSuite extends AnyFunSuite with BeforeAndAfterAll {
       "[x](in/b.md#none)" -> "docs/a.md links to in/b.md#none, which has no such anchor",
       "[x](#none)" -> "docs/a.md links to #none, which has no such anchor",
       "<img src=\"x.png\" width=\"9\">" -> "docs/a.md links to x.png, which is not there",
-      "<img onload=\"x\">" -> "docs/a.md: this HTML is not checked")
+      "<img onload=\"x\">" -> "docs/a.md: this HTML is not checked",
+      // What runs in a browser, though it may look like what is permitted.
+      "[x](JavaScript:x)" -> "docs/a.md links to JavaScript:x, which is no web address",
+      "![x](data:x)" -> "docs/a.md links to data:x, which is no web address",
+      "<!-- --!><script>1</script> -->" -> "write it as Markdown: <!-- --!><script>1",
+      "<!--><script>2</script> -->" -> "write it as Markdown: <!--><script>2",
+      "<details>\n<img src=\"a.png\"<!-- onerror=\"3\" -->>" -> "Markdown: <img src=\"a.png\">",
+      "[x](link.md)" -> "docs/a.md links to link.md, which is not there",
+      "[x](folder/b.md)" -> "docs/a.md links to folder/b.md, which is not there"
+    )
     val page = whole("docs/a.md") + wrong.map(_._1).mkString("\n\n", "\n\n", "")
-    val (status, said) = run(tree(whole.updated("docs/a.md", page)))
+    val root = tree(whole.updated("docs/a.md", page))
+    Files.createSymbolicLink(root.resolve("docs/link.md"), root.resolve("pom.xml"))
+    Files.createSymbolicLink(root.resolve("docs/folder"), root.resolve("docs/in"))
+    val (status, said) = run(root)
     assert(status === 1, said)
     for ((_, why) <- wrong) assert(said.contains(why))
   }
