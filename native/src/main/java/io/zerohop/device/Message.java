@@ -1,16 +1,18 @@
 package io.zerohop.device;
 
 import java.io.Serializable;
-import java.util.Objects;
+import java.util.regex.Pattern;
 import org.slf4j.Logger;
 
 /**
  * What Zerohop says to people, as fields: a log line, an exception, a reason, a finding of the
- * doctor. Whoever shows a message takes the fields that it needs; nobody takes its text apart. The
+ * doctor. Code that shows a message takes the fields that it needs, and never parses the text. The
  * text is made here alone, in one order: what happened, where, why, what to do, the code. Immutable
  * and thread safe.
  *
- * <p>No field is null; a field that has nothing to say is empty.
+ * <p>No field is null; a field that has nothing to say is empty. A field is one line of at most
+ * {@value #MAX_CHARS} characters: what another process or library said can neither forge a line of
+ * the log, nor fill it, nor turn its direction.
  *
  * @param code the label of a {@link LogCode}, such as {@code ZH-1001}, by which docs/runbook.md
  *     explains the message; empty if there is none
@@ -22,6 +24,10 @@ import org.slf4j.Logger;
 public record Message(String code, String what, String where, String why, String remedy)
     implements Serializable {
   private static final long serialVersionUID = 1L;
+  private static final int MAX_CHARS = 4_096;
+
+  /** What breaks or hides a line: control and format characters, such as those of direction. */
+  private static final Pattern UNPRINTABLE = Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]");
 
   /** A failure that has a message, and not only a text. */
   public interface Source {
@@ -29,13 +35,25 @@ public record Message(String code, String what, String where, String why, String
     Message message();
   }
 
-  /** Checks that no field is null. */
+  /** Makes one line of each field. */
   public Message {
-    Objects.requireNonNull(code);
-    Objects.requireNonNull(what);
-    Objects.requireNonNull(where);
-    Objects.requireNonNull(why);
-    Objects.requireNonNull(remedy);
+    code = line(code);
+    what = line(what);
+    where = line(where);
+    why = line(why);
+    remedy = line(remedy);
+  }
+
+  private static String line(final String text) {
+    int plain = 0; // Readers make messages for each owner, so the usual text has to cost nothing.
+    while (plain < text.length() && text.charAt(plain) >= ' ' && text.charAt(plain) <= '~') {
+      plain++;
+    }
+    if (plain == text.length() && plain <= MAX_CHARS) {
+      return text;
+    }
+    final String cut = text.length() <= MAX_CHARS ? text : text.substring(0, MAX_CHARS - 3) + "...";
+    return UNPRINTABLE.matcher(cut).replaceAll(" ");
   }
 
   /** Returns a message without a code, place, reason or remedy. */
@@ -56,7 +74,7 @@ public record Message(String code, String what, String where, String why, String
     return new Message(code, what, place, why, remedy);
   }
 
-  /** Returns this message with another remedy. */
+  /** Returns this message with another remedy; before {@code because}, which keeps both. */
   public Message remedy(final String key) {
     return new Message(code, what, where, why, key);
   }
@@ -71,7 +89,7 @@ public record Message(String code, String what, String where, String why, String
     return new Message(other.label(), what, where, why, remedy);
   }
 
-  /** Returns this message with a reason that nobody has made a message of. */
+  /** Returns this message with a reason that is plain text. */
   public Message because(final String reason) {
     return new Message(code, what, where, reason, remedy);
   }
@@ -96,7 +114,7 @@ public record Message(String code, String what, String where, String why, String
     return because(of(failure));
   }
 
-  /** Returns what happened and why, for whoever shows the place beside it. */
+  /** Returns what happened and why, for output that shows the place separately. */
   public String reasoned() {
     return what + (why.isEmpty() ? "" : ": " + why);
   }
@@ -112,21 +130,9 @@ public record Message(String code, String what, String where, String why, String
   }
 
   private static String text(final String happened, final String remedy, final String code) {
-    return line(
-        happened
-            + (remedy.isEmpty() ? "" : "; " + remedy)
-            + (code.isEmpty() ? "" : " [" + code + "]"));
-  }
-
-  /** What another process or library said must not look like a line of the log of its own. */
-  private static String line(final String text) {
-    final StringBuilder line = new StringBuilder(text);
-    for (int i = 0; i < line.length(); i++) {
-      if (Character.isISOControl(line.charAt(i))) {
-        line.setCharAt(i, ' ');
-      }
-    }
-    return line.toString();
+    return happened
+        + (remedy.isEmpty() ? "" : "; " + remedy)
+        + (code.isEmpty() ? "" : " [" + code + "]");
   }
 
   /** Logs it as information. */

@@ -7,8 +7,7 @@ import java.util.Objects;
  * exactly one place in the Spark plugin turns the category into Spark's outcome.
  *
  * <p>A message names what happened, where (executor, device, peer, path) and the key or command
- * that fixes it. It is a {@link Message}: whoever needs a part of it takes the field, and the text
- * is for people alone.
+ * that fixes it. It is a {@link Message}: code takes its fields, and the text is for people alone.
  */
 public class ZerohopException extends RuntimeException implements Message.Source {
   private static final long serialVersionUID = 1L;
@@ -28,12 +27,12 @@ public class ZerohopException extends RuntimeException implements Message.Source
   private final Category category;
   private final Message message;
 
-  /** One that has nothing to say but what happened. */
+  /** Creates a failure whose message says only what happened. */
   public ZerohopException(final Category category, final String what) {
     this(category, what, null);
   }
 
-  /** One that has nothing to say but what happened. */
+  /** Creates a failure with a cause; its message says only what happened. */
   public ZerohopException(final Category category, final String what, final Throwable cause) {
     this(category, Message.of(String.valueOf(what)), cause);
   }
@@ -43,9 +42,15 @@ public class ZerohopException extends RuntimeException implements Message.Source
   }
 
   public ZerohopException(final Category category, final Message message, final Throwable cause) {
-    super(message.text(), cause);
+    super(null, cause);
     this.category = Objects.requireNonNull(category);
-    this.message = message;
+    this.message = Objects.requireNonNull(message);
+  }
+
+  /** Returns the whole message as one line. It is made when it is asked for: most never are. */
+  @Override
+  public final String getMessage() {
+    return message.text();
   }
 
   @Override

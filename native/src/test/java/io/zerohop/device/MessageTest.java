@@ -74,10 +74,16 @@ class MessageTest {
   }
 
   @Test
-  void whatOthersSaidMakesNoLineOfItsOwn() {
-    final String text = FULL.because("x\nWARN forged\r\u001b[31m\u0085y").text();
-    assertThat(text.chars()).noneMatch(Character::isISOControl);
-    assertThat(text).contains("x WARN forged");
+  void whatOthersSaidNeitherForgesALineNorTurnsItNorFillsTheLog() {
+    final String hostile = "x\nWARN forged\r\u001b[31m\u0085\u2028\u202e\u2066y";
+    final Message message = new Message(hostile, hostile, hostile, hostile, hostile);
+    for (final String field :
+        List.of(message.code(), message.what(), message.why(), message.remedy(), message.text())) {
+      assertThat(field).contains("x WARN forged  [31m    y");
+    }
+    final Message longest = FULL.because("y".repeat(1 << 20));
+    assertThat(longest.text()).hasSizeLessThan(5_000).endsWith("...; raise 'ulimit -n' [ZH-3003]");
+    assertThat(longest.because(longest.why())).isEqualTo(longest);
   }
 
   @Test

@@ -184,7 +184,7 @@ public final class CudaDevice implements Device {
     }
     if (bytes > Long.MAX_VALUE - granularity) {
       throw new DeviceMemoryException(
-          context + ": no GPU memory for " + bytes + " bytes", bytes, null);
+          Message.of("no GPU memory for " + bytes + " bytes").at(context.toString()), bytes, null);
     }
     final long rounded = (bytes + granularity - 1) / granularity * granularity;
     final String name = "zerohop-" + nextId.incrementAndGet();
@@ -215,12 +215,9 @@ public final class CudaDevice implements Device {
       if (handle.bytes() <= 0 || handle.bytes() % granularity != 0) {
         throw new ZerohopException(
             Category.FALLBACK,
-            context
-                + ": a segment of "
-                + owner
-                + " was refused: its size of "
-                + handle.bytes()
-                + " bytes is not one of a segment");
+            Message.of("a segment of " + owner + " was refused")
+                .at(context.toString())
+                .because("its size of " + handle.bytes() + " bytes is not one of a segment"));
       }
       final String name = "mapped-" + nextId.incrementAndGet();
       return open.add(CudaSegment.map(context, open::remove, name, owner, handle));

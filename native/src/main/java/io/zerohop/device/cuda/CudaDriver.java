@@ -112,7 +112,7 @@ public final class CudaDriver {
     if (count[0] == 0) {
       return Message.of("the CUDA driver shows no GPU to this process")
           .because(CudaStatus.name(status))
-          .remedy("check CUDA_VISIBLE_DEVICES");
+          .remedy("check CUDA_VISIBLE_DEVICES, and the GPUs that the container was given");
     }
     devices = count[0];
     return null;

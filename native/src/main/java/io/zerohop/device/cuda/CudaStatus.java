@@ -78,7 +78,7 @@ final class CudaStatus {
     final int seen = observe(status);
     if (seen == CUresult.CUDA_ERROR_OUT_OF_MEMORY) {
       throw new DeviceMemoryException(
-          where + ": no GPU memory for " + bytes + " bytes (" + call + ")", bytes, null);
+          Message.of("no GPU memory for " + bytes + " bytes").at(where).because(call), bytes, null);
     }
     if (seen != SUCCESS) {
       throw failure(seen, call, where);
@@ -96,7 +96,8 @@ final class CudaStatus {
               .because(call + " reported " + name(status))
               .remedy("look for the Xid in the kernel log (dmesg)"));
     }
-    return new ZerohopException(Category.RETRY, where + ": " + call + " failed: " + name(status));
+    return new ZerohopException(
+        Category.RETRY, Message.of(call + " failed").at(where).because(name(status)));
   }
 
   static String name(final int status) {

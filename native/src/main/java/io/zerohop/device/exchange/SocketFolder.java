@@ -195,7 +195,8 @@ public final class SocketFolder implements AutoCloseable {
       }
       return names;
     } catch (final GeneralSecurityException e) {
-      throw new ZerohopException(Category.FALLBACK, "cannot name a socket folder: " + e, e);
+      throw new ZerohopException(
+          Category.FALLBACK, Message.of("cannot name a socket folder").because(e), e);
     }
   }
 
@@ -322,7 +323,8 @@ public final class SocketFolder implements AutoCloseable {
           ByteBuffer.allocate(16).putLong(status.device()).putLong(status.inode()).array());
       return HexFormat.of().formatHex(digest.digest(), 0, 8);
     } catch (final NoSuchAlgorithmException | IOException e) {
-      throw new ZerohopException(Category.FALLBACK, "cannot identify a folder: " + e, e);
+      throw new ZerohopException(
+          Category.FALLBACK, Message.of("cannot identify a folder").because(e), e);
     }
   }
 

@@ -45,8 +45,7 @@ public final class PlacedData {
       final Object made = make.invoke(context, list(new Tuple2<>(value, places)), tag);
       return JavaRDD.fromRDD((RDD<T>) made, tag);
     } catch (final ReflectiveOperationException e) {
-      throw new IllegalStateException(
-          "Zerohop does not know SparkContext." + MAKE + " of this Spark: " + e, e);
+      throw SparkLinks.unsupported("SparkContext." + MAKE, e);
     }
   }
 

@@ -1,5 +1,7 @@
 package io.zerohop.spark.compat;
 
+import io.zerohop.device.Message;
+import io.zerohop.spark.log.UnusableException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -176,13 +178,14 @@ public final class SparkLinks {
         Arrays.stream(conf.getAll()).collect(Collectors.toMap(Tuple2::_1, Tuple2::_2)));
   }
 
-  private static IllegalStateException unsupported(final String what, final Exception cause) {
-    return new IllegalStateException(
-        "Zerohop does not know "
-            + what
-            + " of Spark "
-            + org.apache.spark.package$.MODULE$.SPARK_VERSION()
-            + "; it supports 3.5, 4.0, 4.1 and 4.2. Set spark.zerohop.enabled=false",
+  static IllegalStateException unsupported(final String what, final Exception cause) {
+    return new UnusableException(
+        Message.of(
+                "Zerohop does not know "
+                    + what
+                    + " of Spark "
+                    + org.apache.spark.package$.MODULE$.SPARK_VERSION())
+            .remedy("use Spark 3.5, 4.0, 4.1 or 4.2, or set spark.zerohop.enabled=false"),
         cause);
   }
 

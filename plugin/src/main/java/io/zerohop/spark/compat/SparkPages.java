@@ -68,10 +68,6 @@ public final class SparkPages {
   }
 
   private static IllegalStateException unknown(final ReflectiveOperationException why) {
-    return new IllegalStateException(
-        "Zerohop does not know the pages of Spark "
-            + org.apache.spark.package$.MODULE$.SPARK_VERSION()
-            + "'s UI; it supports 3.5, 4.0, 4.1 and 4.2",
-        why);
+    return SparkLinks.unsupported("the UI's pages", why);
   }
 }

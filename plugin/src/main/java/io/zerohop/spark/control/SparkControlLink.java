@@ -51,13 +51,12 @@ final class SparkControlLink implements ControlLink {
       return CompletableFuture.failedFuture(
           new ZerohopException(
               Category.FALLBACK,
-              "A question of "
-                  + question.remaining()
-                  + " bytes for "
-                  + peer
-                  + "; at most "
-                  + limits.questionBytes()
-                  + " may be sent"));
+              Message.of(
+                      "a request of "
+                          + question.remaining()
+                          + " bytes is longer than "
+                          + limits.questionBytes())
+                  .at(peer)));
     }
     final CompletableFuture<ByteBuffer> future = new CompletableFuture<>();
     open.add(future);

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
@@ -35,7 +36,7 @@ public final class Examination {
       notes.add(
           Finding.fail(
               item,
-              "the check did not end within " + limit.toSeconds() + " s  and was stopped",
+              "the check did not end within " + limit.toSeconds() + " s and was stopped",
               "see where thread " + thread.getName() + " hangs (jstack), and the kernel's log"));
       thread.interrupt();
       ended(thread, PATIENCE);
@@ -57,7 +58,10 @@ public final class Examination {
     } catch (final Exception | LinkageError e) {
       notes.add(
           Finding.fail(
-              item, "the check failed: " + e, "report this line, unless it says what is wrong"));
+              item,
+              Message.of("the check failed")
+                  .because(e)
+                  .orRemedy("report this line, unless it says what is wrong")));
     }
   }
 

@@ -62,7 +62,7 @@ final class GpuCheck implements Check {
           Item.DRIVER,
           Message.of("RAPIDS is configured, and this process has no GPU")
               .because(absence)
-              .remedy(SEE_DRIVER));
+              .orRemedy(SEE_DRIVER));
     }
     return onTheBus > 0
         ? Finding.warn(
@@ -70,7 +70,7 @@ final class GpuCheck implements Check {
             Message.of(
                     "the machine has " + onTheBus + " NVIDIA GPUs, and this process can use none")
                 .because(absence)
-                .remedy(SEE_DRIVER))
+                .orRemedy(SEE_DRIVER))
         : Finding.skip(Item.DRIVER, Message.of("no GPU is needed").because(absence.happened()));
   }
 
@@ -96,7 +96,10 @@ final class GpuCheck implements Check {
     if (count < 2) {
       return Finding.skip(
           Item.NVLINK,
-          count == 0 ? "NVML shows no GPU; see its library libnvidia-ml.so.1" : "there is one GPU");
+          count == 0
+              ? Message.of("NVML shows no GPU")
+                  .remedy("see whether its library libnvidia-ml.so.1 is there")
+              : Message.of("there is one GPU"));
     }
     final List<String> rows = new ArrayList<>();
     boolean all = true;

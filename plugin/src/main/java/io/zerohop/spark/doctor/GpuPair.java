@@ -4,6 +4,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Message;
 import io.zerohop.device.Segment;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
@@ -120,7 +121,9 @@ final class GpuPair implements AutoCloseable {
       try {
         open.get(i).close();
       } catch (final Exception e) {
-        failure = new ZerohopException(Category.FALLBACK, "memory cannot be freed: " + e, e);
+        failure =
+            new ZerohopException(
+                Category.FALLBACK, Message.of("memory cannot be freed").because(e), e);
       }
     }
     open.clear();

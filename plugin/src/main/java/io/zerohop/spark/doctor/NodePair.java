@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.posix.Clock;
@@ -189,7 +190,8 @@ final class NodePair implements AutoCloseable {
       }
       return bytes;
     } catch (final IOException e) {
-      throw new ZerohopException(Category.FALLBACK, "a block cannot be read: " + e, e);
+      throw new ZerohopException(
+          Category.FALLBACK, Message.of("a block cannot be read").because(e), e);
     }
   }
 

@@ -92,7 +92,10 @@ final class UcxCheck implements Check {
       LoopbackTest.run(engine);
       notes.add(Finding.ok(Item.JUCX, engine.describe() + ": moves bytes"));
     } catch (final UcxException e) {
-      notes.add(Finding.fail(Item.JUCX, Message.of(engine.describe()).because(e).remedy(FIT)));
+      notes.add(
+          Finding.fail(
+              Item.JUCX,
+              Message.of("UCX moves no bytes").at(engine.describe()).remedy(FIT).because(e)));
     } finally {
       if (!engine.end()) {
         notes.add(

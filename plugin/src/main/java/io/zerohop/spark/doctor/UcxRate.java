@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -67,7 +68,8 @@ final class UcxRate {
           if (failure == null) {
             end.complete(null);
           } else {
-            end.completeExceptionally(new UcxException("a request failed: " + failure, null));
+            end.completeExceptionally(
+                new UcxException(Message.of("a request failed").because(failure), null));
           }
         });
     return end;
@@ -77,7 +79,8 @@ final class UcxRate {
     try {
       CompletableFuture.allOf(ends).get(SECONDS, TimeUnit.SECONDS);
     } catch (final ExecutionException | TimeoutException e) {
-      throw new UcxException("requests did not end within " + SECONDS + " s: " + e, e);
+      throw new UcxException(
+          Message.of("requests did not end within " + SECONDS + " s").because(e), e);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new UcxException("interrupted while UCX was measured", e);

@@ -126,8 +126,7 @@ public final class PoolSizing {
                 + ZerohopConf.POOL_SIZE.key()
                 + "="
                 + SMALL_BYTES / MIB
-                + "m if the memory is there all the same (executors that exceed their limit are"
-                + " killed)");
+                + "m if that memory is free (executors that exceed their limit are killed)");
   }
 
   /**

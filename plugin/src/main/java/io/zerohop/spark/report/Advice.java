@@ -7,8 +7,8 @@ import io.zerohop.device.Message;
  * A finding of the doctor as it travels in reports and event logs. Immutable.
  *
  * <p>A log of an earlier release has neither {@code code} nor {@code where}: there the code ends
- * the sentence in {@code what}, and stays there, since nobody takes sentences apart. The remedy
- * keeps its name {@code mend} in logs, so that releases read each other's.
+ * the sentence in {@code what}, and stays there. The remedy keeps its name {@code mend} in logs, so
+ * that releases read each other's; for the same reason the fields of the message are not nested.
  *
  * @param check what was looked at
  * @param verdict {@code ok}, {@code skip}, {@code warn} or {@code fail}

@@ -117,7 +117,7 @@ public final class ReportCounters implements ContactListener {
   /** Blocks have to be staged. */
   void fellBack(final int shuffleId, final long blocks, final Message reason) {
     if (enabled) {
-      addFallback(shuffleId, blocks, reason.text());
+      addFallback(shuffleId, blocks, reason.at("").text()); // Equal ones of all owners add up.
     }
   }
 

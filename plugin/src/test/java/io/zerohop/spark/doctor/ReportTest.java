@@ -58,7 +58,7 @@ class ReportTest {
     final JsonNode warning = process.get("findings").get(1);
     assertThat(warning.get("check").asText()).isEqualTo("files");
     assertThat(warning.get("code").asText()).isEqualTo("ZH-2001");
-    assertThat(warning.get("what").asText()).isEqualTo("only \"100\"\tfiles \\ few: so; it is");
+    assertThat(warning.get("what").asText()).isEqualTo("only \"100\" files \\ few: so; it is");
     assertThat(warning.get("where").asText()).isEqualTo("here");
     assertThat(warning.get("remedy").asText()).isEqualTo("raise it");
     assertThat(warning.get("mend").asText()).as("as in 0.2.0").isEqualTo("raise it");

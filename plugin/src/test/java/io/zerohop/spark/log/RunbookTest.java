@@ -40,20 +40,21 @@ class RunbookTest {
   private static final String SAYS =
       "\\b(getMessage|getLocalizedMessage|text|happened|reasoned|what|why|remedy)\\(\\)";
 
-  /** What such texts are called, and are parameters of. */
-  private static final String NAMES = "\\b(message|reason|why|what|sentence|said|remedy|refusal)";
-
   /** Code that takes a sentence apart, to learn a code, a reason or a remedy from it. */
   private static final List<Pattern> PROSE_PARSERS =
       List.of(
           Pattern.compile(SAYS + PARSES),
-          Pattern.compile(NAMES + PARSES),
-          Pattern.compile("\\bmatcher\\(\\s*([\\w.]*" + SAYS + "|" + NAMES + "\\s*\\))"),
+          Pattern.compile("\\bmatcher\\(\\s*[\\w.]*" + SAYS),
           Pattern.compile("[iI]ndexOf\\(\\s*\"[;:.] |\\bsplit\\(\\s*\"[;:.] "),
           Pattern.compile("\"[^\"\n]*ZH-"));
 
-  /** A text made for people that gets a name, which group 1 is. */
-  private static final Pattern NAMED = Pattern.compile("String (\\w+)\\s*=[^;]*" + SAYS + "\\s*;");
+  /** A text made for people, by its name, which group 1 is, or by what the name is given. */
+  private static final Pattern NAMED =
+      Pattern.compile(
+          "\\bString (\\w+)(?:(?<=\\b(?:message|reason|why|what|sentence|said|remedy|refusal))\\b"
+              + "|\\s*=[^;]*"
+              + SAYS
+              + "\\s*;)");
 
   /** Spark sends the print of an exception and nothing else: it reads what itself has written. */
   private static final String WIRE = "Refusal.java";
@@ -115,14 +116,15 @@ class RunbookTest {
             "e.getMessage().lastIndexOf(c)",
             "said.text()\n    .split(x)",
             "Pattern.compile(\" \\\\[ZH-\\\\d+]$\")",
-            "CODE.matcher(message)",
+            "void f(String message) { CODE.matcher(message)",
             "CODE.matcher(e.getMessage())",
-            "message.substring(0, 3)",
+            "record R(String message) { message.substring(0, 3)",
             "text.lastIndexOf(\"; \")",
             "final String words = finding.why();\n use(words.indexOf(x))",
             "String words = e.getMessage();\n CODE.matcher(words)")) {
       assertThat(proseParsers(parser)).as(parser).isNotEmpty();
     }
+    assertThat(proseParsers("List<String> why; why.contains(one); String whys")).isEmpty();
     assertThat(proseParsers("path.substring(1); line.split(\":\", 3); e.getMessage()")).isEmpty();
   }
 

@@ -288,8 +288,8 @@ final class Spiller implements AutoCloseable {
       ShuffleCode.SPILLER_STOPPED
           .says("FATAL: could not move a map output; no map output is moved from now on")
           .at(name(output))
-          .because(cause)
           .remedy("restart the executor")
+          .because(cause)
           .error(LOG, cause);
     } else {
       ShuffleCode.OUTPUT_IMMOVABLE

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 
 /** Blocks that their owner holds cannot be got from its memory, but only be sent by it. */
@@ -10,6 +11,6 @@ public final class NotGettableException extends ZerohopException {
    * @param why they cannot be, as a part of a sentence
    */
   public NotGettableException(final String why) {
-    super(Category.FALLBACK, "the blocks cannot be read directly: " + why);
+    super(Category.FALLBACK, Message.of("the blocks cannot be read directly").because(why));
   }
 }

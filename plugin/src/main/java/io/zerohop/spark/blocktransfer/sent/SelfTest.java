@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Arriving;
@@ -61,7 +62,8 @@ final class SelfTest {
       connection.close();
       throw new ExchangeException(
           Reason.CLOSED,
-          "this executor takes no uploads, as when it is being decommissioned: " + e.getMessage(),
+          Message.of("this executor takes no uploads, as when it is being decommissioned")
+              .because(e),
           e);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
@@ -202,7 +203,7 @@ final class ServedLinks implements AutoCloseable {
     try {
       return attempt.join(); // Connecting has a limit.
     } catch (final CompletionException e) {
-      throw new CarrierException(e.getCause().getMessage(), e.getCause());
+      throw new CarrierException(Message.of(e.getCause()), e.getCause());
     }
   }
 

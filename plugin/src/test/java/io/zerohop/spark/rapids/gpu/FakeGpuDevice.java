@@ -6,6 +6,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Message;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -39,7 +40,7 @@ public final class FakeGpuDevice implements Device {
   public Segment allocate(final long bytes, final PeerAccess access) {
     final long rounded = (bytes + granularity() - 1) / granularity() * granularity();
     if (!FakeGpu.reserve(rounded)) {
-      throw new DeviceMemoryException("no " + bytes + " bytes are free", bytes, null);
+      throw new DeviceMemoryException(Message.of("no " + bytes + " bytes are free"), bytes, null);
     }
     boolean done = false;
     try {

@@ -27,6 +27,10 @@ import org.slf4j.LoggerFactory;
  */
 public final class PathChooser {
   private static final Logger LOG = LoggerFactory.getLogger(PathChooser.class);
+  private static final Message OTHER_NODE = Message.of("the owner is on another node");
+  private static final Message NO_PEERS = Message.of("spark.zerohop.paths does not allow 'peer'");
+  private static final Message OTHER_FOLDER =
+      Message.of("the owner has another spark.zerohop.socket.dir");
 
   private final Location self;
   private final Set<Path> allowed;
@@ -167,8 +171,8 @@ public final class PathChooser {
           ShuffleCode.STAGED_NOT_ALLOWED
               .says("blocks can only be staged, and spark.zerohop.paths does not allow that")
               .at("executor " + executorId)
-              .because(reason)
-              .remedy("add 'staged' to spark.zerohop.paths"));
+              .remedy("add 'staged' to spark.zerohop.paths")
+              .because(reason));
     }
     return Route.staged(reason);
   }
@@ -190,16 +194,14 @@ public final class PathChooser {
               ShuffleCode.LOCAL_NOT_ALLOWED.says("spark.zerohop.paths does not allow 'local'"));
     }
     if (!isOnThisNode(owner)) {
-      return elsewhere(source, staging, side, Message.of("the owner is on another node"));
+      return elsewhere(source, staging, side, OTHER_NODE);
     }
     if (!allowed.contains(Path.PEER)) {
-      return elsewhere(
-          source, staging, side, Message.of("spark.zerohop.paths does not allow 'peer'"));
+      return elsewhere(source, staging, side, NO_PEERS);
     }
     if (!hasOurFolder(owner)) {
       if (mayUseUcx(owner) || maySend(owner)) {
-        return elsewhere(
-            source, staging, side, Message.of("the owner has another spark.zerohop.socket.dir"));
+        return elsewhere(source, staging, side, OTHER_FOLDER);
       }
       return staged(
           executorId,
@@ -368,8 +370,8 @@ public final class PathChooser {
             .says(
                 "an executor does not answer at its control port, so its blocks are sent or staged;"
                     + " it may have paused, as for a full garbage collection")
-            .because(e)
-            .remedy("if a firewall is between, set spark.zerohop.port to a port that it permits"),
+            .remedy("if a firewall is between, set spark.zerohop.port to a port that it permits")
+            .because(e),
         e);
   }
 

@@ -9,8 +9,8 @@ import io.zerohop.shuffle.transport.BlockMemory;
  *
  * @param path the way
  * @param memory where to read in place; null if the blocks are moved
- * @param reason why blocks are staged; null for any other path. It names no executor, so that equal
- *     reasons add up
+ * @param reason why blocks are staged; null for any other path. It has no place of its own: the
+ *     owner is known
  */
 public record Route(Path path, BlockMemory memory, Message reason) {
 

@@ -156,10 +156,10 @@ public final class UcxNode implements AutoCloseable {
       ShuffleCode.UCX_UNAVAILABLE
           .says("this executor does not use UCX; blocks of other nodes are sent or staged")
           .at("executor " + settings.executorId())
-          .because(e)
           .remedy(
               "install libucx 1.19 or later; if it is there, name the jucx jar of its kind by"
                   + " spark.zerohop.ucx.jucx")
+          .because(e)
           .info(LOG);
       LOG.debug("why there is no UCX", e);
       return null;

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.remote.connect;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
@@ -94,7 +95,7 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
       if (e.getCause() instanceof ExchangeException known) {
         throw known;
       }
-      throw new ExchangeException(Reason.PROTOCOL, e.getCause().getMessage(), e);
+      throw new ExchangeException(Reason.PROTOCOL, Message.of(e.getCause()), e);
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.remote.connect;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -124,7 +125,10 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
           e instanceof ExchangeException || e instanceof CarrierException
               ? e
               : new CarrierException(
-                  "executor " + source.executorId() + " cannot be read: " + e, e);
+                  Message.of("an executor cannot be read")
+                      .at("executor " + source.executorId())
+                      .because(e),
+                  e);
       contact.failed(why);
       throw why;
     }

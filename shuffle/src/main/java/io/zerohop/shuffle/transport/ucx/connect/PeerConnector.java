@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -236,7 +237,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       if (e.getCause() instanceof ExchangeException known) {
         throw known;
       }
-      throw new ExchangeException(Reason.PROTOCOL, e.getCause().getMessage(), e);
+      throw new ExchangeException(Reason.PROTOCOL, Message.of(e.getCause()), e);
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
@@ -62,15 +63,18 @@ record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double
       return new SelfTest(targets.rdma(), host, hostRate, gpu, gpuRate);
     } catch (final TimeoutException e) {
       throw new UcxException(
-          "a test read of executor "
-              + reads.peer()
-              + "'s memory did not end within "
-              + reads.limit().toMillis()
-              + " ms",
+          Message.of(
+                  "a test read of an executor's memory did not end within "
+                      + reads.limit().toMillis()
+                      + " ms")
+              .at("executor " + reads.peer()),
           e);
     } catch (final ExecutionException e) {
       throw new UcxException(
-          "a test read of executor " + reads.peer() + "'s memory failed: " + e.getMessage(), e);
+          Message.of("a test read of an executor's memory failed")
+              .at("executor " + reads.peer())
+              .because(e.getCause()),
+          e);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new UcxException("interrupted while memory of a peer was read for a test", e);

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.pool.Tier;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
@@ -40,7 +41,7 @@ public final class LoopbackTest {
     try (UcxEndpoint self = engine.connect(engine.address(), lost -> {})) {
       final String failure = get(self);
       if (!failure.isEmpty() || !from.equals(to)) {
-        throw new UcxException("a test read failed: " + failure, null);
+        throw new UcxException(Message.of("a test read failed").because(failure), null);
       }
     } catch (final ExecutionException | TimeoutException e) {
       throw new UcxException("a test read did not end within " + SECONDS + " s", e);

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.posix.Clock;
 import java.io.IOException;
 import java.io.InputStream;
@@ -81,9 +82,9 @@ public final class UcxLoader {
       if (e.getCause() instanceof UcxException known) {
         throw known;
       }
-      throw new UcxException("UCX cannot be used: " + e.getCause(), e.getCause());
+      throw new UcxException(Message.of("UCX cannot be used").because(e.getCause()), e.getCause());
     } catch (final ReflectiveOperationException | LinkageError | IOException e) {
-      throw new UcxException("the binding of UCX cannot be loaded: " + e, e);
+      throw new UcxException(Message.of("the binding of UCX cannot be loaded").because(e), e);
     }
   }
 

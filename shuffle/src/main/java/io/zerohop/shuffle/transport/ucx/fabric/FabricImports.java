@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.fabric;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Device;
+import io.zerohop.device.Message;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
@@ -83,7 +84,7 @@ public final class FabricImports implements AutoCloseable {
       return;
     }
     if (target.bytes() == 0) {
-      refuse("it gives no fabric handle of segment " + segmentId);
+      refuse(Message.of("it gives no fabric handle of segment " + segmentId));
       return;
     }
     synchronized (this) {
@@ -101,13 +102,13 @@ public final class FabricImports implements AutoCloseable {
         if (e.category() == ZerohopException.Category.FATAL) {
           throw e;
         }
-        refuse(e.getMessage());
+        refuse(e.message());
       }
     }
   }
 
   /** The owner's memory cannot be read this way; said once. */
-  public void refuse(final String why) {
+  public void refuse(final Message why) {
     synchronized (this) {
       if (refused || closed) {
         return;
@@ -119,11 +120,11 @@ public final class FabricImports implements AutoCloseable {
             "an executor's GPU memory cannot be read over the NVLink fabric; its blocks come by"
                 + " UCX, or are staged")
         .at("executor " + owner)
-        .because(why)
         .remedy(
             "run nvidia-imex of one IMEX domain on both nodes, and give both executors the same"
                 + " IMEX channel, such as /dev/nvidia-caps-imex-channels/channel0; or set"
                 + " spark.zerohop.fabric.enabled=false")
+        .because(why)
         .warn(LOG);
   }
 

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.zerohop.device.Message;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
@@ -122,7 +123,7 @@ public final class JucxEngine implements UcxEngine {
     } catch (final OldLibucxException e) {
       throw e;
     } catch (final RuntimeException | LinkageError e) {
-      throw new UcxException("UCX cannot be used: " + e, e);
+      throw new UcxException(Message.of("UCX cannot be used").because(e), e);
     } finally {
       LibraryCopy.remove(); // Also if the start failed: it is loaded even so.
       if (!done && context != null) {
@@ -149,7 +150,7 @@ public final class JucxEngine implements UcxEngine {
     } catch (final OldLibucxException e) {
       throw e;
     } catch (final RuntimeException | LinkageError e) {
-      throw new UcxException("UCX cannot be used: " + e, e);
+      throw new UcxException(Message.of("UCX cannot be used").because(e), e);
     } finally {
       LibraryCopy.remove();
       if (context != null) {
@@ -261,7 +262,7 @@ public final class JucxEngine implements UcxEngine {
       return memory;
     } catch (final RuntimeException e) {
       throw new UcxException(
-          "UCX cannot register " + bytes + " bytes of memory: " + e.getMessage(), e);
+          Message.of("UCX cannot register " + bytes + " bytes of memory").because(e), e);
     }
   }
 

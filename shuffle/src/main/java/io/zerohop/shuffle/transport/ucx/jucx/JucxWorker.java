@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
@@ -134,7 +135,7 @@ final class JucxWorker implements Executor, AutoCloseable {
     try {
       return clock.get(answer, CALL_LIMIT);
     } catch (final ExecutionException e) {
-      throw new UcxException("UCX could not " + what + ": " + e.getCause().getMessage(), e);
+      throw new UcxException(Message.of("UCX could not " + what).because(e.getCause()), e);
     } catch (final TimeoutException e) {
       throw new UcxException("UCX did not " + what + " within " + CALL_LIMIT.toSeconds() + " s", e);
     } catch (final InterruptedException e) {

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.reader;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.block.Block;
@@ -200,7 +201,7 @@ public final class UcxTransfer extends RemoteTransfer {
     }
     if (failure != null) {
       if (!hasEnded() && peer.alive()) {
-        fabric.refuse("a copy failed: " + failure.getMessage());
+        fabric.refuse(Message.of("a copy failed").because(failure));
       }
       fail(failure);
     }
