@@ -16,7 +16,7 @@ import java.util.stream.Stream;
  * can change: each file, and each folder and link on the way to it. Needs nothing but the JDK. Not
  * thread safe.
  */
-final class ForeignCode {
+public final class ForeignCode {
   private static final int ROOT = 0;
   private static final int WRITABLE_BY_OTHERS = 0022;
   private static final int STICKY = 01000;
@@ -31,14 +31,14 @@ final class ForeignCode {
   private int links;
 
   /** Code that this process may load. */
-  ForeignCode() {
+  public ForeignCode() {
     this(self());
   }
 
   /**
    * @param user the user of this process
    */
-  ForeignCode(final int user) {
+  public ForeignCode(final int user) {
     this.user = user;
   }
 
@@ -79,7 +79,7 @@ final class ForeignCode {
   }
 
   /** Returns what on the way to a file others than its user can change; null if nothing. */
-  String changeable(final Path file) {
+  public String changeable(final Path file) {
     links = 0;
     try {
       return changeable(Path.of("/"), parts(file.toAbsolutePath()));

@@ -13,9 +13,9 @@ import java.util.stream.Stream;
  *
  * @param root where {@code proc} and {@code sys} are mounted
  */
-record SystemFiles(Path root) {
+public record SystemFiles(Path root) {
   /** Those of this machine. */
-  static final SystemFiles SYSTEM = new SystemFiles(Path.of("/"));
+  public static final SystemFiles SYSTEM = new SystemFiles(Path.of("/"));
 
   private static final String NVIDIA = "0x10de";
   private static final String DISPLAY = "0x03";
@@ -30,7 +30,7 @@ record SystemFiles(Path root) {
   }
 
   /** A soft limit of this process; empty if there is none, or it is not known. */
-  OptionalLong limit(final String name) {
+  public OptionalLong limit(final String name) {
     return lines("proc/self/limits").stream()
         .filter(line -> line.startsWith(name))
         .map(line -> line.substring(name.length()).trim().split("\\s+")[0])

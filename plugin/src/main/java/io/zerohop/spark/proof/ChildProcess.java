@@ -7,6 +7,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,10 +25,11 @@ import java.util.function.Consumer;
  * when its standard input ends, by a hook, or, should it be stopped while this process is killed,
  * by {@code timeout}, which is its parent.
  */
-final class ChildProcess implements Worker {
+final class ChildProcess implements Side.Worker {
   private static final Duration START = Duration.ofSeconds(60);
   private static final Duration SIGNAL = Duration.ofSeconds(10);
-  private static final int MOST_SAID = 20;
+  private static final int MAX_SAID = 20;
+  private static final int MAX_PRINTED = 10_000;
   private static final String ENDED = "\0";
 
   /** Those that are alive, for the hook. */
@@ -38,17 +40,40 @@ final class ChildProcess implements Worker {
   }
 
   private final Process process;
+  private final PrintWriter log;
   private final LinkedBlockingQueue<String> answers = new LinkedBlockingQueue<>();
 
   /** The first lines of its standard error that say why it ended. */
   private final List<String> said = new ArrayList<>();
 
-  private long pid;
-  private String address = "";
-  private String description = "";
+  private int printed;
 
-  private ChildProcess(final Process process) {
+  /**
+   * Owns the process, and reads what it prints.
+   *
+   * @param log gets it, but for answers
+   */
+  ChildProcess(final Process process, final PrintWriter log) {
     this.process = process;
+    this.log = log;
+    ALIVE.add(this);
+    boolean done = false;
+    try {
+      Threads.daemon(
+              () -> {
+                lines(process.getInputStream(), this::printed);
+                answers.add(ENDED);
+              },
+              "proof-answers")
+          .start();
+      Threads.daemon(() -> lines(process.getErrorStream(), this::complained), "proof-errors")
+          .start();
+      done = true;
+    } finally {
+      if (!done) {
+        close();
+      }
+    }
   }
 
   private static void killAll() {
@@ -59,15 +84,12 @@ final class ChildProcess implements Worker {
    * Starts one, and UCX in it.
    *
    * @param kind of its memory
-   * @param gpu which GPU, if it is the GPU's
-   * @param host address of the interface that UCX may listen on
-   * @param life after which it is killed, whatever happens
+   * @param side this host
    * @throws ProofException if it does not start
    */
-  static ChildProcess start(
-      final MemoryKind kind, final int gpu, final String host, final Duration life) {
+  static ChildProcess start(final MemoryKind kind, final Side.Own side) {
     final List<String> command =
-        new ArrayList<>(List.of("timeout", "-s", "KILL", Long.toString(life.toSeconds())));
+        new ArrayList<>(List.of("timeout", "-s", "KILL", Long.toString(side.life().toSeconds())));
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
     command.addAll(List.of("-XX:-UsePerfData", "-XX:+ErrorFileToStderr"));
@@ -77,15 +99,13 @@ final class ChildProcess implements Worker {
     builder.environment().putIfAbsent("UCX_LOG_FILE", "stderr");
     final ChildProcess child;
     try {
-      child = new ChildProcess(builder.start());
+      child = new ChildProcess(builder.start(), side.log());
     } catch (final IOException e) {
       throw new ProofException("a process cannot be started: " + e.getMessage(), e);
     }
-    ALIVE.add(child);
     boolean done = false;
     try {
-      child.follow();
-      child.open(kind, gpu, host);
+      child.ask(START, "open", kind.key(), Integer.toString(side.gpu()), side.host());
       done = true;
       return child;
     } finally {
@@ -93,17 +113,6 @@ final class ChildProcess implements Worker {
         child.close();
       }
     }
-  }
-
-  private void follow() {
-    Threads.daemon(
-            () -> {
-              lines(process.getInputStream(), this::printed);
-              answers.add(ENDED);
-            },
-            "proof-answers")
-        .start();
-    Threads.daemon(() -> lines(process.getErrorStream(), this::complained), "proof-errors").start();
   }
 
   private static void lines(final InputStream from, final Consumer<String> taker) {
@@ -127,27 +136,14 @@ final class ChildProcess implements Worker {
 
   private void complained(final String line) {
     synchronized (said) {
-      if (said.size() < MOST_SAID && !line.isBlank()) {
+      if (said.size() < MAX_SAID && !line.isBlank()) {
         said.add(line);
       }
+      if (printed++ < MAX_PRINTED) {
+        log.println("worker: " + Words.plain(line));
+        log.flush();
+      }
     }
-  }
-
-  private void open(final MemoryKind kind, final int gpu, final String host) {
-    final List<String> answer = ask(START, "open", kind.key(), Integer.toString(gpu), host);
-    pid = Long.parseLong(answer.get(0));
-    address = answer.get(1);
-    description = answer.get(2);
-  }
-
-  @Override
-  public String address() {
-    return address;
-  }
-
-  @Override
-  public String describe() {
-    return description;
   }
 
   @Override
@@ -207,17 +203,24 @@ final class ChildProcess implements Worker {
   @Override
   public boolean isStopped() {
     try {
-      final String stat = Files.readString(Path.of("/proc/" + pid + "/stat"));
+      final String stat = Files.readString(Path.of("/proc/" + pid() + "/stat"));
       return stat.charAt(stat.lastIndexOf(')') + 2) == 'T';
-    } catch (final IOException e) {
+    } catch (final IOException | ProofException e) {
       return false;
     }
   }
 
+  /** Of the child of {@code timeout}, by the kernel: what the child says may not be true. */
+  private long pid() {
+    return process
+        .children()
+        .findFirst()
+        .orElseThrow(() -> new ProofException("the process has ended" + why()))
+        .pid();
+  }
+
   private void signal(final String name) {
-    if (pid == 0 || !process.isAlive()) {
-      throw new ProofException("the process has ended" + why());
-    }
+    final long pid = pid();
     try {
       final Process kill =
           new ProcessBuilder("sh", "-c", "kill -" + name + " " + pid)
@@ -238,9 +241,6 @@ final class ChildProcess implements Worker {
   public void kill() {
     // By the handles of what was started: no number of a process that is gone.
     process.descendants().forEach(ProcessHandle::destroyForcibly);
-    if (pid == 0) {
-      process.destroyForcibly();
-    }
   }
 
   @Override

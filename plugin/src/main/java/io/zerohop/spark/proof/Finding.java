@@ -23,10 +23,17 @@ record Finding(
     Result result,
     String why) {
 
-  /** What others have said may end up on a terminal: it has no control characters. */
+  private static final int MAX_CHARACTERS = 2000;
+
+  /** Texts may come from others and end up on a terminal: they are plain and short. */
   Finding {
-    what = Words.plain(what);
-    why = Words.plain(why);
+    what = text(what);
+    why = text(why);
+  }
+
+  private static String text(final String text) {
+    final String plain = Words.plain(text);
+    return plain.length() <= MAX_CHARACTERS ? plain : plain.substring(0, MAX_CHARACTERS) + "...";
   }
 
   /** How it went. */
@@ -68,8 +75,19 @@ record Finding(
     }
   }
 
-  /** Of a check of a host or of both. */
+  /** Of a check of both hosts. */
   static Finding of(final Check check, final String what, final Result result, final String why) {
-    return new Finding(check, null, "", what, 0, Double.NaN, "", result, why);
+    return of(check, null, "", what, result, why);
+  }
+
+  /** Of a check that measures nothing. */
+  static Finding of(
+      final Check check,
+      final MemoryKind memory,
+      final String owner,
+      final String what,
+      final Result result,
+      final String why) {
+    return new Finding(check, memory, owner, what, 0, Double.NaN, "", result, why);
   }
 }

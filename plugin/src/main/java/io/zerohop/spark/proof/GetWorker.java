@@ -1,5 +1,6 @@
 package io.zerohop.spark.proof;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Device;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.host.HostDevice;
@@ -29,7 +30,8 @@ import java.util.concurrent.TimeUnit;
  * Words}), and ends with its standard input.
  *
  * <pre>
- *  open KIND GPU ADDRESS          starts UCX        -> pid, worker, what it is
+ *  open KIND GPU ADDRESS          starts UCX        -> nothing
+ *  worker                                           -> its address, description
  *  memory BYTES SEED              fills, registers  -> address, key, nanoseconds of registering
  *  connect WORKER                                   -> nothing
  *  get KEY ADDRESS PLACE BYTES SEED MILLIS          -> nanoseconds, first wrong byte or -1
@@ -45,13 +47,13 @@ final class GetWorker {
   /** What an answer's line begins with: libraries print to standard output, too. */
   static final String MARK = "zerohop-proof: ";
 
-  static final String GPU = "gpu";
   private static final HexFormat HEX = HexFormat.of();
 
   private final Clock clock = Clock.system();
   private Device device;
   private Tier kind;
   private UcxEngine engine;
+  private String description = "";
   private PatternMemory memory;
   private UcxMemory registered;
   private UcxEndpoint endpoint;
@@ -97,6 +99,7 @@ final class GetWorker {
       throws InterruptedException {
     return switch (what) {
       case "open" -> open(words.get(0), Integer.parseInt(words.get(1)), words.get(2));
+      case "worker" -> Words.ok(HEX.formatHex(engine.address()), description);
       case "memory" -> memory(number(words, 0), number(words, 1));
       case "connect" -> connect(words.get(0));
       case "get" -> get(words);
@@ -118,7 +121,7 @@ final class GetWorker {
     if (engine != null) {
       throw new ProofException("UCX has been started");
     }
-    kind = wanted.equals(GPU) ? Tier.DEVICE : Tier.HOST;
+    kind = MemoryKind.of(wanted) == MemoryKind.GPU ? Tier.DEVICE : Tier.HOST;
     String pci = null;
     if (kind == Tier.DEVICE) {
       final CudaDevice gpu = new CudaDevice(ordinal, CudaDevice.DEFAULT_MULTIPROCESSORS);
@@ -130,13 +133,12 @@ final class GetWorker {
     final NetworkDevices devices = NetworkDevices.of(address, pci).orElse(null);
     engine = UcxLoader.start(null, devices, device::enter, clock);
     LoopbackTest.run(engine);
-    return Words.ok(
-        ProcessHandle.current().pid(),
-        HEX.formatHex(engine.address()),
+    description =
         engine.library()
             + (devices == null && !NetworkDevices.areChosen()
                 ? ", listens on all interfaces, since none has this host's address"
-                : ""));
+                : "");
+    return Words.ok();
   }
 
   private List<String> memory(final long bytes, final long seed) {
@@ -214,11 +216,11 @@ final class GetWorker {
     final byte[] key = HEX.parseHex(words.get(0));
     final long from = number(words, 1);
     final long bytes = number(words, 2);
-    final int depth = (int) Math.min(Begun.MOST, Math.max(1, number(words, 3)));
+    final int depth = (int) Math.min(Begun.MAX, Math.max(1, number(words, 3)));
     final long budget = TimeUnit.MILLISECONDS.toNanos(number(words, 4));
     final long limit = number(words, 5);
     together(key, from, bytes, 1, limit);
-    final long[] each = new long[Begun.MOST];
+    final long[] each = new long[Begun.MAX];
     int rounds = 0;
     long all = 0;
     while (rounds < each.length && (rounds < 3 || all < budget)) {
@@ -243,7 +245,7 @@ final class GetWorker {
 
   private List<String> begin(final List<String> words) {
     final byte[] key = HEX.parseHex(words.get(0));
-    final int count = (int) Math.min(Begun.MOST, number(words, 3));
+    final int count = (int) Math.min(Begun.MAX, number(words, 3));
     begun = new Begun(count, clock);
     for (int i = 0; i < count; i++) {
       submit(key, number(words, 1), number(words, 2), begun, i);
@@ -255,5 +257,108 @@ final class GetWorker {
     final long begin = clock.nanos();
     begun.await(Duration.ofMillis(millis));
     return Words.ok(begun.underWay(), begun.well(), begun.ill(), begun.twice(), clock.since(begin));
+  }
+
+  /** Gets that were begun together, and how each has ended. Thread safe. */
+  private static final class Begun {
+    /** Gets that may be begun together. */
+    static final int MAX = 1000;
+
+    private final Clock clock;
+    private final long begin;
+
+    @GuardedBy("this")
+    private final int[] ends;
+
+    @GuardedBy("this")
+    private int started;
+
+    @GuardedBy("this")
+    private int done;
+
+    @GuardedBy("this")
+    private int failed;
+
+    @GuardedBy("this")
+    private long lastEnd;
+
+    @GuardedBy("this")
+    private String failure = "";
+
+    Begun(final int count, final Clock clock) {
+      this.clock = clock;
+      ends = new int[count];
+      begin = clock.nanos();
+    }
+
+    /** One is begun now. */
+    synchronized void started() {
+      started++;
+    }
+
+    /**
+     * One has ended.
+     *
+     * @param how null if it has brought its bytes
+     */
+    synchronized void ended(final int number, final String how) {
+      ends[number]++;
+      lastEnd = clock.nanos();
+      if (ends[number] == 1) {
+        done++;
+        failed += how == null ? 0 : 1;
+        failure = how == null ? failure : how;
+      }
+      notifyAll();
+    }
+
+    /** Waits until all have ended, or so long. */
+    synchronized void await(final Duration limit) throws InterruptedException {
+      final long end = clock.in(limit);
+      while (done < started && !clock.isOver(end)) {
+        clock.await(this, clock.left(end));
+      }
+    }
+
+    /**
+     * Waits until all have brought their bytes.
+     *
+     * @throws ProofException if one fails, or does not end within the limit
+     */
+    synchronized void awaitWell(final long millis, final long bytes) throws InterruptedException {
+      await(Duration.ofMillis(millis));
+      if (done < started) {
+        throw new ProofException("a get of " + bytes + " bytes did not end within " + millis + " ms");
+      }
+      if (failed > 0) {
+        throw new ProofException("a get of " + bytes + " bytes failed: " + failure);
+      }
+    }
+
+    synchronized int underWay() {
+      return started - done;
+    }
+
+    synchronized int well() {
+      return done - failed;
+    }
+
+    synchronized int ill() {
+      return failed;
+    }
+
+    /** Those whose end was told more than once, which must not be. */
+    synchronized long twice() {
+      long twice = 0;
+      for (final int each : ends) {
+        twice += each > 1 ? 1 : 0;
+      }
+      return twice;
+    }
+
+    /** From the begin to the last end. */
+    synchronized long nanos() {
+      return lastEnd - begin;
+    }
   }
 }

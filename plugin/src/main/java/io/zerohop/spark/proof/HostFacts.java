@@ -7,6 +7,7 @@ import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.spark.doctor.Report;
+import io.zerohop.spark.doctor.SystemFiles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,6 +15,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -54,7 +56,8 @@ record HostFacts(Map<String, String> all) {
     facts.put("processors", Integer.toString(Runtime.getRuntime().availableProcessors()));
     facts.put("java", System.getProperty("java.version"));
     facts.put("iommu groups", Integer.toString(list(Path.of("/sys/kernel/iommu_groups")).size()));
-    facts.put("locked memory", limit("Max locked memory"));
+    final OptionalLong locked = SystemFiles.SYSTEM.limit("Max locked memory");
+    facts.put("locked memory", locked.isEmpty() ? "unlimited" : Long.toString(locked.getAsLong()));
     facts.putAll(adapters(RdmaDevices.FOLDER));
     final String pci = gpu(facts, gpu);
     facts.put("chosen", RdmaDevices.any() ? AdapterChoice.of(pci).describe() : NONE);
@@ -133,18 +136,6 @@ record HostFacts(Map<String, String> all) {
       return first == 0 ? 0 : Long.decode(range[1]) - first + 1;
     } catch (final IOException | RuntimeException e) {
       return 0;
-    }
-  }
-
-  private static String limit(final String name) {
-    try (Stream<String> lines = Files.lines(Path.of("/proc/self/limits"))) {
-      return lines
-          .filter(line -> line.startsWith(name))
-          .map(line -> line.substring(name.length()).strip().split("\\s+")[0])
-          .findFirst()
-          .orElse("");
-    } catch (final IOException e) {
-      return "";
     }
   }
 

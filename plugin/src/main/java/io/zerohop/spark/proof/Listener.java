@@ -1,22 +1,29 @@
 package io.zerohop.spark.proof;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Threads;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * The host that waits for the other one: it takes one connection of a side that knows the secret,
- * and starts, stops and kills workers for it. A stranger gets a nonce and nothing else. Used by one
- * thread.
+ * and starts, stops and kills workers for it. An unauthenticated peer gets a nonce and nothing else,
+ * and none delays another. Used by one thread.
  */
 final class Listener implements AutoCloseable {
   static final String FACTS = "facts";
@@ -28,11 +35,14 @@ final class Listener implements AutoCloseable {
   static final String KILL = "kill";
   static final String END = "end";
 
-  /** To prove itself; one stranger holds the next one up so long. */
+  /** Time for a peer to prove itself. */
   private static final Duration PROOF = Duration.ofSeconds(10);
 
   private static final int BACKLOG = 64;
-  private static final int MOST_WORKERS = 4;
+  private static final int MAX_WORKERS = 4;
+
+  private static final int MAX_UNPROVEN = 64;
+  private static final int MAX_NAMED = 100;
 
   private final ServerSocket server;
   private final byte[] secret;
@@ -41,6 +51,14 @@ final class Listener implements AutoCloseable {
   private final Clock clock;
   private final PrintWriter log;
   private final Map<String, ChildProcess> workers = new HashMap<>();
+
+  /** Those that may still prove themselves, the oldest first. */
+  private final Queue<Socket> unproven = new ConcurrentLinkedQueue<>();
+
+  /** Addresses without a proof that the log has. */
+  private final Set<String> named = ConcurrentHashMap.newKeySet();
+
+  private final CompletableFuture<ProvenChannel> proven = new CompletableFuture<>();
   private int started;
 
   /**
@@ -80,52 +98,77 @@ final class Listener implements AutoCloseable {
    */
   boolean serve() throws IOException {
     final long end = clock.in(limit);
-    while (true) {
-      final long left = clock.left(end) / 1_000_000;
-      if (left <= 0) {
-        return false;
+    try {
+      while (!proven.isDone() && !clock.isOver(end)) {
+        server.setSoTimeout(millis(clock.left(end)));
+        prove(server.accept());
       }
-      server.setSoTimeout((int) Math.min(Integer.MAX_VALUE, left));
-      final Socket socket;
-      try {
-        socket = server.accept();
-      } catch (final SocketTimeoutException e) {
-        return false;
+    } catch (final SocketTimeoutException e) {
+      log.println("nobody has proved to know the secret within " + limit.toSeconds() + " s");
+    } catch (final SocketException e) {
+      if (!proven.isDone()) {
+        throw e;
       }
-      final ProvenChannel channel = prove(socket);
-      if (channel != null) {
-        server.close(); // It is the only one.
-        try (channel) {
-          serve(channel, end);
-        }
-        return true;
+    } finally {
+      server.close();
+      unproven.forEach(Listener::drop);
+    }
+    final ProvenChannel channel = proven.getNow(null);
+    if (channel == null) {
+      return false;
+    }
+    try (channel) {
+      channel.closeIn(Duration.ofNanos(clock.left(end)));
+      serve(channel, end);
+    }
+    return true;
+  }
+
+  private static int millis(final long nanos) {
+    return (int) Math.min(Integer.MAX_VALUE, nanos / 1_000_000 + 1);
+  }
+
+  /** Beside others, so that one that says nothing holds nobody up. */
+  private void prove(final Socket socket) {
+    unproven.add(socket);
+    if (unproven.size() > MAX_UNPROVEN) {
+      drop(unproven.poll());
+    }
+    Threads.daemon(() -> proveBeside(socket), "proof-peer").start();
+  }
+
+  private void proveBeside(final Socket socket) {
+    final String from = socket.getInetAddress().getHostAddress();
+    try {
+      final ProvenChannel channel = ProvenChannel.accept(socket, secret, PROOF);
+      if (unproven.remove(socket) && proven.complete(channel)) {
+        log.println(from + " has proved to know the secret");
+        server.close(); // It is the only one, and nobody else is waited for.
+      } else {
+        channel.close();
+      }
+    } catch (final IOException e) {
+      unproven.remove(socket);
+      if (named.size() < MAX_NAMED && named.add(from)) {
+        log.println("no proof from " + from + ": " + e.getMessage());
       }
     }
   }
 
-  /** Returns null for a stranger. */
-  private ProvenChannel prove(final Socket socket) {
-    final String from = socket.getInetAddress().getHostAddress();
+  private static void drop(final Socket socket) {
     try {
-      final ProvenChannel channel = ProvenChannel.accept(socket, secret, PROOF);
-      log.println(from + " has proved to know the secret");
-      return channel;
+      socket.close();
     } catch (final IOException e) {
-      log.println("a stranger at " + from + ": " + e.getMessage());
-      return null;
+      return; // It is of no use either way.
     }
   }
 
   private void serve(final ProvenChannel channel, final long end) {
-    final OwnSide own =
-        new OwnSide("", channel.localAddress().getAddress().getHostAddress(), gpu, limit);
+    final Side.Own own =
+        new Side.Own("", channel.localAddress().getAddress().getHostAddress(), gpu, limit, log);
     try {
       while (!clock.isOver(end)) {
-        final List<String> question = channel.receive(Duration.ofNanos(clock.left(end)));
-        if (question.get(0).equals(START)) {
-          log.println("starts a process with " + question.get(1) + " memory");
-        }
-        channel.send(answer(own, question));
+        channel.send(answer(own, channel.receive(Duration.ofNanos(clock.left(end)))));
       }
     } catch (final IOException e) {
       log.println("the proof has ended: " + e.getMessage());
@@ -135,7 +178,7 @@ final class Listener implements AutoCloseable {
     }
   }
 
-  private List<String> answer(final OwnSide own, final List<String> question) {
+  private List<String> answer(final Side.Own own, final List<String> question) {
     try {
       return answer(own, question.get(0), question.subList(1, question.size()));
     } catch (final RuntimeException e) {
@@ -143,7 +186,7 @@ final class Listener implements AutoCloseable {
     }
   }
 
-  private List<String> answer(final OwnSide own, final String what, final List<String> words) {
+  private List<String> answer(final Side.Own own, final String what, final List<String> words) {
     switch (what) {
       case FACTS:
         return Words.ok(own.facts().words().toArray());
@@ -174,14 +217,15 @@ final class Listener implements AutoCloseable {
     }
   }
 
-  private List<String> start(final OwnSide own, final MemoryKind kind) {
-    if (workers.size() >= MOST_WORKERS) {
-      throw new ProofException("there are " + MOST_WORKERS + " processes already");
+  private List<String> start(final Side.Own own, final MemoryKind kind) {
+    if (workers.size() >= MAX_WORKERS) {
+      throw new ProofException("there are " + MAX_WORKERS + " processes already");
     }
+    log.println("starts a process with " + kind.key() + " memory");
     final ChildProcess worker = own.start(kind);
     final String number = Integer.toString(++started);
     workers.put(number, worker);
-    return Words.ok(number, worker.address(), worker.describe());
+    return Words.ok(number);
   }
 
   private ChildProcess worker(final List<String> words) {

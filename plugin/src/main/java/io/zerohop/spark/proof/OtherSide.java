@@ -33,7 +33,7 @@ final class OtherSide implements Side {
   @Override
   public Worker start(final MemoryKind kind) {
     final List<String> answer = ask(START, List.of(Listener.START, kind.key()));
-    return new Remote(answer.get(0), answer.get(1), answer.get(2));
+    return new Remote(answer.get(0));
   }
 
   private List<String> ask(final Duration limit, final List<String> question) {
@@ -48,24 +48,10 @@ final class OtherSide implements Side {
   /** Its worker of that number. */
   private final class Remote implements Worker {
     private final String number;
-    private final String address;
-    private final String description;
     private boolean closed;
 
-    Remote(final String number, final String address, final String description) {
+    Remote(final String number) {
       this.number = number;
-      this.address = address;
-      this.description = description;
-    }
-
-    @Override
-    public String address() {
-      return address;
-    }
-
-    @Override
-    public String describe() {
-      return description;
     }
 
     @Override

@@ -18,6 +18,9 @@ final class PatternMemory implements AutoCloseable {
   /** Bytes behind what a get should write that it must leave as they are, where there are some. */
   static final int GUARD_BYTES = 64;
 
+  /** Of a segment. The other host asks for it, and must not exhaust this one. */
+  static final long MAX_BYTES = 1L << 30;
+
   private static final byte POISON = (byte) 0xa5;
   private static final int CHUNK_BYTES = 16 << 20;
   private static final Duration LIMIT = Duration.ofSeconds(30);
@@ -45,9 +48,13 @@ final class PatternMemory implements AutoCloseable {
   /**
    * Allocates.
    *
+   * @throws ProofException if it is more than {@link #MAX_BYTES}
    * @throws io.zerohop.device.ZerohopException if there is not that much
    */
   PatternMemory(final Device device, final long bytes) {
+    if (bytes > MAX_BYTES) {
+      throw new ProofException(bytes + " bytes are more than " + MAX_BYTES);
+    }
     segment = device.allocate(bytes);
     Staging made = null;
     boolean done = false;

@@ -14,7 +14,7 @@ final class Proof {
   private final Side first;
   private final Side second;
   private final Set<MemoryKind> kinds;
-  private final Extent extent;
+  private final Trial.Extent extent;
   private final Clock clock;
   private final PrintWriter log;
   private final List<Finding> findings = new ArrayList<>();
@@ -27,7 +27,7 @@ final class Proof {
       final Side first,
       final Side second,
       final Set<MemoryKind> kinds,
-      final Extent extent,
+      final Trial.Extent extent,
       final Clock clock,
       final PrintWriter log) {
     this.first = first;
@@ -61,7 +61,7 @@ final class Proof {
               ? Finding.of(
                   Check.JOB, "a job of Spark's", Result.SKIPPED, "no --spark and --master given")
               : job.run());
-    } catch (final LostException e) {
+    } catch (final Side.LostException e) {
       note(Finding.of(Check.CONNECTION, "the hosts stay", Result.FAILED, e.getMessage()));
     }
     return new ProofReport(first.name(), one, second.name(), other, kinds, findings);
@@ -98,14 +98,11 @@ final class Proof {
 
   private void adapter(final String host, final HostFacts facts) {
     note(
-        new Finding(
+        Finding.of(
             Check.ADAPTER,
             null,
             host,
             "there is an RDMA adapter",
-            0,
-            Double.NaN,
-            "",
             facts.hasHardware() ? Result.PASSED : Result.FAILED,
             facts.hasHardware()
                 ? facts.all().get(HostFacts.HARDWARE)
@@ -129,14 +126,11 @@ final class Proof {
   private boolean gpu(final String host, final HostFacts facts) {
     final boolean there = facts.gpuAbsence() == null;
     note(
-        new Finding(
+        Finding.of(
             Check.DRIVER,
             MemoryKind.GPU,
             host,
             "there is a GPU",
-            0,
-            Double.NaN,
-            "",
             there ? Result.PASSED : Result.SKIPPED,
             there ? facts.all().getOrDefault("gpu", "") : facts.gpuAbsence()));
     return there;
@@ -146,14 +140,11 @@ final class Proof {
     final boolean peermem = facts.says(HostFacts.PEERMEM);
     final boolean dmaBuf = facts.says(HostFacts.DMA_BUF);
     note(
-        new Finding(
+        Finding.of(
             Check.GPUDIRECT,
             MemoryKind.GPU,
             host,
             "an adapter may reach the GPU's memory",
-            0,
-            Double.NaN,
-            "",
             peermem || dmaBuf ? Result.PASSED : Result.FAILED,
             peermem || dmaBuf
                 ? (peermem ? "nvidia-peermem" : "")

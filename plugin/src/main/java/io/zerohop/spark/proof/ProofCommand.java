@@ -2,6 +2,7 @@ package io.zerohop.spark.proof;
 
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.spark.doctor.Machine;
 import io.zerohop.spark.doctor.ReleaseVersion;
 import java.io.IOException;
@@ -165,7 +166,7 @@ public final class ProofCommand implements Callable<Integer> {
     final PrintWriter log = spec.commandLine().getErr();
     try {
       return listen ? listen(known, limit, log) : prove(known, limit, log);
-    } catch (final IOException | LostException e) {
+    } catch (final IOException | ProofException | Side.LostException e) {
       log.println("rdma-proof: " + e.getMessage());
       return BROKEN;
     }
@@ -184,9 +185,12 @@ public final class ProofCommand implements Callable<Integer> {
     if (secret == null) {
       throw invalid("--secret FILE is missing: without, everybody could have processes started");
     }
-    if (mib < 1 || mib > 1024 || kills < 0 || limitSeconds < 1 || gpu < 0 || rows < 1) {
-      throw invalid("--mib is 1 to 1024, and no number is negative");
-    }
+    range("--port", port, listen ? 0 : 1, 65_535);
+    range("--gpu", gpu, 0, 1_000);
+    range("--mib", mib, 1, PatternMemory.MAX_BYTES / MIB);
+    range("--kills", kills, 0, 10_000);
+    range("--limit", limitSeconds, 1, Duration.ofDays(1).toSeconds());
+    range("--rows", rows, 1, 1_000_000_000); // The sum of their keys is a long.
     if ((spark == null) != (master == null)) {
       throw invalid("--spark and --master go together");
     }
@@ -194,6 +198,12 @@ public final class ProofCommand implements Callable<Integer> {
       return SecretFile.read(secret);
     } catch (final IOException e) {
       throw invalid("no secret: " + e.getMessage());
+    }
+  }
+
+  private void range(final String option, final long value, final long min, final long max) {
+    if (value < min || value > max) {
+      throw invalid(option + " is " + min + " to " + max);
     }
   }
 
@@ -212,14 +222,16 @@ public final class ProofCommand implements Callable<Integer> {
 
   private int prove(final byte[] known, final Duration limit, final PrintWriter log)
       throws IOException {
+    final Deadline end = Deadline.in(limit);
     try (ProvenChannel channel =
         ProvenChannel.connect(new InetSocketAddress(host, port), known, CONNECT)) {
+      channel.closeIn(limit);
       final String own = channel.localAddress().getAddress().getHostAddress();
       final OtherSide there = new OtherSide(channel, FIRST);
-      final OwnSide here = new OwnSide(SECOND, own, gpu, limit);
-      final Extent extent = new Extent(mib * MIB, kills, RATE_MILLIS);
+      final Side.Own here = new Side.Own(SECOND, own, gpu, limit, log);
+      final Trial.Extent extent = new Trial.Extent(mib * MIB, kills, RATE_MILLIS);
       final ProofReport report =
-          new Proof(there, here, memory(there), extent, Clock.system(), log).run(job(limit));
+          new Proof(there, here, memory(there), extent, Clock.system(), log).run(job(end));
       log.println(report.text());
       spec.commandLine().getOut().println(report.json());
       spec.commandLine().getOut().flush();
@@ -237,8 +249,8 @@ public final class ProofCommand implements Callable<Integer> {
         : EnumSet.of(MemoryKind.HOST);
   }
 
-  private SparkJob job(final Duration limit) {
-    return spark == null ? null : new SparkJob(spark, master, jar(), rows, conf, limit);
+  private SparkJob job(final Deadline end) {
+    return spark == null ? null : new SparkJob(spark, master, jar(), rows, conf, end);
   }
 
   private static Path jar() {

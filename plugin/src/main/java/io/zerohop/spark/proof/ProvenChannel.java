@@ -1,10 +1,13 @@
 package io.zerohop.spark.proof;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -23,12 +26,13 @@ import javax.crypto.spec.SecretKeySpec;
  * its role and both nonces, the one that connects first, so that a listener says nothing to a
  * stranger but a nonce. All that follows is encrypted by AES/GCM under keys of this connection, one
  * for each direction, with the message's number as nonce: no message can be read, changed,
- * repeated, left out or turned around. Waits have limits. One thread at a time sends, and one
+ * repeated, left out or turned around. Reads have limits of their own; a write ends by {@link
+ * #closeIn}. One thread at a time sends, and one
  * receives.
  */
 final class ProvenChannel implements AutoCloseable {
   /** Of one message, encrypted. */
-  static final int MOST_BYTES = 1 << 20;
+  static final int MAX_BYTES = 1 << 20;
 
   private static final byte[] MAGIC = "zerohop-proof-1\n".getBytes(StandardCharsets.US_ASCII);
   private static final int NONCE_BYTES = 32;
@@ -43,6 +47,7 @@ final class ProvenChannel implements AutoCloseable {
   private SecretKeySpec receiving;
   private long sent;
   private long received;
+  private volatile boolean over;
 
   private ProvenChannel(final Socket socket) {
     this.socket = socket;
@@ -146,6 +151,22 @@ final class ProvenChannel implements AutoCloseable {
     return new SecretKeySpec(bytes, "AES");
   }
 
+  /** Closes it after so long, which ends what waits in it. */
+  void closeIn(final Duration limit) {
+    Threads.daemon(
+            () -> {
+              try {
+                Clock.system().sleep(limit);
+                over = true;
+                close();
+              } catch (final InterruptedException | IOException e) {
+                return; // It is closed, or the process ends.
+              }
+            },
+            "proof-limit")
+        .start();
+  }
+
   /** The own end's address, by which the other one reaches this host. */
   InetSocketAddress localAddress() {
     return (InetSocketAddress) socket.getLocalSocketAddress();
@@ -155,7 +176,7 @@ final class ProvenChannel implements AutoCloseable {
   void send(final List<String> words) throws IOException {
     final byte[] plain = Words.join(words).getBytes(StandardCharsets.UTF_8);
     final byte[] message = cipher(Cipher.ENCRYPT_MODE, sending, sent++, plain);
-    if (message.length > MOST_BYTES) {
+    if (message.length > MAX_BYTES) {
       throw new IOException("a message of " + message.length + " bytes is too long");
     }
     write(ByteBuffer.allocate(Integer.BYTES).putInt(message.length).array(), message);
@@ -169,7 +190,7 @@ final class ProvenChannel implements AutoCloseable {
   List<String> receive(final Duration limit) throws IOException {
     final Deadline deadline = Deadline.in(limit);
     final int bytes = ByteBuffer.wrap(read(Integer.BYTES, deadline)).getInt();
-    if (bytes < 0 || bytes > MOST_BYTES) {
+    if (bytes < 0 || bytes > MAX_BYTES) {
       throw new IOException("a message of " + bytes + " bytes was announced");
     }
     final byte[] plain = cipher(Cipher.DECRYPT_MODE, receiving, received++, read(bytes, deadline));
@@ -198,7 +219,15 @@ final class ProvenChannel implements AutoCloseable {
     for (final byte[] part : parts) {
       all.put(part);
     }
-    socket.getOutputStream().write(all.array());
+    try {
+      socket.getOutputStream().write(all.array());
+    } catch (final SocketException e) {
+      throw ended(e);
+    }
+  }
+
+  private IOException ended(final SocketException cause) {
+    return over ? new IOException("the time of the proof (--limit) is over", cause) : cause;
   }
 
   private byte[] read(final int bytes, final Deadline deadline) throws IOException {
@@ -212,6 +241,8 @@ final class ProvenChannel implements AutoCloseable {
         count = in.read(all, done, bytes - done);
       } catch (final SocketTimeoutException e) {
         throw new IOException("nothing came in time", e);
+      } catch (final SocketException e) {
+        throw ended(e);
       }
       if (deadline.isOver()) {
         throw new IOException("it takes too long");

@@ -1,49 +1,56 @@
 package io.zerohop.spark.proof;
 
+import io.zerohop.spark.doctor.ForeignCode;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermission;
-import java.util.EnumSet;
-import java.util.Set;
 
 /** The secret that both sides of a proof read from a file of their own. */
 final class SecretFile {
-  /** With fewer characters somebody who listens could find it by trying. */
-  static final int LEAST_CHARACTERS = 32;
-
-  private static final int MOST_BYTES = 4096;
+  private static final int MIN_CHARACTERS = 32;
+  private static final int MAX_BYTES = 4096;
+  private static final int OTHERS = 0077;
 
   private SecretFile() {}
 
+  /** Reads the secret as the user of this process. */
+  static byte[] read(final Path file) throws IOException {
+    return read(file, new ForeignCode());
+  }
+
   /**
-   * Reads it; white space around it does not count.
+   * Reads the secret, without the white space around it.
    *
-   * @throws IOException if the file cannot be read, other users can read or change it, or the
+   * @param ownership tells who else can change the file, or replace it
+   * @throws IOException if this is no regular file, other users can read or change it, or the
    *     secret is too short
    */
-  static byte[] read(final Path file) throws IOException {
-    final Set<PosixFilePermission> others =
-        EnumSet.copyOf(
-            Set.of(
-                PosixFilePermission.GROUP_READ,
-                PosixFilePermission.GROUP_WRITE,
-                PosixFilePermission.OTHERS_READ,
-                PosixFilePermission.OTHERS_WRITE));
-    others.retainAll(Files.getPosixFilePermissions(file));
-    if (!others.isEmpty()) {
+  static byte[] read(final Path file, final ForeignCode ownership) throws IOException {
+    if (!Files.isRegularFile(file)) {
+      throw new IOException(file + " is not a file");
+    }
+    if (((int) Files.getAttribute(file, "unix:mode") & OTHERS) != 0) {
       throw new IOException(file + " can be read or written by other users; chmod 600 " + file);
     }
-    if (Files.size(file) > MOST_BYTES) {
-      throw new IOException(file + " has more than " + MOST_BYTES + " bytes");
+    final String changeable = ownership.changeable(file);
+    if (changeable != null) {
+      throw new IOException(changeable + ": others may know the secret; use a file of your own");
     }
-    final String secret = Files.readString(file).strip();
-    if (secret.length() < LEAST_CHARACTERS) {
+    final byte[] bytes;
+    try (InputStream in = Files.newInputStream(file)) {
+      bytes = in.readNBytes(MAX_BYTES + 1);
+    }
+    if (bytes.length > MAX_BYTES) {
+      throw new IOException(file + " has more than " + MAX_BYTES + " bytes");
+    }
+    final String secret = new String(bytes, StandardCharsets.UTF_8).strip();
+    if (secret.length() < MIN_CHARACTERS) {
       throw new IOException(
           file
               + " has fewer than "
-              + LEAST_CHARACTERS
+              + MIN_CHARACTERS
               + " characters; (umask 077; head -c 32 /dev/urandom | base64 > "
               + file
               + ") makes one");

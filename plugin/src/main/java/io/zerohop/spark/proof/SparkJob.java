@@ -1,5 +1,6 @@
 package io.zerohop.spark.proof;
 
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.proof.Finding.Check;
 import io.zerohop.spark.proof.Finding.Result;
@@ -9,7 +10,6 @@ import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,10 +25,10 @@ import java.util.concurrent.TimeUnit;
  * @param jar this one
  * @param rows that are distributed anew
  * @param conf settings beside those that Zerohop needs
- * @param limit of all of it
+ * @param end of all of the proof
  */
 record SparkJob(
-    Path home, String master, Path jar, long rows, Map<String, String> conf, Duration limit) {
+    Path home, String master, Path jar, long rows, Map<String, String> conf, Deadline end) {
   private static final String WHAT = "a repartition whose rows are right, and come by UCX";
 
   /** Copies the settings. */
@@ -64,13 +64,13 @@ record SparkJob(
       final InputStream from = process.getInputStream();
       final Thread reading = Threads.daemon(() -> collect(from, lines), "proof-job");
       reading.start();
-      if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
-        return failed(0, "it did not end within " + limit.toSeconds() + " s");
+      if (!process.waitFor(end.remainingMillis(), TimeUnit.MILLISECONDS)) {
+        return failed("it did not end within the time of the proof (--limit)");
       }
       reading.join(1000);
       return judge(process.exitValue(), lines);
     } catch (final IOException e) {
-      return failed(0, "spark-submit cannot be started: " + e.getMessage());
+      return failed("spark-submit cannot be started: " + e.getMessage());
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new ProofException("interrupted", e);
@@ -104,7 +104,7 @@ record SparkJob(
       said = lines.isEmpty() ? List.of() : Words.split(lines.get(lines.size() - 1));
     }
     if (exit != 0 || said.size() < 3) {
-      return failed(0, "spark-submit has ended with exit status " + exit + "; see above");
+      return failed("spark-submit has ended with exit status " + exit + "; see above");
     }
     final String bytes = String.join(", ", said.subList(2, said.size()));
     final boolean right = said.get(0).equals("right");
@@ -130,7 +130,7 @@ record SparkJob(
         (right ? "" : "rows are wrong; ") + why);
   }
 
-  private static Finding failed(final double value, final String why) {
-    return new Finding(Check.JOB, null, "", WHAT, 0, value, "right rows", Result.FAILED, why);
+  private static Finding failed(final String why) {
+    return new Finding(Check.JOB, null, "", WHAT, 0, 0, "right rows", Result.FAILED, why);
   }
 }

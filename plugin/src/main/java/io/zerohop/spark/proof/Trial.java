@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 
 /**
  * One kind of memory of one host that the other host reads. Each step is a finding; one that fails
@@ -20,13 +21,13 @@ final class Trial {
   /** Where gets of an owner's memory begin: not only at even addresses. */
   private static final long[] PLACES = {0, 13};
 
-  private static final long LEAST_BYTES = 1 << 20;
+  private static final long MIN_BYTES = 1 << 20;
   private static final int RATE_STEP = 8;
   private static final int DEPTH = 16;
   private static final long DEPTH_BYTES = 1 << 20;
   private static final long KILL_BYTES = 16 << 20;
   private static final int KILL_GETS = 256;
-  private static final int LONGEST_PAUSE_MS = 20;
+  private static final int MAX_PAUSE_MS = 20;
   private static final long GET_MILLIS = 60_000;
 
   /** A get that is one-sided takes no longer because its owner is stopped. */
@@ -49,13 +50,22 @@ final class Trial {
   private final Clock clock;
   private final Consumer<Finding> findings;
 
-  private Worker reading;
-  private Worker owning;
+  private Side.Worker reading;
+  private Side.Worker owning;
   private Target target;
   private long bytes;
 
   /** How long the gets of the last owner that was killed have taken to end. */
   private double lastMillis;
+
+  /**
+   * How much a proof does.
+   *
+   * @param bytes of the segments, and of the largest get
+   * @param kills owners that are killed, of each memory and in each direction
+   * @param rateMillis for which gets of one size are timed, three at least
+   */
+  record Extent(long bytes, int kills, long rateMillis) {}
 
   /** What is read: its key, its address, and the seed of its bytes. */
   private record Target(String key, long address, long seed, double registeredMillis) {}
@@ -91,7 +101,7 @@ final class Trial {
   /**
    * Runs all steps; nothing of it is left.
    *
-   * @throws LostException if the hosts have lost each other
+   * @throws Side.LostException if the hosts have lost each other
    */
   void run() {
     try {
@@ -116,7 +126,7 @@ final class Trial {
     }
   }
 
-  private static void close(final Worker worker) {
+  private static void close(final Side.Worker worker) {
     if (worker != null) {
       worker.close();
     }
@@ -126,7 +136,7 @@ final class Trial {
     Finding finding;
     try {
       finding = step.run();
-    } catch (final LostException e) {
+    } catch (final Side.LostException e) {
       throw e;
     } catch (final RuntimeException e) { // Also what a worker says that makes no sense.
       finding = finding(check, what, 0, Double.NaN, "", Result.FAILED, reason(e));
@@ -166,7 +176,7 @@ final class Trial {
         Double.NaN,
         "",
         Result.PASSED,
-        "owner: " + owning.describe() + "; reader: " + reading.describe());
+        "owner: " + about(owning).get(1) + "; reader: " + about(reading).get(1));
   }
 
   /** As much as both can have: half of it as often as it is refused. */
@@ -178,7 +188,7 @@ final class Trial {
         memory(reading);
         break;
       } catch (final ProofException e) {
-        if (bytes / 2 < LEAST_BYTES) {
+        if (bytes / 2 < MIN_BYTES) {
           throw e;
         }
         refusal = bytes + " bytes were refused: " + e.getMessage();
@@ -199,16 +209,37 @@ final class Trial {
         refusal);
   }
 
-  private Target memory(final Worker worker) {
+  private Target memory(final Side.Worker worker) {
     final long seed = ThreadLocalRandom.current().nextLong();
     final List<String> answer =
         worker.ask(LONG, "memory", Long.toString(bytes), Long.toString(seed));
     return new Target(
-        answer.get(1), Long.parseLong(answer.get(0)), seed, Long.parseLong(answer.get(2)) / 1e6);
+        answer.get(1), number(answer, 0), seed, number(answer, 2) / 1e6);
   }
 
   private void connect() {
-    reading.ask(SHORT, "connect", owning.address());
+    reading.ask(SHORT, "connect", about(owning).get(0));
+  }
+
+  /** A worker's address, by which others connect to it, and the UCX that it has. */
+  private static List<String> about(final Side.Worker worker) {
+    return worker.ask(SHORT, "worker");
+  }
+
+  /** Asks the reader for gets of the target. */
+  private List<String> askForGets(final Duration limit, final String what, final long... numbers) {
+    final Stream<String> words = LongStream.of(numbers).mapToObj(Long::toString);
+    return reading.ask(
+        limit,
+        Stream.concat(Stream.of(what, target.key(), Long.toString(target.address())), words)
+            .toArray(String[]::new));
+  }
+
+  private static long number(final List<String> answer, final int at) {
+    if (at >= answer.size()) {
+      throw new ProofException("an answer has too few words");
+    }
+    return Long.parseLong(answer.get(at));
   }
 
   /**
@@ -217,17 +248,8 @@ final class Trial {
    * @throws ProofException if the get fails or takes too long, or other bytes came
    */
   private void get(final long size, final long place, final long limitMillis) {
-    final List<String> answer =
-        reading.ask(
-            LONG,
-            "get",
-            target.key(),
-            Long.toString(target.address()),
-            Long.toString(place),
-            Long.toString(size),
-            Long.toString(target.seed()),
-            Long.toString(limitMillis));
-    final long wrong = Long.parseLong(answer.get(1));
+    final long wrong =
+        number(askForGets(LONG, "get", place, size, target.seed(), limitMillis), 1);
     if (wrong >= 0) {
       throw new ProofException(
           "a get of " + size + " bytes from place " + place + " has brought a wrong byte " + wrong);
@@ -301,27 +323,19 @@ final class Trial {
     final String what = depth == 1 ? "gets, one after the other" : depth + " gets at a time";
     try {
       final List<String> answer =
-          reading.ask(
-              LONG,
-              "rate",
-              target.key(),
-              Long.toString(target.address()),
-              Long.toString(size),
-              Integer.toString(depth),
-              Long.toString(extent.rateMillis()),
-              Long.toString(GET_MILLIS));
-      final double gets = Double.parseDouble(answer.get(0));
+          askForGets(LONG, "rate", size, depth, extent.rateMillis(), GET_MILLIS);
       if (depth == 1) {
-        final double micros = Double.parseDouble(answer.get(2)) / 1e3;
+        final double micros = number(answer, 2) / 1e3;
         findings.accept(finding(Check.RATE, what, size, micros, "us", Result.PASSED, "median"));
       }
       if (size >= 4 << 10) {
-        final double rate = size * gets / Double.parseDouble(answer.get(1));
+        final double rate = (double) size * number(answer, 0) / Math.max(1, number(answer, 1));
         findings.accept(finding(Check.RATE, what, size, rate, "GB/s", Result.PASSED, "mean"));
       }
-    } catch (final ProofException e) {
-      findings.accept(
-          finding(Check.RATE, what, size, Double.NaN, "us", Result.FAILED, e.getMessage()));
+    } catch (final Side.LostException e) {
+      throw e;
+    } catch (final RuntimeException e) {
+      findings.accept(finding(Check.RATE, what, size, Double.NaN, "us", Result.FAILED, reason(e)));
     }
   }
 
@@ -356,24 +370,18 @@ final class Trial {
 
   /** Whether gets were under way when the owner died. */
   private boolean killUnderGets() {
-    reading.ask(
-        SHORT,
-        "begin",
-        target.key(),
-        Long.toString(target.address()),
-        Long.toString(Math.min(bytes, KILL_BYTES)),
-        Integer.toString(KILL_GETS));
+    askForGets(SHORT, "begin", Math.min(bytes, KILL_BYTES), KILL_GETS);
     try {
-      clock.sleep(Duration.ofMillis(ThreadLocalRandom.current().nextInt(LONGEST_PAUSE_MS)));
+      clock.sleep(Duration.ofMillis(ThreadLocalRandom.current().nextInt(MAX_PAUSE_MS)));
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new ProofException("interrupted", e);
     }
     owning.kill();
-    final boolean underWay = Long.parseLong(reading.ask(SHORT, "under-way").get(0)) > 0;
+    final boolean underWay = number(reading.ask(SHORT, "under-way"), 0) > 0;
     reading.ask(SHORT, "release"); // As executors do when the owner's connection ends.
     final List<String> ends = reading.ask(LONG, "await", Long.toString(KILLED_MILLIS));
-    if (!ends.get(0).equals("0") || !ends.get(3).equals("0")) {
+    if (number(ends, 0) != 0 || number(ends, 3) != 0) {
       throw new ProofException(
           ends.get(0)
               + " gets of an owner that was killed had not ended after "
@@ -382,7 +390,7 @@ final class Trial {
               + ends.get(3)
               + " ended more than once");
     }
-    lastMillis = Double.parseDouble(ends.get(4)) / 1e6;
+    lastMillis = number(ends, 4) / 1e6;
     return underWay;
   }
 }

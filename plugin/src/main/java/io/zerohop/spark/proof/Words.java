@@ -20,13 +20,17 @@ final class Words {
     return String.join(SEPARATOR, words.stream().map(Words::plain).toList());
   }
 
-  /** A text with spaces in the place of what is not to be seen. */
+  /**
+   * A text with spaces in place of what a terminal obeys or does not show: controls (C1 too), signs
+   * that turn text around, and other line ends.
+   */
   static String plain(final String text) {
-    return text.replaceAll("\\p{Cntrl}", " ");
+    return text.replaceAll("[\\p{Cc}\\p{Cf}\\u2028\\u2029]", " ");
   }
 
+  /** The words of a line, plain whoever wrote it. */
   static List<String> split(final String line) {
-    return Arrays.asList(line.split(SEPARATOR, -1));
+    return Arrays.stream(line.split(SEPARATOR, -1)).map(Words::plain).toList();
   }
 
   /** A good answer. */

@@ -58,20 +58,10 @@ class FakeSide implements Side {
   }
 
   /** Answers as if gets were one-sided. */
-  static class FakeWorker implements Worker {
+  static class FakeWorker implements Side.Worker {
     private boolean stopped;
     private boolean killed;
     private boolean closed;
-
-    @Override
-    public String address() {
-      return "00";
-    }
-
-    @Override
-    public String describe() {
-      return "jucx of /a/place, libucx 1.20.1 without CUDA";
-    }
 
     @Override
     public List<String> ask(final Duration limit, final String... words) {
@@ -84,6 +74,7 @@ class FakeSide implements Side {
     /** For tests to answer otherwise. */
     List<String> answer(final String... words) {
       return switch (words[0]) {
+        case "worker" -> List.of("00", "libucx 1.20.1 without CUDA");
         case "memory" -> List.of("4096", "00", "1000000");
         case "get" -> List.of("1000", "-1");
         case "rate" -> List.of("10", "10000", "1000");

@@ -1,6 +1,7 @@
 package io.zerohop.spark.proof;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.host.HostDevice;
@@ -63,6 +64,15 @@ class PatternMemoryTest {
         bytes.putByte(wrong, (byte) ~bytes.getByte(wrong));
         assertThat(memory.firstWrong(SEED, 13, length)).isEqualTo(wrong);
       }
+    }
+  }
+
+  /** The other host asks for it, and must not exhaust this one. */
+  @Test
+  void thereIsAMostThatMayBeAskedFor() {
+    try (HostDevice device = new HostDevice()) {
+      assertThatThrownBy(() -> new PatternMemory(device, (1L << 30) + 1).close())
+          .hasMessageContaining("1073741824");
     }
   }
 }

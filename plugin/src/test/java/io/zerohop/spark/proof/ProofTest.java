@@ -10,18 +10,28 @@ import io.zerohop.spark.proof.Finding.Result;
 import io.zerohop.spark.proof.ProofReport.Verdict;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.io.Writer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import picocli.CommandLine;
 
 /** What is found comes to a verdict, and what is missing is no proof. */
 class ProofTest {
-  private static final Extent EXTENT = new Extent(1 << 20, 3, 10);
+  private static final Trial.Extent EXTENT = new Trial.Extent(1 << 20, 3, 10);
   private static final Set<MemoryKind> HOST = EnumSet.of(MemoryKind.HOST);
+
+  @TempDir private Path folder;
 
   private final PrintWriter log = new PrintWriter(Writer.nullWriter());
 
@@ -165,6 +175,61 @@ class ProofTest {
     final ProofReport report = prove(without("A"), answering("memory", "\u001b[31m", "x"), HOST);
     assertThat(report.all().verdict()).isEqualTo(Verdict.FAILED);
     assertThat(report.text() + report.json()).doesNotContain("\u001b");
+  }
+
+  /** Numbers of a worker that no measurement is: the report says so, and is printed all the same. */
+  @ParameterizedTest
+  @CsvSource({
+    "rate, 1e308 0 1",
+    "rate, 10 0 0",
+    "rate, x y z",
+    "rate, NaN NaN NaN",
+    "await, 0 5 0 0 Infinity",
+    "memory, 4096 00 1e400",
+    "under-way, x",
+  })
+  void numbersThatAreNoneDoNotEndTheProof(final String question, final String answer) {
+    final ProofReport report = prove(without("A"), answering(question, answer.split(" ")), HOST);
+    assertThat(report.json()).doesNotContain("Infinity", "NaN,");
+    assertThat(report.all().verdict())
+        .isEqualTo(answer.equals("10 0 0") ? Verdict.PROVEN : Verdict.FAILED);
+  }
+
+  @Test
+  void anAnswerWithoutWordsDoesNotEndTheProof() {
+    assertThat(prove(without("A"), answering("rate"), HOST).all().verdict())
+        .isEqualTo(Verdict.FAILED);
+  }
+
+  /** A terminal obeys C1 controls too, and shows text that is turned around. */
+  @Test
+  void whatOthersSayIsPlainAndShort() {
+    final String words = "ok\tred \u009b31m\u202e \u2028 \u007f\u0007\n";
+    assertThat(Words.split(words)).hasSize(2).noneMatch(it -> it.matches(".*[^\\x20-\\x7e].*"));
+    final Finding finding = Finding.of(Check.UCX, words, Result.FAILED, "x".repeat(1 << 20));
+    assertThat(finding.what()).doesNotContainPattern("[^\\x20-\\x7e]");
+    assertThat(finding.why()).hasSizeLessThan(3000);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"--port, 70000", "--limit, 9000000000000000000", "--rows, 10000000000"})
+  void numbersBeyondTheirRangeAreRefused(final String option, final String value)
+      throws IOException {
+    final Path secret =
+        Files.createTempFile(
+            folder,
+            "secret",
+            "",
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    Files.writeString(secret, "s".repeat(32));
+    final StringWriter said = new StringWriter();
+    final int status =
+        new CommandLine(new ProofCommand())
+            .setErr(new PrintWriter(said))
+            .execute(
+                "127.0.0.1", "--trusted-network", "--secret", secret.toString(), option, value);
+    assertThat(status).as(said.toString()).isEqualTo(ProofCommand.INVALID);
+    assertThat(said.toString()).contains(option);
   }
 
   @Test

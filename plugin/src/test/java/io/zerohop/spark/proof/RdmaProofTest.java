@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.doctor.Machine;
@@ -93,10 +94,10 @@ class RdmaProofTest {
     try (ProvenChannel channel = connect()) {
       final String own = channel.localAddress().getAddress().getHostAddress();
       final Side there = new OtherSide(channel, "A");
-      final Side here = new OwnSide("B", own, NO_SUCH_GPU, LIMIT);
+      final Side here = new Side.Own("B", own, NO_SUCH_GPU, LIMIT, new PrintWriter(said, true));
       assertThat(there.facts().isOtherHost(here.facts())).isFalse();
       final boolean adapter = RdmaDevices.any();
-      final Extent extent = new Extent(4 << 20, 2, 20);
+      final Trial.Extent extent = new Trial.Extent(4 << 20, 2, 20);
       new Trial(there, here, MemoryKind.HOST, extent, adapter, Clock.system(), findings::add).run();
     }
     assertThat(findings)
@@ -108,6 +109,99 @@ class RdmaProofTest {
         .contains(Check.REGISTER, Check.CONTENTS, Check.RATE, Check.KILLED);
     assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
     assertThat(children()).as("processes that are left").isEqualTo(before);
+  }
+
+  /** Each may say nothing for ten seconds, and none holds the one that knows the secret up. */
+  @Test
+  void silentStrangersDoNotHoldTheListener() throws Exception {
+    final List<Socket> silent = new ArrayList<>();
+    try {
+      for (int i = 0; i < 100; i++) {
+        silent.add(new Socket(listener.address().getAddress(), listener.address().getPort()));
+      }
+      try (ProvenChannel channel =
+          ProvenChannel.connect(listener.address(), SECRET, Duration.ofSeconds(8))) {
+        channel.send(List.of(Listener.FACTS));
+        assertThat(channel.receive(LIMIT)).startsWith(Words.OK);
+      }
+      assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
+      for (final Socket each : silent) {
+        each.setSoTimeout(5_000);
+        assertThat(each.getInputStream().read()).as("the end of a stranger").isEqualTo(-1);
+      }
+    } finally {
+      for (final Socket each : silent) {
+        each.close();
+      }
+    }
+  }
+
+  @Test
+  void aQuestionThatIsNoneIsAnswered() throws Exception {
+    try (ProvenChannel channel = connect()) {
+      for (final List<String> question :
+          List.of(List.of(Listener.START), List.of(Listener.START, "\u009b2J"), List.of(""))) {
+        channel.send(question);
+        assertThat(channel.receive(LIMIT)).startsWith(Words.FAILED);
+      }
+    }
+    assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(said.toString()).doesNotContain("\u009b");
+  }
+
+  /** It knows the secret, asks, and takes no answer. */
+  @Test
+  void oneThatDoesNotReadHoldsNobodyBeyondTheLimit() throws Exception {
+    final Duration limit = Duration.ofSeconds(2);
+    try (Listener own =
+        new Listener(
+            InetAddress.getLoopbackAddress(),
+            0,
+            SECRET,
+            NO_SUCH_GPU,
+            limit,
+            Clock.system(),
+            new PrintWriter(said, true))) {
+      final CompletableFuture<Void> asking =
+          CompletableFuture.runAsync(
+              () -> {
+                try (ProvenChannel channel = ProvenChannel.connect(own.address(), SECRET, LIMIT)) {
+                  while (true) {
+                    channel.send(List.of("x".repeat(1 << 19)));
+                  }
+                } catch (final IOException e) {
+                  return; // Its connection has ended.
+                }
+              });
+      final CompletableFuture<Boolean> ended =
+          CompletableFuture.supplyAsync(
+              () -> {
+                try {
+                  return own.serve();
+                } catch (final IOException e) {
+                  throw new CompletionException(e);
+                }
+              });
+      assertThat(ended.get(20, TimeUnit.SECONDS)).isTrue();
+      asking.get(20, TimeUnit.SECONDS);
+    }
+  }
+
+  /** Such as what UCX says of the way that it takes. */
+  @Test
+  void whatAWorkerPrintsIsPassedOn() throws Exception {
+    final Process process =
+        new ProcessBuilder("sh", "-c", "echo 'by \033[31mtcp' >&2; echo to stdout").start();
+    try (ChildProcess worker = new ChildProcess(process, new PrintWriter(said, true))) {
+      assertThatThrownBy(() -> worker.ask(LIMIT, "worker"))
+          .hasMessageContaining("the process has ended");
+      final Deadline end = Deadline.in(Duration.ofSeconds(20));
+      end.await(
+          () -> said.toString().lines().count() == 2,
+          millis -> Clock.system().sleep(Duration.ofMillis(5)));
+    }
+    assertThat(said.toString().lines())
+        .containsExactlyInAnyOrder("worker: by  [31mtcp", "worker: to stdout");
   }
 
   /** A stranger before it does not end the listener; a worker that cannot start says why. */
@@ -131,7 +225,7 @@ class RdmaProofTest {
       }
     }
     assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
-    assertThat(said.toString()).contains("a stranger at").doesNotContain("sssss");
+    assertThat(said.toString()).contains("no proof from").doesNotContain("sssss");
     assertThat(children()).as("processes that are left").isEqualTo(before);
   }
 }
