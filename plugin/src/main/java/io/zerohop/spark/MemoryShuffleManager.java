@@ -81,7 +81,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
         isDriver ? AppSecret.forHandles(conf.getBoolean("spark.authenticate", false)) : null;
     final IndexShuffleBlockResolver index =
         (IndexShuffleBlockResolver) super.shuffleBlockResolver();
-    this.files = new MapOutputFiles(index);
+    this.files = new MapOutputFiles();
     this.resolver = new ZerohopBlockResolver(index, files, this::node);
     this.streamsLimit = conf.getInt("spark.shuffle.sort.bypassMergeThreshold", 200);
   }
