@@ -1,5 +1,7 @@
 package io.zerohop.spark.conf;
 
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.log.SparkCode;
 import java.io.File;
 import java.util.Arrays;
@@ -44,6 +46,7 @@ public final class Activation {
         SparkCode.STEPS_ASIDE.warn(
             LOG, "Zerohop steps aside and leaves shuffles to Spark's sort shuffle: {}", obstacle);
       } else {
+        tellOf(SparkProbe.here());
         refuseLateJar(conf);
         keepToTheBlockTransferService(conf);
         doWithoutFallbackStorage(conf);
@@ -55,6 +58,11 @@ public final class Activation {
 
   /** What Zerohop cannot work with, and the way out of it; null if there is nothing. */
   public static String obstacle(final SparkConf conf) {
+    final String lacks = SparkProbe.here().sentence(SparkFeature.SHUFFLE);
+    if (lacks != null) {
+      return SparkCode.SPARK_INCOMPLETE.marked(
+          lacks + "; use an Apache Spark of docs/compatibility.md to use Zerohop");
+    }
     if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
       return SparkCode.EXTERNAL_SHUFFLE_SERVICE.marked(
           "blocks in executors' memory cannot be served by the external shuffle service; set"
@@ -69,6 +77,16 @@ public final class Activation {
               + ", and Zerohop keeps them in executors' memory; unset it to use Zerohop");
     }
     return null;
+  }
+
+  /** Says once for each feature that this Spark lacks what it takes. */
+  private static void tellOf(final SparkProbe spark) {
+    for (final SparkFeature feature : SparkFeature.values()) {
+      final String lacks = spark.sentence(feature);
+      if (lacks != null) {
+        SparkCode.SPARK_WITHOUT.warn(LOG, "{}", lacks);
+      }
+    }
   }
 
   /**

@@ -1,6 +1,8 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ManagerChoice;
 import io.zerohop.spark.conf.ZerohopConf;
@@ -62,6 +64,7 @@ final class SparkCheck implements Check {
   /** Judges settings and jars, without the machine; says whether keys have values to go by. */
   boolean judge(final Notes notes) {
     notes.add(sparkVersion());
+    sparkMembers(SparkProbe.here(), notes);
     notes.add(rapidsVersion());
     final Finding manager = manager();
     notes.add(manager);
@@ -81,6 +84,25 @@ final class SparkCheck implements Check {
             Item.SPARK,
             "Spark " + spark + " is not one of " + TESTED + ", with which this jar is tested",
             "run one of these, or a release of Zerohop that knows it");
+  }
+
+  /** Notes each feature for which this Spark, mostly a vendor's, lacks something. */
+  static void sparkMembers(final SparkProbe probe, final Notes notes) {
+    boolean whole = true;
+    for (final SparkFeature feature : SparkFeature.values()) {
+      final String lacks = probe.sentence(feature);
+      if (lacks != null) {
+        whole = false;
+        final String remedy = "use an Apache Spark of docs/compatibility.md, or go without it";
+        notes.add(
+            feature == SparkFeature.SHUFFLE
+                ? Finding.fail(Item.SPARK_MEMBERS, lacks, remedy)
+                : Finding.warn(Item.SPARK_MEMBERS, lacks, remedy));
+      }
+    }
+    if (whole) {
+      notes.add(Finding.ok(Item.SPARK_MEMBERS, "this Spark has all that Zerohop uses of it"));
+    }
   }
 
   private Finding rapidsVersion() {
