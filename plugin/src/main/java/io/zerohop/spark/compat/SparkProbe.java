@@ -1,5 +1,6 @@
 package io.zerohop.spark.compat;
 
+import io.zerohop.device.Message;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -68,18 +69,16 @@ public final class SparkProbe {
     return missing(feature) == null;
   }
 
-  /** Returns a sentence about a feature that this Spark does not have; null if it has it. */
-  public String sentence(final SparkFeature feature) {
+  /**
+   * Returns what comes of a feature that this Spark does not have, without a code or remedy; null
+   * if it has it.
+   */
+  public Message sentence(final SparkFeature feature) {
     final String lacks = missing(feature);
     return lacks == null
         ? null
-        : "Zerohop goes without "
-            + feature.words()
-            + ", since Spark "
-            + org.apache.spark.package$.MODULE$.SPARK_VERSION()
-            + " lacks "
-            + lacks
-            + "; "
-            + feature.fallback();
+        : Message.of("Zerohop goes without " + feature.words() + ", so " + feature.fallback())
+            .at("Spark " + org.apache.spark.package$.MODULE$.SPARK_VERSION())
+            .because("it lacks " + lacks);
   }
 }

@@ -137,7 +137,9 @@ public final class ReportBounds {
     return isText(line.check(), MAX_NAME)
         && line.verdict() != null
         && VERDICTS.contains(line.verdict())
+        && isText(line.code(), MAX_NAME)
         && isText(line.what(), MAX_ADVICE)
-        && isText(line.mend(), MAX_ADVICE);
+        && isText(line.where(), MAX_TEXT)
+        && isText(line.remedy(), MAX_ADVICE);
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.report;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.spark.report.ShuffleReport.Contact;
@@ -34,7 +35,7 @@ public final class ReportCounters implements ContactListener {
   static final int MOST_ADVICE = 50;
   static final int MOST_CHARS = 300;
 
-  /** Of advice, which ends with its code and is told once. */
+  /** Of advice, which is told once. */
   static final int MOST_ADVICE_CHARS = 1_000;
 
   /** What a text ends with that is shortened. */
@@ -114,9 +115,9 @@ public final class ReportCounters implements ContactListener {
   }
 
   /** Blocks have to be staged. */
-  void fellBack(final int shuffleId, final long blocks, final String reason) {
+  void fellBack(final int shuffleId, final long blocks, final Message reason) {
     if (enabled) {
-      addFallback(shuffleId, blocks, reason);
+      addFallback(shuffleId, blocks, reason.text());
     }
   }
 
@@ -144,8 +145,10 @@ public final class ReportCounters implements ContactListener {
           new Advice(
               line.check(),
               line.verdict(),
+              line.code(),
               shorten(line.what(), MOST_ADVICE_CHARS),
-              shorten(line.mend(), MOST_ADVICE_CHARS)));
+              shorten(line.where()),
+              shorten(line.remedy(), MOST_ADVICE_CHARS)));
     }
   }
 

@@ -1,5 +1,6 @@
 package io.zerohop.spark.task;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.log.SparkCode;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.TaskKilledException;
@@ -34,12 +35,13 @@ public final class LinkFailure {
       throw failure;
     }
     if (!HAPPENED.getAndSet(true)) {
-      SparkCode.LINK_FAILED.warn(
-          LOG,
-          "Zerohop leaves shuffles of this executor to Spark's sort shuffle from now on, since a"
-              + " task met {}; tasks that run now run again",
-          failure.toString(),
-          failure);
+      SparkCode.LINK_FAILED
+          .says(
+              "Zerohop leaves shuffles of this executor to Spark's sort shuffle from now on, and"
+                  + " tasks that run now run again")
+          .because(failure)
+          .remedy("compare the jars of driver and executors, and report the failure")
+          .warn(LOG, failure);
     }
   }
 
@@ -49,7 +51,8 @@ public final class LinkFailure {
    */
   public static RuntimeException raise(final LinkageError failure) {
     note(failure);
-    throw new TaskKilledException("runs again with Spark's sort shuffle: " + failure);
+    throw new TaskKilledException(
+        Message.of("runs again with Spark's sort shuffle").because(failure).text());
   }
 
   /** Whether it arose in code of ours; of the JDK are frames that load or bind for it. */

@@ -1,5 +1,6 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
@@ -117,10 +118,15 @@ final class PageContent {
       page.table(id, "Verdict", "Check", "Found", "What mends it", "Where");
       for (final AdviceLine line : lines) {
         final Advice advice = line.advice();
-        page.raw("<tr>").cell(advice.verdict()).cell(advice.check()).cell(advice.what());
-        page.cell(advice.mend()).cell(line.count(), where(line)).raw("</tr>");
+        page.raw("<tr>").cell(advice.verdict()).cell(advice.check()).cell(found(advice));
+        page.cell(advice.remedy()).cell(line.count(), where(line)).raw("</tr>");
       }
       page.endTable();
+    }
+
+    /** What was found, where, and the code by which the runbook explains it. */
+    private static String found(final Advice advice) {
+      return new Message(advice.code(), advice.what(), advice.where(), "", "").text();
     }
 
     private static String where(final AdviceLine line) {

@@ -115,7 +115,9 @@ final class ShuffleModel {
   private void add(final String process, final Advice line) {
     // Many executors say the same with other numbers.
     final Advice kind =
-        line.mend().isEmpty() ? line : new Advice(line.check(), line.verdict(), "", line.mend());
+        line.remedy().isEmpty()
+            ? line
+            : new Advice(line.check(), line.verdict(), line.code(), "", "", line.remedy());
     if (advice.size() < limits.advice || advice.containsKey(kind)) {
       final AdviceSum sum = advice.computeIfAbsent(kind, any -> new AdviceSum(line));
       sum.count += sum.count == Integer.MAX_VALUE ? 0 : 1;

@@ -2,6 +2,7 @@ package io.zerohop.spark.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Message;
 import java.io.IOException;
 import java.lang.reflect.Modifier;
 import java.net.URISyntaxException;
@@ -30,9 +31,9 @@ class SparkProbeTest {
   /** Loaded only after a look at what it links; see {@code RowChecksums}. */
   private static final String SINCE_41 = OURS + "rows/RowChecksums$Since41";
 
-  /** Called by the doctor, which makes a finding of what it cannot link. */
-  private static final List<String> DOCTOR =
-      List.of(OURS + "doctor/", OURS + "Doctor", OURS + "compat/PlacedData");
+  /** The doctor makes a finding of what it cannot link, and the proof a failed step. */
+  private static final List<String> COMMANDS =
+      List.of(OURS + "doctor/", OURS + "Doctor", OURS + "compat/PlacedData", OURS + "proof/");
 
   /** Classes of ours that belong to a feature; all others belong to shuffles as such. */
   private static final Map<SparkFeature, List<String>> USERS = users();
@@ -64,7 +65,7 @@ class SparkProbeTest {
   }
 
   private static boolean isProbed(final String user) {
-    return !user.equals(SINCE_41) && DOCTOR.stream().noneMatch(user::startsWith);
+    return !user.equals(SINCE_41) && COMMANDS.stream().noneMatch(user::startsWith);
   }
 
   private static List<String> linksOf(final Path classes) throws IOException {
@@ -244,7 +245,10 @@ class SparkProbeTest {
     for (final SparkFeature feature : SparkFeature.values()) {
       if (List.of(lost).contains(feature)) {
         assertThat(probe.has(feature)).as("%s without %s", feature, named).isFalse();
-        assertThat(probe.sentence(feature)).contains(feature.words(), named, feature.fallback());
+        final Message sentence = probe.sentence(feature);
+        assertThat(sentence.what()).contains(feature.words(), feature.fallback());
+        assertThat(sentence.where()).startsWith("Spark ");
+        assertThat(sentence.why()).contains(named);
       } else {
         assertThat(probe.missing(feature)).as("%s without %s", feature, named).isNull();
       }

@@ -2,6 +2,7 @@ package io.zerohop.spark.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
@@ -24,9 +25,9 @@ class ReportCountersTest {
     reader.fetched("8", Path.STAGED, 4, 10);
     reader.waited(5_000);
     reader.end();
-    counters.fellBack(3, 4, "it is on another node");
+    counters.fellBack(3, 4, Message.of("it is on another node"));
     counters.met("7", "read in place");
-    final Advice advice = new Advice("files", "warn", "few", "raise them");
+    final Advice advice = new Advice("files", "warn", "", "few", "", "raise them");
     counters.advise(advice);
 
     final ShuffleReport report = counters.drain("1", null);
@@ -56,7 +57,7 @@ class ReportCountersTest {
   void whatNobodyTakesIsNotCounted() {
     final ReportCounters off = new ReportCounters(false);
     off.writes(1, 1);
-    off.fellBack(1, 1, "reason");
+    off.fellBack(1, 1, Message.of("reason"));
     off.met("2", "how");
     assertThat(off.isEmpty()).isTrue();
   }
@@ -68,7 +69,7 @@ class ReportCountersTest {
       final ReaderCounts reader = new ReaderCounts(counters, i);
       reader.fetched(String.valueOf(i), Path.LOCAL, 1, 10);
       reader.end();
-      counters.fellBack(0, 1, "reason " + i);
+      counters.fellBack(0, 1, Message.of("reason " + i));
       counters.met(String.valueOf(i), "how");
       counters.reads(0, i);
     }
@@ -86,7 +87,7 @@ class ReportCountersTest {
 
   @Test
   void longTextIsCut() {
-    counters.fellBack(1, 1, "x".repeat(10_000));
+    counters.fellBack(1, 1, Message.of("x".repeat(10_000)));
     final String reason =
         counters.drain("1", null).shuffles().get(0).fallbacks().keySet().iterator().next();
     assertThat(reason).hasSizeLessThan(ReportCounters.MOST_CHARS + 10);

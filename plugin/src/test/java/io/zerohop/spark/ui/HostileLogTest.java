@@ -155,11 +155,13 @@ class HostileLogTest {
     for (final String text : new String[] {LONG, null}) {
       reports.add(contact(new Contact(text, "how")));
       reports.add(contact(new Contact("o", text)));
-      reports.add(advice(new Advice(text, "warn", "what", "mend")));
-      reports.add(advice(new Advice("check", text, "what", "mend")));
-      reports.add(advice(new Advice("check", "warn", text, "mend")));
-      reports.add(advice(new Advice("check", "warn", "what", text)));
+      reports.add(advice(new Advice(text, "warn", "code", "what", "where", "remedy")));
+      reports.add(advice(new Advice("check", text, "code", "what", "where", "remedy")));
+      reports.add(advice(new Advice("check", "warn", "code", text, "where", "remedy")));
+      reports.add(advice(new Advice("check", "warn", "code", "what", "where", text)));
     }
+    reports.add(advice(new Advice("check", "warn", LONG, "what", "where", "remedy")));
+    reports.add(advice(new Advice("check", "warn", "code", "what", LONG, "remedy")));
     for (final ShuffleReport report : reports) {
       final ShuffleModel model = new ShuffleModel();
       model.add(report);

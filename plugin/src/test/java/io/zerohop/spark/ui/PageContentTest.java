@@ -41,7 +41,7 @@ class PageContentTest {
     model.add(Reports.full("2"));
     final Document page = page(PageQuery.ALL);
     assertThat(text(page, "//table[@id='zerohop-doctor']/tbody"))
-        .isEqualTo("warnmemlocktoo <little>raise it1, 2");
+        .isEqualTo("warnmemlocktoo <little> (here & there) [ZH-2001]raise it1, 2");
     assertThat(text(page, "//details/table[@id='zerohop-doctor-all']/tbody"))
         .contains("Spark 4", "too <little>");
   }

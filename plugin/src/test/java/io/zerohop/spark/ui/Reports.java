@@ -15,8 +15,9 @@ final class Reports {
   static final long BEGIN = 1_700_000_000_000L;
   static final String REASON = "it could not be reached: <timeout> & \"more\" \u0001";
 
-  static final Advice MEND = new Advice("memlock", "warn", "too <little>", "raise it");
-  static final Advice FINE = new Advice("spark", "ok", "Spark 4", "");
+  static final Advice MEND =
+      new Advice("memlock", "warn", "ZH-2001", "too <little>", "here & there", "raise it");
+  static final Advice FINE = new Advice("spark", "ok", "", "Spark 4", "", "");
 
   private Reports() {}
 

@@ -136,7 +136,8 @@ class ShuffleModelTest {
     IntStream.range(1, 20)
         .forEach(
             i -> {
-              final Advice other = new Advice("memlock", "warn", "it has " + i, "raise it");
+              final Advice other =
+                  new Advice("memlock", "warn", "ZH-2001", "it has " + i, "", "raise it");
               model.add(advised(String.valueOf(i), other));
             });
     model.add(advised("driver", Reports.FINE));
@@ -151,7 +152,7 @@ class ShuffleModelTest {
   void adviceWithoutEndIsBounded() {
     final ShuffleModel model = new ShuffleModel();
     for (int i = 0; i < 1_000; i++) {
-      model.add(advised("1", new Advice("memory", "warn", i + " MiB are left", "")));
+      model.add(advised("1", new Advice("memory", "warn", "", i + " MiB are left", "", "")));
     }
     assertThat(model.snapshot().advice()).hasSizeLessThan(500);
   }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
@@ -101,7 +102,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     try {
       selfTest.run(settings.connectLimit());
     } catch (final ExchangeException e) {
-      throw new CarrierException(e.getMessage(), e);
+      throw new CarrierException(e.message(), e);
     }
   }
 
@@ -136,20 +137,20 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     } catch (final ExchangeException e) {
       neighbours.forget(executorId);
       throw new CarrierException(
-          "executor " + executorId + " cannot be reached: " + e.getMessage(), e);
+          Message.of("an executor cannot be reached").at("executor " + executorId).because(e), e);
     }
   }
 
   @Override
   public Road connect(final byte[] address, final Consumer<String> onFailure) {
     final String executorId = new String(address, StandardCharsets.UTF_8);
-    final Connection to = connectTo(executorId);
-    to.onClosed(() -> onFailure.accept("the connection to it was lost"));
     return new PortRoad(
-        to,
+        () -> connectTo(executorId),
+        connections.threads(),
         roads,
         new CodecChoice(settings.codec(), clock),
-        transfer -> served.lost(executorId, transfer));
+        transfer -> served.lost(executorId, transfer),
+        onFailure);
   }
 
   @Override
