@@ -18,11 +18,13 @@ import io.zerohop.spark.rapids.RapidsWriter;
 import io.zerohop.spark.rows.RowsReader;
 import io.zerohop.spark.rows.RowsWriter;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.task.LinkFailure;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.ui.LiveTab;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -65,8 +67,13 @@ public final class MemoryShuffleManager extends SortShuffleManager {
   private final SparkConf conf;
   private final boolean active;
   private final byte[] secret;
+
+  /** Null where Zerohop has stepped aside. */
   private final MapOutputFiles files;
+
+  /** Null where Zerohop has stepped aside. */
   private final ZerohopBlockResolver resolver;
+
   private final int streamsLimit;
   private final AtomicBoolean answers = new AtomicBoolean();
   private final Startup<ExecutorShuffle> executor =
@@ -79,10 +86,12 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     this.active = Activation.check(conf, isDriver);
     this.secret =
         isDriver ? AppSecret.forHandles(conf.getBoolean("spark.authenticate", false)) : null;
-    final IndexShuffleBlockResolver index =
-        (IndexShuffleBlockResolver) super.shuffleBlockResolver();
-    this.files = new MapOutputFiles(index);
-    this.resolver = new ZerohopBlockResolver(index, files, this::node);
+    this.files = active ? new MapOutputFiles() : null;
+    this.resolver =
+        active
+            ? new ZerohopBlockResolver(
+                (IndexShuffleBlockResolver) super.shuffleBlockResolver(), files, this::node)
+            : null;
     this.streamsLimit = conf.getInt("spark.shuffle.sort.bypassMergeThreshold", 200);
   }
 
@@ -132,9 +141,29 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       return super.getWriter(handle, mapId, context, metrics);
     }
     final ZerohopShuffleHandle<K, V, Object> ours = (ZerohopShuffleHandle<K, V, Object>) handle;
+    if (ours.gpu()) {
+      return newWriter(ours, mapId, context, metrics); // None of Spark's takes RAPIDS' batches.
+    }
+    if (!LinkFailure.happened()) {
+      try {
+        return newWriter(ours, mapId, context, metrics);
+      } catch (final LinkageError e) {
+        LinkFailure.note(e);
+      }
+    }
+    // By a handle of Spark's own: its kind says whether rows are kept, and so have to be copied.
+    return super.getWriter(
+        super.registerShuffle(ours.shuffleId(), ours.dependency()), mapId, context, metrics);
+  }
+
+  private <K, V> ShuffleWriter<K, V> newWriter(
+      final ZerohopShuffleHandle<K, V, Object> ours,
+      final long mapId,
+      final TaskContext context,
+      final ShuffleWriteMetricsReporter metrics) {
     final ExecutorShuffle here = executor(ours);
     here.reportAtEndOf(context);
-    here.reports().writes(handle.shuffleId(), context.stageId());
+    here.reports().writes(ours.shuffleId(), context.stageId());
     final MapTask task = new MapTask(mapId, context, metrics, here.location());
     if (ours.gpu()) {
       return new RapidsWriter<>(
@@ -169,19 +198,39 @@ public final class MemoryShuffleManager extends SortShuffleManager {
           handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics);
     }
     final ZerohopShuffleHandle<K, Object, C> ours = (ZerohopShuffleHandle<K, Object, C>) handle;
-    final ExecutorShuffle here = executor(ours);
-    here.reportAtEndOf(context);
-    here.reports().reads(handle.shuffleId(), context.stageId());
-    final SparkEnv env = SparkEnv.get();
-    final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks =
-        env.mapOutputTracker()
-            .getMapSizesByExecutorId(
-                handle.shuffleId(), startMapIndex, endMapIndex, startPartition, endPartition);
+    final Supplier<Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>>> blocks =
+        () ->
+            SparkEnv.get()
+                .mapOutputTracker()
+                .getMapSizesByExecutorId(
+                    handle.shuffleId(), startMapIndex, endMapIndex, startPartition, endPartition);
     final boolean batches =
         canUseBatchFetch(startPartition, endPartition, context)
             && ours.dependency().serializer().supportsRelocationOfSerializedObjects();
+    if (ours.gpu()) {
+      return newReader(ours, blocks.get(), batches, context, metrics);
+    }
+    if (!LinkFailure.happened()) {
+      try {
+        return newReader(ours, blocks.get(), batches, context, metrics);
+      } catch (final LinkageError e) {
+        LinkFailure.note(e);
+      }
+    }
+    return newStagedReader(ours, blocks.get(), context, metrics);
+  }
+
+  private <K, C> ShuffleReader<K, C> newReader(
+      final ZerohopShuffleHandle<K, Object, C> ours,
+      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
+      final boolean batches,
+      final TaskContext context,
+      final ShuffleReadMetricsReporter metrics) {
+    final ExecutorShuffle here = executor(ours);
+    here.reportAtEndOf(context);
+    here.reports().reads(ours.shuffleId(), context.stageId());
     final ReadMetrics pathMetrics =
-        new ReadMetrics(context, ours.accumulators(), here.reports(), handle.shuffleId(), batches);
+        new ReadMetrics(context, ours.accumulators(), here.reports(), ours.shuffleId(), batches);
     final ReduceTask task = new ReduceTask(blocks, context, metrics, pathMetrics);
     if (ours.gpu()) {
       return new RapidsReader<>(
@@ -191,18 +240,27 @@ public final class MemoryShuffleManager extends SortShuffleManager {
           here.transport(),
           ZerohopConf.RAPIDS_BATCH_SIZE.get(conf));
     }
-    if (here.node() == null) {
-      return new BlockStoreShuffleReader<>(
-          (BaseShuffleHandle<K, Object, C>) ours,
-          blocks,
-          context,
-          metrics,
-          env.serializerManager(),
-          env.blockManager(),
-          env.mapOutputTracker(),
-          false);
-    }
-    return new RowsReader<>(ours.dependency(), task, here.node(), here.transport());
+    return here.node() == null
+        ? newStagedReader(ours, blocks, context, metrics)
+        : new RowsReader<>(ours.dependency(), task, here.node(), here.transport());
+  }
+
+  /** Returns a reader of Spark's, which finds each block staged. */
+  private static <K, C> ShuffleReader<K, C> newStagedReader(
+      final ZerohopShuffleHandle<K, Object, C> ours,
+      final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,
+      final TaskContext context,
+      final ShuffleReadMetricsReporter metrics) {
+    final SparkEnv env = SparkEnv.get();
+    return new BlockStoreShuffleReader<>(
+        (BaseShuffleHandle<K, Object, C>) ours,
+        blocks,
+        context,
+        metrics,
+        env.serializerManager(),
+        env.blockManager(),
+        env.mapOutputTracker(),
+        false);
   }
 
   private ExecutorShuffle executor(final ZerohopShuffleHandle<?, ?, ?> handle) {
@@ -231,7 +289,9 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     if (node != null) {
       node.unregisterShuffle(shuffleId);
     }
-    files.unregisterShuffle(shuffleId);
+    if (active) {
+      files.unregisterShuffle(shuffleId);
+    }
     return super.unregisterShuffle(shuffleId);
   }
 

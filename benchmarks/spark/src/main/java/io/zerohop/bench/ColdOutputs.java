@@ -15,8 +15,6 @@ import java.util.List;
 import java.util.Random;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
-import org.apache.spark.SparkEnv;
-import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.unsafe.Platform;
 
 /**
@@ -44,9 +42,7 @@ final class ColdOutputs implements AutoCloseable {
   private ColdOutputs(final SparkContext spark, final ShuffleNode node) {
     this.spark = spark;
     this.node = node;
-    this.files =
-        new MapOutputFiles(
-            (IndexShuffleBlockResolver) SparkEnv.get().shuffleManager().shuffleBlockResolver());
+    this.files = new MapOutputFiles();
   }
 
   /**

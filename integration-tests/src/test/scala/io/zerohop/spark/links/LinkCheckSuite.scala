@@ -1,10 +1,12 @@
 package io.zerohop.spark.links
 
+import java.net.URLClassLoader
 import java.nio.file.Files
 import java.util.jar.{JarEntry, JarOutputStream}
 
 import scala.util.Using
 
+import io.zerohop.spark.compat.{SparkFeature, SparkProbe}
 import io.zerohop.spark.support.RunBy
 import io.zerohop.spark.versions.{NeedsSparkHome, SparkHome, SparkHomes}
 import org.objectweb.asm.{ClassWriter, Opcodes, Type}
@@ -31,6 +33,21 @@ class LinkCheckSuite extends AnyFunSuite with NeedsSparkHome {
           val needed = new LinkChecker(Map(name -> bytes), index).errors
           assert(needed.nonEmpty, s"$name links in $home and needs no exemption")
         }
+      }
+    }
+  }
+
+  for (home <- SparkHomes.all) {
+    test(s"the look at the start misses nothing in $home") {
+      requireHome(home)
+      val classes = (jar +: home.jars).map(_.toUri.toURL).toArray
+      Using.resource(new URLClassLoader(classes, ClassLoader.getPlatformClassLoader)) { loader =>
+        val probe = loader.loadClass(classOf[SparkProbe].getName)
+        val feature = loader.loadClass(classOf[SparkFeature].getName)
+        val missing = probe.getMethod("missing", feature)
+        val here = probe.getMethod("here").invoke(null)
+        for (name <- feature.getEnumConstants)
+          assert(missing.invoke(here, name) === null, name)
       }
     }
   }

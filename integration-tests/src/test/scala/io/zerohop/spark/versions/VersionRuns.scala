@@ -36,6 +36,8 @@ object VersionRuns {
           home, conf, classOf[TabApp].getName, AppJar.path, Seq(events.toUri.toString))
       else SparkSubmitProcess.run(home, conf, classOf[ShuffleApp].getName, AppJar.path)
     assert(ended.exit == 0, s"see ${ended.log}")
+    // Nothing of an Apache Spark is missing, and nothing makes Zerohop step aside.
+    assert(!Files.readString(ended.log).contains("[ZH-100"), s"see ${ended.log}")
     val tab =
       if (ManagerUnderTest.isZerohop) AppJar.report(ended.stdout, "tab-app:")
       else Map.empty[String, String]

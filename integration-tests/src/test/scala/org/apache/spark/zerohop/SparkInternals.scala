@@ -120,7 +120,7 @@ object SparkInternals {
   def awaitListeners(sc: SparkContext): Unit = sc.listenerBus.waitUntilEmpty(30000)
 
   /** Files of map outputs in this process's local directories. */
-  def mapOutputFiles: MapOutputFiles = new MapOutputFiles(resolver)
+  def mapOutputFiles: MapOutputFiles = new MapOutputFiles()
 
   /** A block as it is in such a file. */
   def storedBlock(id: ShuffleBlockId): ManagedBuffer = resolver.getBlockData(id)

@@ -41,9 +41,6 @@ public final class SparkLinks {
   /** {@code (SecurityManager, SparkConf)}: the options for TLS are in the first from 4.0 on. */
   private static final MethodHandle RPC_CONFIG = rpcConfig();
 
-  /** {@code (BlockManagerMaster, BlockManagerId)}: Scala 2.12 and 2.13 differ in the result. */
-  private static final MethodHandle PEERS = peers();
-
   private SparkLinks() {}
 
   /** A map status; the checksum is dropped where Spark does not know it. */
@@ -86,19 +83,26 @@ public final class SparkLinks {
   public static Seq<BlockManagerId> peers(
       final BlockManagerMaster master, final BlockManagerId self) {
     try {
-      return (Seq<BlockManagerId>) PEERS.invokeExact(master, self);
+      return (Seq<BlockManagerId>) Peers.GET.invokeExact(master, self);
     } catch (final Throwable e) {
       throw rethrow(e);
     }
   }
 
-  private static MethodHandle peers() {
-    try {
-      return MethodHandles.lookup()
-          .unreflect(BlockManagerMaster.class.getMethod("getPeers", BlockManagerId.class))
-          .asType(MethodType.methodType(Seq.class, BlockManagerMaster.class, BlockManagerId.class));
-    } catch (final ReflectiveOperationException e) {
-      throw unsupported("BlockManagerMaster.getPeers", e);
+  /** Of its own, since path sent alone needs it. */
+  private static final class Peers {
+    /** {@code (BlockManagerMaster, BlockManagerId)}: Scala 2.12 and 2.13 differ in the result. */
+    static final MethodHandle GET = find();
+
+    private static MethodHandle find() {
+      try {
+        return MethodHandles.lookup()
+            .unreflect(BlockManagerMaster.class.getMethod("getPeers", BlockManagerId.class))
+            .asType(
+                MethodType.methodType(Seq.class, BlockManagerMaster.class, BlockManagerId.class));
+      } catch (final ReflectiveOperationException e) {
+        throw unsupported("BlockManagerMaster.getPeers", e);
+      }
     }
   }
 
@@ -178,13 +182,11 @@ public final class SparkLinks {
         Arrays.stream(conf.getAll()).collect(Collectors.toMap(Tuple2::_1, Tuple2::_2)));
   }
 
+  /** {@link SparkProbe} finds it first, and says what comes of it. */
   static IllegalStateException unsupported(final String what, final Exception cause) {
     return new UnusableException(
-        Message.of(
-                "Zerohop does not know "
-                    + what
-                    + " of Spark "
-                    + org.apache.spark.package$.MODULE$.SPARK_VERSION())
+        Message.of("it lacks " + what + " as Zerohop knows it")
+            .at("Spark " + org.apache.spark.package$.MODULE$.SPARK_VERSION())
             .remedy("use Spark 3.5, 4.0, 4.1 or 4.2, or set spark.zerohop.enabled=false"),
         cause);
   }

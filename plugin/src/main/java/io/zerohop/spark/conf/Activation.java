@@ -1,6 +1,8 @@
 package io.zerohop.spark.conf;
 
 import io.zerohop.device.Message;
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.log.UnusableException;
 import java.io.File;
@@ -51,6 +53,7 @@ public final class Activation {
             .because(obstacle)
             .warn(LOG);
       } else {
+        tellOf(SparkProbe.here());
         refuseLateJar(conf);
         keepToTheBlockTransferService(conf);
         doWithoutFallbackStorage(conf);
@@ -62,6 +65,12 @@ public final class Activation {
 
   /** Returns what Zerohop cannot work with, and the way out of it; null if there is nothing. */
   public static Message obstacle(final SparkConf conf) {
+    final Message lacks = SparkProbe.here().sentence(SparkFeature.SHUFFLE);
+    if (lacks != null) {
+      return lacks
+          .code(SparkCode.SPARK_INCOMPLETE)
+          .remedy("use an Apache Spark of docs/compatibility.md to use Zerohop");
+    }
     if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
       return SparkCode.EXTERNAL_SHUFFLE_SERVICE
           .says("the external shuffle service cannot serve blocks in executors' memory")
@@ -78,6 +87,19 @@ public final class Activation {
           .remedy("unset " + IO_PLUGIN + " to use Zerohop");
     }
     return null;
+  }
+
+  /** Says once for each feature that this Spark lacks what it takes. */
+  private static void tellOf(final SparkProbe spark) {
+    for (final SparkFeature feature : SparkFeature.values()) {
+      final Message lacks = spark.sentence(feature);
+      if (lacks != null) {
+        lacks
+            .code(SparkCode.SPARK_WITHOUT)
+            .remedy("use an Apache Spark of docs/compatibility.md to have it")
+            .warn(LOG);
+      }
+    }
   }
 
   /**

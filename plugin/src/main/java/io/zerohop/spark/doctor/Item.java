@@ -66,6 +66,9 @@ public enum Item {
       "`nvidia-peermem` or dma-buf, by which an adapter reaches GPU memory",
       "warn: an adapter and a GPU, but neither of the two"),
   SPARK("Spark's version", "warn: not one of 3.5 to 4.2"),
+  SPARK_MEMBERS(
+      "whether this Spark has every class and member that Zerohop uses: vendors' may lack some",
+      "fail: one without which nothing works. warn: one that a single feature needs"),
   RAPIDS(
       "the RAPIDS Accelerator's version, as the driver finds it",
       "fail: not a supported release. warn: configured, but its jar is missing"),

@@ -2,6 +2,8 @@ package io.zerohop.spark.doctor;
 
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ManagerChoice;
 import io.zerohop.spark.conf.ZerohopConf;
@@ -25,6 +27,8 @@ final class SparkCheck implements Check {
       "keep it on where others reach Spark's ports: GPU shuffles then go through host memory;"
           + " without it (spark.authenticate=false) only on a network of trusted programs"
           + " (SECURITY.md)";
+  private static final String OTHER_SPARK =
+      "use an Apache Spark of docs/compatibility.md, or go without it";
   private static final long MIB = 1L << 20;
 
   private final SparkConf conf;
@@ -63,6 +67,7 @@ final class SparkCheck implements Check {
   /** Judges settings and jars, without the machine; says whether keys have values to go by. */
   boolean judge(final Notes notes) {
     notes.add(sparkVersion());
+    sparkMembers(SparkProbe.here(), notes);
     notes.add(rapidsVersion());
     final Finding manager = manager();
     notes.add(manager);
@@ -82,6 +87,25 @@ final class SparkCheck implements Check {
             Item.SPARK,
             "Spark " + spark + " is not one of " + TESTED + ", with which this jar is tested",
             "run one of these, or a release of Zerohop that knows it");
+  }
+
+  /** Notes each feature for which this Spark, mostly a vendor's, lacks something. */
+  static void sparkMembers(final SparkProbe probe, final Notes notes) {
+    boolean whole = true;
+    for (final SparkFeature feature : SparkFeature.values()) {
+      final Message lacks = probe.sentence(feature);
+      if (lacks != null) {
+        whole = false;
+        final Message found = lacks.remedy(OTHER_SPARK);
+        notes.add(
+            feature == SparkFeature.SHUFFLE
+                ? Finding.fail(Item.SPARK_MEMBERS, found)
+                : Finding.warn(Item.SPARK_MEMBERS, found));
+      }
+    }
+    if (whole) {
+      notes.add(Finding.ok(Item.SPARK_MEMBERS, "this Spark has all that Zerohop uses of it"));
+    }
   }
 
   private Finding rapidsVersion() {
@@ -190,7 +214,10 @@ final class SparkCheck implements Check {
     }
     return unsent == null
         ? new Finding(Item.OTHER_NODES, Verdict.OK, way)
-        : Finding.warn(Item.OTHER_NODES, way.remedy(OtherNodes.SEND_REMEDY));
+        : Finding.warn(
+            Item.OTHER_NODES,
+            way.remedy(
+                SparkProbe.here().has(SparkFeature.SENT) ? OtherNodes.SEND_REMEDY : OTHER_SPARK));
   }
 
   /** What {@code auto} comes to here. */

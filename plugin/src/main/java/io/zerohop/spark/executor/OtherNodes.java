@@ -12,6 +12,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.blocktransfer.sent.PortEncryption;
 import io.zerohop.spark.blocktransfer.sent.SparkPort;
 import io.zerohop.spark.blocktransfer.sent.Uploads;
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.control.SparkControlChannel;
@@ -110,13 +112,18 @@ public final class OtherNodes {
 
   /** Returns why no port is opened for other nodes; null if one may be. */
   public static Message obstacle(final SparkConf conf) {
-    return NetworkTrust.obstacle(key -> conf.get(key, null));
+    final Message lacks = SparkProbe.here().sentence(SparkFeature.UCX);
+    return lacks == null ? NetworkTrust.obstacle(key -> conf.get(key, null)) : lacks;
   }
 
   /** Returns why no block is sent to other nodes, or comes from them so; null if they may be. */
   public static Message sendObstacle(final SparkConf conf) {
     if (!ZerohopConf.PATHS.get(conf).contains(Path.SENT)) {
       return Message.of(ZerohopConf.PATHS.key() + " does not have 'sent'");
+    }
+    final Message lacks = SparkProbe.here().sentence(SparkFeature.SENT);
+    if (lacks != null) {
+      return lacks;
     }
     final String plain = PortEncryption.obstacle(conf);
     return plain == null ? null : SparkCode.SENDING_NOT_ENCRYPTED.says(plain);

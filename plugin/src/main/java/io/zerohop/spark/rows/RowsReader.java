@@ -10,6 +10,7 @@ import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.task.FailureOutcome;
+import io.zerohop.spark.task.LinkFailure;
 import io.zerohop.spark.task.ReadEnd;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.TrackedBlocks;
@@ -57,8 +58,16 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   }
 
   @Override
-  @SuppressWarnings("unchecked")
   public Iterator<Product2<K, C>> read() {
+    try {
+      return begin();
+    } catch (final LinkageError e) {
+      throw LinkFailure.raise(e);
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private Iterator<Product2<K, C>> begin() {
     final Iterator<Product2<K, C>> records = (Iterator<Product2<K, C>>) (Iterator<?>) records();
     if (dependency.keyOrdering().isDefined()) {
       return interruptible(sorted(records));
@@ -193,6 +202,8 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
         return true;
       } catch (final ZerohopException e) {
         throw FailureOutcome.raise(located(e));
+      } catch (final LinkageError e) {
+        throw LinkFailure.raise(e);
       }
     }
 
@@ -226,6 +237,8 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
         return current.next();
       } catch (final ZerohopException e) {
         throw FailureOutcome.raise(located(e));
+      } catch (final LinkageError e) {
+        throw LinkFailure.raise(e);
       }
     }
 

@@ -6,6 +6,7 @@ import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.spillfiles.OverflowingOutput;
 import io.zerohop.spark.task.FailureOutcome;
+import io.zerohop.spark.task.LinkFailure;
 import io.zerohop.spark.task.MapTask;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -91,6 +92,8 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
       task.context().taskMetrics().incDiskBytesSpilled(output.spilledBytes());
     } catch (final ZerohopException e) {
       throw FailureOutcome.raise(e);
+    } catch (final LinkageError e) {
+      throw LinkFailure.raise(e);
     }
   }
 

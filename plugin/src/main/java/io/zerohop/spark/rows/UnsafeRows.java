@@ -1,5 +1,7 @@
 package io.zerohop.spark.rows;
 
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
 import java.lang.reflect.Field;
 import java.nio.ByteOrder;
 import org.apache.spark.serializer.Serializer;
@@ -20,7 +22,8 @@ record UnsafeRows(int numFields, AccumulatorV2<?, ?> dataSize) {
 
   /** The fast path for this serializer, or null if it is another one or not as we know it. */
   static UnsafeRows of(final Serializer serializer) {
-    if (!SERIALIZER.equals(serializer.getClass().getName())) {
+    if (!SERIALIZER.equals(serializer.getClass().getName())
+        || !SparkProbe.here().has(SparkFeature.SQL_ROWS)) {
       return null;
     }
     try {

@@ -85,8 +85,15 @@ public final class LocalDirs {
     }
   }
 
-  /** A file in the folder of a directory in which Spark looks for that name. */
+  /**
+   * Returns a file in the folder of a directory in which Spark looks for that name.
+   *
+   * @param dir null for the directory that Spark chooses
+   */
   public static File file(final String dir, final String name) throws IOException {
+    if (dir == null) {
+      return SparkEnv.get().blockManager().diskBlockManager().getFile(name);
+    }
     final int folders = SparkEnv.get().conf().getInt("spark.diskStore.subDirectories", 64);
     final File file = new File(ExecutorDiskUtils.getFilePath(new String[] {dir}, folders, name));
     Files.createDirectories(file.getParentFile().toPath());

@@ -7,7 +7,6 @@ import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Set;
@@ -18,7 +17,6 @@ import java.util.function.Function;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.serializer.SerializerManager;
-import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.slf4j.Logger;
@@ -36,8 +34,6 @@ public final class MapOutputFiles implements ColdStorage {
 
   private static final int WRITERS = 64;
 
-  private final IndexShuffleBlockResolver index;
-
   /** By shuffle and map. */
   private final Map<Integer, Map<Long, OutputFile>> written = new ConcurrentHashMap<>();
 
@@ -46,8 +42,7 @@ public final class MapOutputFiles implements ColdStorage {
   /** One of these is held by whoever writes a map output that others may want to write, too. */
   private final Object[] writing = new Object[WRITERS];
 
-  public MapOutputFiles(final IndexShuffleBlockResolver index) {
-    this.index = index;
+  public MapOutputFiles() {
     Arrays.setAll(writing, i -> new Object());
   }
 
@@ -151,33 +146,17 @@ public final class MapOutputFiles implements ColdStorage {
       throws IOException {
     return LocalDirs.firstThatWorks(
         "map output " + mapId + " of shuffle " + shuffleId,
-        () -> writeWhereSparkLooks(shuffleId, mapId, partitions, data),
-        dir -> writeElsewhere(dir, shuffleId, mapId, partitions, data));
+        () -> writeInto(null, shuffleId, mapId, partitions, data),
+        dir -> writeInto(dir, shuffleId, mapId, partitions, data));
   }
 
-  private long[] writeWhereSparkLooks(
-      final int shuffleId, final long mapId, final int partitions, final DataFile data)
-      throws IOException {
-    final File temporary = index.createTempFile(index.getDataFile(shuffleId, mapId));
-    boolean done = false;
-    try {
-      final long[] lengths = new long[partitions];
-      final int[] checksums = new int[partitions];
-      data.write(temporary, lengths, checksums);
-      index.writeMetadataFileAndCommit(shuffleId, mapId, lengths, new long[0], temporary);
-      keep(shuffleId, mapId, new OutputFile(checksums, null));
-      done = true;
-      return lengths;
-    } finally {
-      Files.deleteIfExists(temporary.toPath());
-      if (!done) {
-        index.removeDataByMap(shuffleId, mapId); // An index may be there already.
-      }
-    }
-  }
-
-  /** Writes the same two files into a directory in which Spark has to be told to look. */
-  private long[] writeElsewhere(
+  /**
+   * Writes both files. Spark's resolver would write the index, too, by a method that some vendors'
+   * Sparks lack.
+   *
+   * @param dir null for the directory in which Spark looks if it is not told another one
+   */
+  private long[] writeInto(
       final String dir,
       final int shuffleId,
       final long mapId,
@@ -310,10 +289,6 @@ public final class MapOutputFiles implements ColdStorage {
   }
 
   private void delete(final int shuffleId, final long mapId, final OutputFile file) {
-    if (file.dir() == null) {
-      index.removeDataByMap(shuffleId, mapId);
-      return;
-    }
     try {
       file.delete(shuffleId, mapId);
     } catch (final IOException e) {

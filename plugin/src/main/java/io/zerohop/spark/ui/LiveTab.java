@@ -2,6 +2,8 @@ package io.zerohop.spark.ui;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.Advice;
@@ -37,7 +39,8 @@ public final class LiveTab {
    */
   public static void start(
       final SparkContext context, final SparkEnv env, final Supplier<List<Advice>> doctor) {
-    if (ZerohopConf.UI_INTERVAL.get(context.conf()) == 0) {
+    if (ZerohopConf.UI_INTERVAL.get(context.conf()) == 0
+        || !SparkProbe.here().has(SparkFeature.TAB)) {
       return;
     }
     try {

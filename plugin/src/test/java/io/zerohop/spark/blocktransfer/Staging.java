@@ -24,7 +24,7 @@ final class Staging {
     final SparkEnv env = SparkEnv.get();
     final IndexShuffleBlockResolver index =
         (IndexShuffleBlockResolver) env.shuffleManager().shuffleBlockResolver();
-    resolver = new ZerohopBlockResolver(index, new MapOutputFiles(index), () -> owner);
+    resolver = new ZerohopBlockResolver(index, new MapOutputFiles(), () -> owner);
     transport = new WatchedTransport(new BlockTransferTransport(env, resolver, largeBytes));
   }
 

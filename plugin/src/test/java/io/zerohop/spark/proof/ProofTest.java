@@ -177,7 +177,9 @@ class ProofTest {
     assertThat(report.text() + report.json()).doesNotContain("\u001b");
   }
 
-  /** Numbers of a worker that no measurement is: the report says so, and is printed all the same. */
+  /**
+   * Numbers of a worker that no measurement is: the report says so, and is printed all the same.
+   */
   @ParameterizedTest
   @CsvSource({
     "rate, 1e308 0 1",

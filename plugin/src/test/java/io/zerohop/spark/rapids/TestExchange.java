@@ -119,7 +119,7 @@ final class TestExchange implements AutoCloseable {
     final SparkEnv env = SparkEnv.get();
     final IndexShuffleBlockResolver index =
         (IndexShuffleBlockResolver) env.shuffleManager().shuffleBlockResolver();
-    files = new MapOutputFiles(index);
+    files = new MapOutputFiles();
     tables =
         store == Store.DEVICE
             ? new DeviceTableStore(node, files, LIMIT)

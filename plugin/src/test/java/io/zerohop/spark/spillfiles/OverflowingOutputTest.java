@@ -65,7 +65,7 @@ class OverflowingOutputTest {
   void begin() {
     Arrays.setAll(expected, partition -> new ByteArrayOutputStream());
     index = (IndexShuffleBlockResolver) SparkEnv.get().shuffleManager().shuffleBlockResolver();
-    files = new MapOutputFiles(index);
+    files = new MapOutputFiles();
   }
 
   /** An output in memory that has room for so many batches beside the catalog's chunks. */

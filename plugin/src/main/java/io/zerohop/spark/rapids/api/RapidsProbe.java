@@ -1,18 +1,11 @@
 package io.zerohop.spark.rapids.api;
 
 import com.nvidia.spark.rapids.ShimLoader;
-import java.io.BufferedReader;
+import io.zerohop.spark.compat.Link;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.InputStreamReader;
-import java.io.UncheckedIOException;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodHandles.Lookup;
-import java.lang.invoke.MethodType;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.List;
 import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -69,9 +62,9 @@ public final class RapidsProbe {
         missing.putIfAbsent(member.feature(), member.signature());
       }
     }
-    for (final Link link : links()) {
+    for (final Link link : Link.read(RapidsProbe.class, LINKS)) {
       if (!link.isIn(loader)) {
-        missing.putIfAbsent(link.feature(), link.toString());
+        missing.putIfAbsent(RapidsFeature.valueOf(link.feature()), link.toString());
       }
     }
     final String env = missing.get(RapidsFeature.ENV_OF_CONF);
@@ -100,79 +93,5 @@ public final class RapidsProbe {
   /** Whether keys of RAPIDS' may be set as {@code spark.cudf.*}, too. */
   public boolean knowsCudfKeys() {
     return knowsCudfKeys;
-  }
-
-  /** All that our classes link, beside {@link RapidsMember}. */
-  static List<Link> links() {
-    try (InputStream in = RapidsProbe.class.getResourceAsStream(LINKS);
-        BufferedReader lines =
-            new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {
-      final List<Link> links = new ArrayList<>();
-      lines.lines().forEach(line -> links.add(Link.of(line)));
-      return links;
-    } catch (final IOException e) {
-      throw new UncheckedIOException("Zerohop's jar lacks " + LINKS, e);
-    }
-  }
-
-  /**
-   * A class, or a method or field of one, that our classes name.
-   *
-   * @param member empty if it is the class alone
-   * @param descriptor a method's begins with a parenthesis
-   */
-  record Link(RapidsFeature feature, String owner, String member, String descriptor) {
-    /** Of a line of the resource. */
-    static Link of(final String line) {
-      final String[] parts = line.split(" ");
-      final boolean isClass = parts.length == 2;
-      return new Link(
-          RapidsFeature.valueOf(parts[0]),
-          parts[1],
-          isClass ? "" : parts[2],
-          isClass ? "" : parts[3]);
-    }
-
-    boolean isIn(final ClassLoader loader) {
-      try {
-        final Class<?> of = Class.forName(owner, false, loader);
-        return member.isEmpty() || isMember(of, loader);
-      } catch (final ClassNotFoundException | LinkageError | TypeNotPresentException e) {
-        return false;
-      }
-    }
-
-    private boolean isMember(final Class<?> of, final ClassLoader loader) {
-      final Lookup lookup = MethodHandles.publicLookup();
-      if (!descriptor.startsWith("(")) {
-        final Class<?> type =
-            MethodType.fromMethodDescriptorString("()" + descriptor, loader).returnType();
-        return finds(() -> lookup.findGetter(of, member, type))
-            || finds(() -> lookup.findStaticGetter(of, member, type));
-      }
-      final MethodType type = MethodType.fromMethodDescriptorString(descriptor, loader);
-      return member.equals("<init>")
-          ? finds(() -> lookup.findConstructor(of, type))
-          : finds(() -> lookup.findVirtual(of, member, type))
-              || finds(() -> lookup.findStatic(of, member, type));
-    }
-
-    @FunctionalInterface
-    private interface Finder {
-      Object find() throws ReflectiveOperationException;
-    }
-
-    private static boolean finds(final Finder finder) {
-      try {
-        return finder.find() != null;
-      } catch (final ReflectiveOperationException e) {
-        return false;
-      }
-    }
-
-    @Override
-    public String toString() {
-      return member.isEmpty() ? owner : owner + " " + member + " " + descriptor;
-    }
   }
 }

@@ -3,6 +3,8 @@ package io.zerohop.spark.rapids.setup;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDriver;
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.conf.ZerohopConf;
@@ -244,6 +246,10 @@ public final class RapidsMode {
     final Message inactive = Activation.obstacle(conf);
     if (inactive != null) {
       return inactive;
+    }
+    final Message lacks = SparkProbe.here().sentence(SparkFeature.GPU);
+    if (lacks != null) {
+      return lacks;
     }
     if (conf.getBoolean("spark.authenticate", false)) {
       // No remedy is named: without it Spark's own ports are open, and our secret travels by them.

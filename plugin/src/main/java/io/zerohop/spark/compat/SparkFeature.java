@@ -1,0 +1,58 @@
+package io.zerohop.spark.compat;
+
+import java.util.List;
+
+/**
+ * What is made of members of Spark that a vendor's Spark may lack, and what happens without it.
+ * {@link SparkProbe} says whether they are there.
+ */
+public enum SparkFeature {
+  /** Nothing works without it, so Zerohop steps aside. */
+  SHUFFLE("shuffles in memory", "Spark's sort shuffle is used", "compat.SparkLinks"),
+
+  /** Blocks of other nodes are sent by their owner over Spark's connections. */
+  SENT(
+      "sending blocks over Spark's connections (path sent)",
+      "blocks of other nodes are staged",
+      "compat.SparkLinks$Peers"),
+
+  /** Executors of different nodes agree on gets over a channel on Spark's transport. */
+  UCX("the control channel of path ucx", "blocks of other nodes are sent or staged"),
+
+  /** RAPIDS' batches stay in GPU memory. */
+  GPU("RAPIDS' shuffles in GPU memory", "they go through host memory"),
+
+  /** Rows of Spark SQL are copied as they lie in memory. */
+  SQL_ROWS("copying rows of Spark SQL as they are", "they go through Spark's serializer"),
+
+  /** The tab of the application's UI. */
+  TAB("the tab of Spark's UI", "there is no tab");
+
+  private final String words;
+  private final String fallback;
+  private final List<String> binders;
+
+  SparkFeature(final String words, final String fallback, final String... binders) {
+    this.words = words;
+    this.fallback = fallback;
+    this.binders = List.of(binders);
+  }
+
+  /** Returns what it is, within a sentence. */
+  public String words() {
+    return words;
+  }
+
+  /** Returns what happens without it, as a sentence without its end. */
+  public String fallback() {
+    return fallback;
+  }
+
+  /**
+   * Classes of ours, below {@code io.zerohop.spark}, that look members up by name when they are
+   * initialised, and fail if there are none that they know.
+   */
+  List<String> binders() {
+    return binders;
+  }
+}
