@@ -1,6 +1,6 @@
 package io.zerohop.spark.report;
 
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.Link;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Map;
@@ -14,7 +14,7 @@ import java.util.Map;
 public final class ReaderCounts {
   private final ReportCounters executor;
   private final int shuffleId;
-  private Map<String, Map<Path, MovedCount>> flows = new HashMap<>();
+  private Map<String, Map<Link, MovedCount>> flows = new HashMap<>();
   private long slot;
   private long waitNanos;
   private boolean ended;
@@ -30,21 +30,21 @@ public final class ReaderCounts {
   }
 
   /** Blocks have come from an owner. */
-  public void fetched(final String owner, final Path path, final long blocks, final long bytes) {
+  public void fetched(final String owner, final Link link, final long blocks, final long bytes) {
     if (executor.isEnabled()) {
-      fetched(owner, path, blocks, bytes, System.nanoTime() / ReportCounters.SLOT_NANOS);
+      fetched(owner, link, blocks, bytes, System.nanoTime() / ReportCounters.SLOT_NANOS);
     }
   }
 
   synchronized void fetched(
-      final String owner, final Path path, final long blocks, final long bytes, final long now) {
+      final String owner, final Link link, final long blocks, final long bytes, final long now) {
     if (now != slot) {
       tell();
       slot = now;
     }
     flows
-        .computeIfAbsent(owner, any -> new EnumMap<>(Path.class))
-        .computeIfAbsent(path, any -> new MovedCount())
+        .computeIfAbsent(owner, any -> new EnumMap<>(Link.class))
+        .computeIfAbsent(link, any -> new MovedCount())
         .add(blocks, bytes);
     if (ended) {
       tell();
@@ -65,8 +65,8 @@ public final class ReaderCounts {
   }
 
   /** Blocks have to be staged. */
-  public void fellBack(final long blocks, final String reason) {
-    executor.fellBack(shuffleId, blocks, reason);
+  public void fellBack(final long blocks, final long bytes, final String reason) {
+    executor.fellBack(shuffleId, blocks, bytes, reason);
   }
 
   /** Tells what was counted; the reader has ended. Idempotent. */

@@ -38,7 +38,7 @@ class EventLogTest {
     final ShuffleReport read =
         ReportJson.read("{\"executorId\":\"1\",\"new\":{\"x\":1}}", ShuffleReport.class);
     assertThat(read)
-        .isEqualTo(new ShuffleReport("1", 0, List.of(), List.of(), null, List.of(), List.of()));
+        .isEqualTo(new ShuffleReport("1", "", 0, List.of(), List.of(), null, List.of(), List.of()));
   }
 
   @Test
