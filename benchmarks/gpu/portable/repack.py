@@ -15,7 +15,7 @@ import sys
 import zipfile
 
 UNUSED_JARS = re.compile(
-    r"rocksdbjni|netty-codec-native-quic|netty-tcnative-boringssl|osx|windows|aarch|riscv|zookeeper|tink|curator"
+    r"rocksdbjni|netty-codec-native-quic|netty-tcnative-boringssl|osx|windows|aarch|riscv|zookeeper|curator"
     r"|netty-(codec-(haproxy|memcache|mqtt|redis|smtp|stomp|http3|classes-quic|dns|xml|marshalling|socks)|resolver-dns"
     r"|transport-(rxtx|sctp|udt))|avro-ipc|avro-mapred|metrics-graphite|xmlschema|checker-qual|error_prone|j2objc|arrow-compression"
 )

@@ -41,6 +41,7 @@ final class Connections implements AutoCloseable {
   private final TransportClientFactory factory;
   private final ControlConnector connector;
   private final byte[] metadata;
+  private final int threads;
   private final Set<Connection> open = ConcurrentHashMap.newKeySet();
 
   /** Uploads that have not ended: Netty says that a connection is closed before it fails these. */
@@ -54,6 +55,7 @@ final class Connections implements AutoCloseable {
     own.setIfMissing(THREADS, String.valueOf(Math.max(1, Math.min(MOST_THREADS, half))));
     final TransportConf transport =
         new TransportConf(MODULE, SparkLinks.newRpcConfig(security, own));
+    threads = Math.max(1, Math.min(MOST_THREADS, transport.clientThreads()));
     final List<TransportClientBootstrap> bootstraps =
         security.isAuthenticationEnabled()
             ? List.of(new AuthClientBootstrap(transport, conf.getAppId(), security))
@@ -75,6 +77,11 @@ final class Connections implements AutoCloseable {
     final byte[] bytes = new byte[written.remaining()];
     written.get(bytes);
     return bytes;
+  }
+
+  /** Connections to one executor that threads of Netty's can serve at a time; 1 to 4. */
+  int threads() {
+    return threads;
   }
 
   /**

@@ -143,13 +143,13 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   @Override
   public Road connect(final byte[] address, final Consumer<String> onFailure) {
     final String executorId = new String(address, StandardCharsets.UTF_8);
-    final Connection to = connectTo(executorId);
-    to.onClosed(() -> onFailure.accept("the connection to it was lost"));
     return new PortRoad(
-        to,
+        () -> connectTo(executorId),
+        connections.threads(),
         roads,
         new CodecChoice(settings.codec(), clock),
-        transfer -> served.lost(executorId, transfer));
+        transfer -> served.lost(executorId, transfer),
+        onFailure);
   }
 
   @Override

@@ -10,21 +10,44 @@ import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
 import java.util.function.LongConsumer;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * The way to one reader: each message is summed by a thread of ours and then sent from where it
- * lies, or compressed where that pays. Thread safe; owns its connection.
+ * The way to one reader. A thread of ours computes each message's checksum, compresses the message
+ * where that pays, and sends it by the connection with the least messages under way. One connection
+ * is read by one thread of the reader's, and many clouds limit the rate of each: further ones are
+ * opened while all are busy. If one is lost, so is the road. Thread safe; owns its connections.
  */
 final class PortRoad implements Road {
+  private static final Logger LOG = LoggerFactory.getLogger(PortRoad.class);
+
   /** The largest compressed size that is sent, in tenths of the size without compression. */
   private static final int MAX_TENTHS = 9;
 
-  private final Connection connection;
+  private final Supplier<Connection> connector;
+  private final int maxConnections;
   private final Means means;
+  private final Consumer<String> onFailure;
+  private final AtomicBoolean failed = new AtomicBoolean();
+
+  /** The first is there from the start. */
+  private final List<Lane> lanes = new CopyOnWriteArrayList<>();
+
+  /** Whether a connection is being opened, or could not be: the road goes on with those it has. */
+  private final AtomicBoolean widening = new AtomicBoolean();
+
+  private volatile boolean closed;
   private final CodecChoice codecs;
   private final LongConsumer lost;
 
@@ -38,19 +61,81 @@ final class PortRoad implements Road {
    */
   record Means(Executor executor, Slabs slabs, Clock clock, LongAdder saved) {}
 
+  /** One connection, and how many messages it has under way. */
+  private record Lane(Connection connection, AtomicInteger underWay) {}
+
   /**
+   * Opens the first connection. Waits for it, a limited time.
+   *
+   * @param connector opens a connection to the reader, within a limit
+   * @param maxConnections how many there may be, at least 1
    * @param codecs chooses for this road alone
    * @param lost tells the reader that messages of a transfer will not come; does not wait
+   * @param onFailure called once, by any thread, when a connection is lost; must not wait
+   * @throws RuntimeException of the connector
    */
   PortRoad(
-      final Connection connection,
+      final Supplier<Connection> connector,
+      final int maxConnections,
       final Means means,
       final CodecChoice codecs,
-      final LongConsumer lost) {
-    this.connection = connection;
+      final LongConsumer lost,
+      final Consumer<String> onFailure) {
+    this.connector = connector;
+    this.maxConnections = maxConnections;
     this.means = means;
     this.codecs = codecs;
     this.lost = lost;
+    this.onFailure = onFailure;
+    open();
+  }
+
+  private void open() {
+    final Connection made = connector.get();
+    lanes.add(new Lane(made, new AtomicInteger()));
+    made.onClosed(this::fail);
+    if (closed) {
+      made.close(); // Whoever closed the road did not see it.
+    }
+  }
+
+  private void fail() {
+    if (failed.compareAndSet(false, true)) {
+      onFailure.accept("a connection to it was lost");
+    }
+  }
+
+  /** The connection with the least to do; asks for another one if that has something to do. */
+  private Lane lane() {
+    Lane least = null;
+    for (final Lane lane : lanes) {
+      if (least == null || lane.underWay().get() < least.underWay().get()) {
+        least = lane;
+      }
+    }
+    if (least.underWay().getAndIncrement() > 0
+        && lanes.size() < maxConnections
+        && widening.compareAndSet(false, true)) {
+      widen();
+    }
+    return least;
+  }
+
+  private void widen() {
+    try {
+      means.executor().execute(this::openAnother);
+    } catch (final RejectedExecutionException e) {
+      LOG.debug("this executor is shutting down", e);
+    }
+  }
+
+  private void openAnother() {
+    try {
+      open();
+      widening.set(false);
+    } catch (final RuntimeException e) {
+      LOG.debug("no further connection to a reader could be opened", e);
+    }
   }
 
   @Override
@@ -73,21 +158,28 @@ final class PortRoad implements Road {
       final long address,
       final int bytes,
       final Completion done) {
-    if (!connection.alive()) {
+    if (failed.get() || closed) {
       done.done("the connection was lost"); // Netty's threads may have ended with it.
       return;
     }
     Message message = null;
+    Lane lane = null;
     boolean begun = false;
     try {
       message = message(id, offset, address, bytes);
-      upload(message, done);
+      lane = lane();
+      upload(message, lane, done);
       begun = true;
     } catch (final RuntimeException | OutOfMemoryError e) { // Nobody stands behind this thread.
       done.done(String.valueOf(e.getMessage()));
     } finally {
-      if (!begun && message != null) {
-        message.release();
+      if (!begun) {
+        if (lane != null) {
+          lane.underWay().decrementAndGet();
+        }
+        if (message != null) {
+          message.release();
+        }
       }
     }
   }
@@ -117,19 +209,21 @@ final class PortRoad implements Road {
     }
   }
 
-  private void upload(final Message message, final Completion done) {
+  private void upload(final Message message, final Lane lane, final Completion done) {
     final int bytes = message.body().remaining();
     codecs.begins();
     boolean begun = false;
     try {
-      connection.upload(
-          message.id(),
-          message.body(),
-          (reply, failure) -> {
-            codecs.ended(failure == null ? bytes : 0);
-            message.release(means.executor());
-            ended(reply, failure, done);
-          });
+      lane.connection()
+          .upload(
+              message.id(),
+              message.body(),
+              (reply, failure) -> {
+                lane.underWay().decrementAndGet();
+                codecs.ended(failure == null ? bytes : 0);
+                message.release(means.executor());
+                ended(reply, failure, done);
+              });
       begun = true;
     } finally {
       if (!begun) {
@@ -201,6 +295,7 @@ final class PortRoad implements Road {
 
   @Override
   public void close() {
-    connection.close();
+    closed = true;
+    lanes.forEach(lane -> lane.connection().close());
   }
 }

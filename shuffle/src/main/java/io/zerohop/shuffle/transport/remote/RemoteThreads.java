@@ -22,7 +22,13 @@ import org.slf4j.LoggerFactory;
  */
 public final class RemoteThreads implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RemoteThreads.class);
-  private static final int THREADS = 2;
+
+  /** Answers are short. */
+  private static final int ANSWERING = 2;
+
+  /** Each may wait for a GPU, or compute checksums and compress at some GB/s. */
+  private static final int MAX_WORKING = 4;
+
   private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
 
   private final List<ThreadPoolExecutor> all = new ArrayList<>();
@@ -38,9 +44,11 @@ public final class RemoteThreads implements AutoCloseable {
   public RemoteThreads() {
     boolean done = false;
     try {
-      transfers = start("transfers");
-      answers = start("answers");
-      sends = start("sends");
+      final int working =
+          Math.max(2, Math.min(MAX_WORKING, Runtime.getRuntime().availableProcessors() / 4));
+      transfers = start("transfers", working);
+      answers = start("answers", ANSWERING);
+      sends = start("sends", working);
       done = true;
     } finally {
       if (!done) {
@@ -49,11 +57,11 @@ public final class RemoteThreads implements AutoCloseable {
     }
   }
 
-  private ThreadPoolExecutor start(final String name) {
+  private ThreadPoolExecutor start(final String name, final int threads) {
     final ThreadPoolExecutor executor =
         new ThreadPoolExecutor(
-            THREADS,
-            THREADS,
+            threads,
+            threads,
             0,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
