@@ -32,7 +32,7 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
       for (executor <- 0 until executors) line(added(executor))
       line(report("driver", "", 1000, "", "", "null", "", advice))
       for (round <- 0 until Rounds; executor <- 0 until executors) {
-        line(round(round, executor, random))
+        line(reported(round, executor, random))
         line(taskEnd(round, executor, random))
       }
     }
@@ -67,7 +67,7 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
       s""""timeMillis":${Begin + millis},"flows":[$flows],"shuffles":[$shuffles],""" +
       s""""memory":$memory,"contacts":[$contacts],"advice":[$advice]}}"""
 
-  private def round(round: Int, executor: Int, random: Random): String = {
+  private def reported(round: Int, executor: Int, random: Random): String = {
     val moved = mutable.LinkedHashMap.empty[String, Long].withDefaultValue(0L)
     // Where there are many executors each reads a twelfth of the others in a round.
     val owners = (0 until executors).filter(owner =>
