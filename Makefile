@@ -19,9 +19,10 @@ jar: ## the jar, plugin/target/zerohop-spark-VERSION.jar
 fmt: ## formats the code
 	mvn -B spotless:apply
 	integration-tests/checks/lint.sh format
-docs: ## writes the generated pages: keys, metrics, releases of RAPIDS, checks of the doctor
+docs: ## writes the generated pages (keys, metrics, releases of RAPIDS, checks of the doctor) and drawings
 	mvn -B -pl plugin -am test -Dzerohop.docs.write=true
-pictures: ## draws docs/images; needs chromium, chromium-driver and prometheus
+	java $(CHECKS)/Pictures.java draw
+pictures: ## makes the screenshots of docs/images; needs chromium, chromium-driver and prometheus
 	mvn -B verify -Dzerohop.docs.write=true -Dsuites=io.zerohop.spark.browser.TabBrowserSuite,io.zerohop.spark.browser.DashboardPictureSuite
 release: ## what is published, in target/release; needs nvcc, git and Maven online
 	mvn -B -Prelease package
@@ -51,6 +52,8 @@ kills: ## executors killed, 20 times in each of eight ways, added to the measure
 rdma: ## path ucx over software RDMA in virtual machines, by libucx in folder LIBUCX; root; half an hour
 	mvn -B verify -Prdma -Dlibucx=$(LIBUCX)
 	$(SCRIPTS)/rdma.py $(MEASUREMENTS)/rdma.json $(COMMIT) $${RDMA_CACHE:-$$HOME/.cache/zerohop-rdma}
+rdma-proof: ## writes the proof kit's PROOFS (CASE=FILE ...) into docs/measurements/rdma_proof.json
+	$(SCRIPTS)/rdma_proof.py $(MEASUREMENTS)/rdma_proof.json $(COMMIT) $(PROOFS)
 rapids: ## binds every cell of the matrix against RAPIDS' released classes; downloads 0.5 to 1 GB a cell
 	mvn -B verify -Prapids
 	$(SCRIPTS)/compatibility.py $(BUILT)/rapids-cells/rows.jsonl $(COMMIT) $(MEASUREMENTS)/compatibility.json
@@ -81,6 +84,8 @@ bench-host: ## whole jobs on host memory
 	$(SCRIPTS)/run.sh host_job
 bench-between: ## whole jobs between two network namespaces, at the defaults of Zerohop; root
 	$(SCRIPTS)/run.sh between
+bench-firsthour: ## seconds to a new user's first right result, from a clone and from the release TARBALL
+	$(SCRIPTS)/firsthour.py $(TARBALL) $(SPARK_HOME)
 bench-growth: ## how cost grows with the number of blocks
 	$(SCRIPTS)/run.sh growth
 bench-spill: ## how fast map outputs go to files

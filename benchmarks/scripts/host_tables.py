@@ -3,7 +3,7 @@
 from statistics import geometric_mean, median, quantiles
 
 from charts import bars, lines
-from samples import in_order, medians, ratio, timed
+from samples import in_order, medians, timed, times_as_fast
 from tables import cell, markdown, shown
 
 UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -36,15 +36,15 @@ def host_job(run, folder):
             [
                 query,
                 *(cell(by_case, case) for case in cases),
-                shown(ratio(by_case)),
-                shown(ratio(stages[query])),
+                shown(times_as_fast(by_case)),
+                shown(times_as_fast(stages[query])),
             ]
         )
-    both = [[r for r in map(ratio, found.values()) if r] for found in (seconds, stages)]
+    both = [[r for r in map(times_as_fast, found.values()) if r] for found in (seconds, stages)]
     if all(both):
         means = [f"**{geometric_mean(ratios):.2f}**" for ratios in both]
         body.append(["**geometric mean**", *([""] * len(cases)), *means])
-    heading = ["query", *(f"{case}, s" for case in cases), "ratio", "ratio of shuffle stages"]
+    heading = ["query", *(f"{case}, s" for case in cases), "times as fast", "shuffle stages"]
     return markdown(heading, body) + memory_table(rows, cases)
 
 
@@ -64,7 +64,13 @@ def host_memory(run, folder):
         for row in run["rows"]
         if "pss_peak_bytes" in row
     ]
-    heading = ["query", "pools, MB", "peak of shared PSS, MB", "ratio", "staged from files, MB"]
+    heading = [
+        "query",
+        "pools, MB",
+        "peak of shared PSS, MB",
+        "share of pools",
+        "staged from files, MB",
+    ]
     return markdown(heading, body)
 
 
@@ -83,12 +89,12 @@ def host_fifth(run, folder):
             [
                 query,
                 *(cell(by_case, case) for case in ("sort", "zerohop")),
-                shown(ratio(by_case)),
+                shown(times_as_fast(by_case)),
                 f"{sum(moved.values()) / 1e6:.0f}",
                 f"{moved['staged'] / 1e6:.0f}",
             ]
         )
-    heading = ["query", "sort, s", "zerohop, s", "ratio", "read, MB", "of it staged, MB"]
+    heading = ["query", "sort, s", "zerohop, s", "times as fast", "read, MB", "of it staged, MB"]
     return markdown(heading, body)
 
 
@@ -104,21 +110,21 @@ def between(run, folder):
             [
                 query,
                 *(cell(by_case, case) for case in cases),
-                shown(ratio(by_case)),
-                shown(ratio(stages[query])),
+                shown(times_as_fast(by_case)),
+                shown(times_as_fast(stages[query])),
                 f"{sent / 1e6:.0f}",
             ]
         )
     means = [
-        f"**{geometric_mean([ratio(by_case) for by_case in found.values()]):.2f}**"
+        f"**{geometric_mean([times_as_fast(by_case) for by_case in found.values()]):.2f}**"
         for found in (seconds, stages)
     ]
     body.append(["**geometric mean**", *([""] * len(cases)), *means, ""])
     heading = [
         "query",
         *(f"{case}, s" for case in cases),
-        "ratio",
-        "ratio of shuffle stages",
+        "times as fast",
+        "shuffle stages",
         "sent, MB",
     ]
     return markdown(heading, body)
@@ -179,10 +185,10 @@ def growth(run, folder):
             f"{tasks:,} x {tasks:,}",
             f"{tasks * tasks:,}",
             *(cell(by_case, case) for case in cases),
-            shown(ratio(by_case)),
+            shown(times_as_fast(by_case)),
         ]
         for tasks, by_case in seconds.items()
     ]
     return markdown(
-        ["map tasks x partitions", "blocks", *(f"{c}, s" for c in cases), "ratio"], body
+        ["map tasks x partitions", "blocks", *(f"{c}, s" for c in cases), "times as fast"], body
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from again_tables import gpu_blocks_again, host_again
 from copy_tables import alltoall, gather, host_link, signal
 from exchange_tables import exchanges, gpu_memory, tax
+from headline_tables import headline
 from host_tables import between, growth, host_fifth, host_job, host_memory, spill
 from provenance import age_of, gpu_provenance, provenance
 from query_tables import gpu_tpcds, gpu_tpcds_check, host_tpcds, tpch
@@ -75,6 +76,7 @@ def main():
         content = f"{plot}{table}\n\n{origin}{age_of(bench, run)}"
         page = replace_section(page, bench, content)
         print(f"drew {bench} from {source}")
+    page = replace_section(page, "performance-headline", headline(folder))
     page_file.write_text(page)
 
 

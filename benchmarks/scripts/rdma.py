@@ -17,8 +17,8 @@ from plot import replace_section
 from tables import markdown
 
 REPORT = "TEST-junit-jupiter.xml"
-LIMIT_SECONDS = 1200
-JOBS = 3  # of rdma.sh all
+LIMIT_SECONDS = 1800
+JOBS = 4  # of rdma.sh all
 WHOLE = "whole"  # its line for all of them together
 PACKAGE = "io.zerohop.shuffle.transport.ucx."
 PAGE = pathlib.Path(__file__).resolve().parent / "../../docs/internals/rdma-evidence.md"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes what simulations of up to a thousand executors have shown, and its tables in docs/scale.md.
+"""Writes what simulations of up to a thousand executors have shown, and the tables of their page.
 
-scale.py OUT.json COMMIT LINES: LINES is the file that -Dzerohop.scale.out named (docs/scale.md has
-the command).
+scale.py OUT.json COMMIT LINES: LINES is the file that -Dzerohop.scale.out named. The page is
+docs/internals/scale-simulation.md, which has the command.
 """
 
 import datetime
@@ -16,7 +16,7 @@ from measurements import write
 from plot import replace_section
 from tables import markdown
 
-PAGE = pathlib.Path(__file__).resolve().parent / "../../docs/scale.md"
+PAGE = pathlib.Path(__file__).resolve().parent / "../../docs/internals/scale-simulation.md"
 LINEAR = 1.05
 # Heap is measured, and the least of what is measured is a few objects of a test's own.
 LINEAR_HEAP = 1.15

@@ -11,6 +11,15 @@ set -euo pipefail
   echo "submit.sh: $ZEROHOP_JAR (ZEROHOP_JAR) is not there" >&2
   exit 2
 }
+# start.sh opens the master's port some seconds after it was called; Spark would ask again after 20 s.
+if [[ "$MASTER" =~ ^spark://([^,:]+):([0-9]+)$ ]]; then
+  end=$((SECONDS + 30))
+  # shellcheck disable=SC2016 # They are the inner shell's.
+  until timeout 2 bash -c 'exec 3<> "/dev/tcp/$0/$1"' "${BASH_REMATCH[@]:1}" 2> /dev/null; do
+    [ "$SECONDS" -lt "$end" ] || break
+    sleep 1
+  done
+fi
 # As arguments: they win over spark-defaults.conf, which counts for all else, and yours win over them.
 settings=()
 while IFS=$' \t=:\r' read -r key value; do

@@ -25,13 +25,14 @@ import java.util.zip.GZIPInputStream;
 
 /**
  * Completes a release's folder and fails if it is not what it has to be: {@code java
- * integration-tests/checks/ReleaseFolder.java FOLDER VERSION [KEY]}, in the project's folder.
+ * integration-tests/checks/ReleaseFolder.java FOLDER VERSION [KEY [KEYS]]}, in the project's folder.
  *
  * <p>Checked are the files and no others; a manifest that says what the jar is; kernels, and native
  * libraries for both architectures; that NOTICE, the bill of materials and the jar have the same
  * libraries, with the text of each licence in the jar; no path of the machine that built it; a
  * tarball whose launcher finds its jar. Added are {@code repository/}, in the layout of a Maven
- * repository, sums, and signatures where a key of gpg is given.
+ * repository, sums, and signatures where a key of gpg is given. A signature has to be by a valid key
+ * of the file KEYS, since users check it by that.
  */
 public final class ReleaseFolder {
   private static final long LIMIT_SECONDS = 60;
@@ -65,19 +66,27 @@ public final class ReleaseFolder {
   private final Path jar;
   private final Path tarball;
   private final String key;
+  private final Path keys;
+  private Path keyring;
   private final List<String> problems = new ArrayList<>();
 
-  private ReleaseFolder(final Path folder, final String version, final String key) {
+  private ReleaseFolder(
+      final Path folder, final String version, final String key, final Path keys) {
     this.folder = folder.normalize();
     this.version = version;
     this.key = key;
+    this.keys = keys;
     this.jar = this.folder.resolve("zerohop-spark-" + version + ".jar");
     this.tarball = this.folder.resolve("zerohop-" + version + ".tar.gz");
   }
 
   public static void main(final String... args) throws Exception {
     final ReleaseFolder release = 
-        new ReleaseFolder(Path.of(args[0]), args[1], args.length > 2 ? args[2] : "");
+        new ReleaseFolder(
+            Path.of(args[0]),
+            args[1],
+            args.length > 2 ? args[2] : "",
+            Path.of(args.length > 3 ? args[3] : "KEYS"));
     release.checkFiles();
     if (release.problems.isEmpty()) {
       release.checkManifest();
@@ -89,8 +98,12 @@ public final class ReleaseFolder {
     if (!release.problems.isEmpty()) {
       System.exit(1);
     }
-    release.layOutRepository();
-    release.writeSums();
+    try {
+      release.layOutRepository();
+      release.writeSums();
+    } finally {
+      release.deleteKeyring();
+    }
     if (!release.problems.isEmpty()) {
       release.problems.forEach(problem -> System.err.println("ERROR: " + problem));
       System.exit(1);
@@ -109,6 +122,8 @@ public final class ReleaseFolder {
                 name + "-sbom.json",
                 name + ".pom",
                 "zerohop-" + version + ".tar.gz",
+                "zerohop-" + version + "-site.tar.gz",
+                "RELEASE-NOTES.md",
                 "LICENSE",
                 "NOTICE"));
     final Set<String> found = new TreeSet<>();
@@ -228,8 +243,11 @@ public final class ReleaseFolder {
         }
       }
     }
-    try (InputStream in = new GZIPInputStream(Files.newInputStream(tarball))) {
-      checkPath(tarball.toString(), in.readAllBytes());
+    final Path site = folder.resolve("zerohop-" + version + "-site.tar.gz");
+    for (final Path file : List.of(tarball, site)) {
+      try (InputStream in = new GZIPInputStream(Files.newInputStream(file))) {
+        checkPath(file.toString(), in.readAllBytes());
+      }
     }
   }
 
@@ -260,28 +278,35 @@ public final class ReleaseFolder {
         }
       }
     } finally {
-      try (Stream<Path> files = Files.walk(unpacked)) {
-        for (final Path file : files.sorted((a, b) -> b.compareTo(a)).toList()) {
-          Files.delete(file);
-        }
+      delete(unpacked);
+    }
+  }
+
+  private static void delete(final Path folder) throws IOException {
+    try (Stream<Path> files = Files.walk(folder)) {
+      for (final Path file : files.sorted((a, b) -> b.compareTo(a)).toList()) {
+        Files.deleteIfExists(file);
       }
     }
   }
 
-  private void run(final List<String> command) throws IOException, InterruptedException {
+  /** Returns what the command printed, or null if it failed, which is a problem. */
+  private String run(final List<String> command) throws IOException, InterruptedException {
+    final Path out = Files.createTempFile("zerohop-release", ".txt");
     final Process process =
-        new ProcessBuilder(command)
-            .redirectErrorStream(true)
-            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-            .start();
+        new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(out.toFile()).start();
     try {
       if (!process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)) {
         problems.add(command + " did not end in " + LIMIT_SECONDS + " s");
       } else if (process.exitValue() != 0) {
         problems.add(command + " ended with status " + process.exitValue());
+      } else {
+        return Files.readString(out);
       }
+      return null;
     } finally {
       process.destroyForcibly();
+      Files.delete(out);
     }
   }
 
@@ -326,11 +351,46 @@ public final class ReleaseFolder {
   }
 
   private void sign(final Path file) throws IOException, InterruptedException {
-    if (!key.isEmpty()) {
-      run(
-          List.of(
-              "gpg", "--batch", "--yes", "--armor", "--detach-sign", "--local-user", key,
-              "--output", file + ".asc", file.toString()));
+    if (key.isEmpty() || !problems.isEmpty()) {
+      return;
+    }
+    if (keyring == null) {
+      keyring = Files.createTempDirectory("zerohop-keys");
+      if (run(gpgOfUsers("--import", keys.toString())) == null) {
+        problems.add(keys + " has no key: add that which signs, as docs/releases.md says");
+        return;
+      }
+    }
+    final String signature = file + ".asc";
+    run(
+        List.of(
+            "gpg", "--batch", "--yes", "--armor", "--detach-sign", "--local-user", key,
+            "--output", signature, file.toString()));
+    if (problems.isEmpty()) {
+      final String read = run(gpgOfUsers("--verify", signature, file.toString()));
+      // Of a key that has expired or was revoked gpg says another word.
+      if (read == null || !read.contains("[GNUPG:] GOODSIG ")) {
+        problems.add(
+            signature + ": " + key + " is no valid key of " + keys
+                + ": add or renew it, as docs/releases.md says");
+      }
+    }
+  }
+
+  /** A call of gpg with the keys of KEYS, and none of the one who signs. */
+  private List<String> gpgOfUsers(final String... arguments) {
+    final List<String> command =
+        new ArrayList<>(
+            List.of(
+                "gpg", "--homedir", keyring.toString(), "--batch", "--no-options", "--no-autostart",
+                "--status-fd", "1"));
+    command.addAll(List.of(arguments));
+    return command;
+  }
+
+  private void deleteKeyring() throws IOException {
+    if (keyring != null) {
+      delete(keyring);
     }
   }
 }

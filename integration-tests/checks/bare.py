@@ -15,7 +15,7 @@ import sys
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "scripts"))
 from measurements import write
 
 OUT = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "bare.json"

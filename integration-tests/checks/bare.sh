@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `./demo` and `mvn -B verify` with what README's section "Build" names and nothing else:
+# Runs `./demo` and `mvn -B verify` with what README's section "Start" names and nothing else:
 #   bare.sh root FOLDER   as root: in a Debian root made in FOLDER, as an unprivileged user
 #   bare.sh user FOLDER   as an unprivileged user: on this machine with what it has
 # The tree is what `git archive HEAD` gives, into an empty folder. What ran is kept in

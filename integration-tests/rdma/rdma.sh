@@ -70,7 +70,7 @@ pack() {
   cp "$root"/{benchmarks/spark/target/application,integration-tests/target/suite}-jars/*.jar "$into/spark-lib/"
   cp "$(ls "$root"/benchmarks/spark/target/zerohop-benchmarks-spark-*.jar)" "$into/spark-lib/"
   cp -rL "$root/benchmarks/spark/target/spark-home" "$into/spark-home"
-  cp "$here"/verbs.sh "$here"/spark.sh "$into/"
+  cp "$here"/{verbs,spark,proof}.sh "$into/"
   rm -f "$folder/pack.ext4"
   mke2fs -q -t ext4 -d "$into" -m 0 "$folder/pack.ext4" 800M
   rm -rf "$into"
@@ -124,7 +124,7 @@ everything() {
   beside=$!
   in_turn unit || failed=1
   wait "$beside" || failed=1
-  in_turn spark || failed=1
+  in_turn spark proof || failed=1
   return "$failed"
 }
 

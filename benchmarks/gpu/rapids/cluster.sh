@@ -228,7 +228,7 @@ submit() { # name, contender, more settings, class, arguments ...
   stop_cluster
   cat "$cluster"/executors/*/*/*/stderr > "$out/$name.executors.err" 2> /dev/null || true
   # Right rows even so, but by the slower way.
-  if grep -h 'in a way that Zerohop does not know' "$out/$name.executors.err" >&2; then status=1; fi
+  if grep -h 'ZH-5056' "$out/$name.executors.err" >&2; then status=1; fi
   if [ "$status" -ne 0 ]; then
     echo "$name ended with status $status:" >&2
     grep -hE "ERROR|Exception|Caused" "$out/$name.err" "$out/$name.executors.err" | cut -c1-250 | awk '!seen[$0]++' | head -8 >&2

@@ -16,7 +16,7 @@ fault_app() {
 
 # Runs suites against one cluster, which has room for two executors however many GPUs there are.
 suites() { # suites ...
-  local status=0 app name named=() bad="in a way that Zerohop does not know" executors=$((gpus < 2 ? 2 : gpus))
+  local status=0 app name named=() bad="ZH-5056" executors=$((gpus < 2 ? 2 : gpus))
   cores="${CORES:-4}"
   app="$(fault_app)" || return 1
   lay_out || return 1

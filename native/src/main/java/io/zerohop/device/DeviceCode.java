@@ -24,7 +24,9 @@ public enum DeviceCode implements LogCode {
   FOLDER_TAKEN(3016),
 
   // GPUs.
-  COPY_STREAM_STUCK(5001);
+  COPY_STREAM_STUCK(5001),
+  GPU_SHARED(5002),
+  GPUS_SEEN_DIFFER(5003);
 
   private final int number;
 

@@ -7,7 +7,12 @@ public final class DeviceMemoryException extends ZerohopException {
   private final long requestedBytes;
 
   public DeviceMemoryException(
-      final String message, final long requestedBytes, final Throwable cause) {
+      final String what, final long requestedBytes, final Throwable cause) {
+    this(Message.of(what), requestedBytes, cause);
+  }
+
+  public DeviceMemoryException(
+      final Message message, final long requestedBytes, final Throwable cause) {
     super(Category.RETRY, message, cause);
     this.requestedBytes = requestedBytes;
   }

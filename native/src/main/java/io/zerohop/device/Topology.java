@@ -129,12 +129,11 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
   }
 
   /**
-   * What is odd about the executors of one node, each in a sentence that names them: two that share
-   * a GPU, and views that disagree. Neither is an error: shuffles go on, by slower paths if need
-   * be.
+   * Returns what is odd about the executors of one node: two that share a GPU, and views that
+   * disagree. Neither is an error: shuffles go on, by slower paths if need be.
    */
-  public static List<String> problems(final List<View> executors) {
-    final List<String> problems = new ArrayList<>();
+  public static List<Message> problems(final List<View> executors) {
+    final List<Message> problems = new ArrayList<>();
     final Map<String, List<String>> byGpu = new TreeMap<>();
     final Map<String, List<String>> byFingerprint = new TreeMap<>();
     for (final View view : executors) {
@@ -148,11 +147,10 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
           if (ids.size() > 1) {
             Collections.sort(ids);
             problems.add(
-                "executors "
-                    + String.join(", ", ids)
-                    + " share GPU "
-                    + gpu
-                    + " and its memory; give each its own by spark.executor.resource.gpu.amount=1");
+                DeviceCode.GPU_SHARED
+                    .says("executors share a GPU and its memory")
+                    .at("executors " + String.join(", ", ids) + ", GPU " + gpu)
+                    .remedy("set spark.executor.resource.gpu.amount=1, so that each has its own"));
           }
         });
     if (byFingerprint.size() > 1) {
@@ -163,9 +161,12 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
             views.add("executors " + String.join(", ", ids) + " see " + text);
           });
       problems.add(
-          "the executors of this node see different GPUs or links ("
-              + String.join("; ", views)
-              + "); pairs that cannot map each other's memory take the staged path");
+          DeviceCode.GPUS_SEEN_DIFFER
+              .says(
+                  "the executors of this node see different GPUs or links; pairs that cannot map"
+                      + " each other's memory use the staged path")
+              .because(String.join(", ", views))
+              .remedy("show all executors of a node the same GPUs"));
     }
     return problems;
   }

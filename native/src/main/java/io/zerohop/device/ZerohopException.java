@@ -6,10 +6,11 @@ import java.util.Objects;
  * The one root of every failure Zerohop raises. Its category says what the caller may do about it;
  * exactly one place in the Spark plugin turns the category into Spark's outcome.
  *
- * <p>Messages name what happened, where (executor, device, peer, path) and the key or command that
- * mends it.
+ * <p>A message names what happened, where (executor, device, peer, path) and the key or command
+ * that fixes it. It is a {@link Message}: whoever needs a part of it takes the field, and the text
+ * is for people alone.
  */
-public class ZerohopException extends RuntimeException {
+public class ZerohopException extends RuntimeException implements Message.Source {
   private static final long serialVersionUID = 1L;
 
   /** What may be done about a failure. */
@@ -25,14 +26,31 @@ public class ZerohopException extends RuntimeException {
   }
 
   private final Category category;
+  private final Message message;
 
-  public ZerohopException(final Category category, final String message) {
+  /** One that has nothing to say but what happened. */
+  public ZerohopException(final Category category, final String what) {
+    this(category, what, null);
+  }
+
+  /** One that has nothing to say but what happened. */
+  public ZerohopException(final Category category, final String what, final Throwable cause) {
+    this(category, Message.of(String.valueOf(what)), cause);
+  }
+
+  public ZerohopException(final Category category, final Message message) {
     this(category, message, null);
   }
 
-  public ZerohopException(final Category category, final String message, final Throwable cause) {
-    super(message, cause);
+  public ZerohopException(final Category category, final Message message, final Throwable cause) {
+    super(message.text(), cause);
     this.category = Objects.requireNonNull(category);
+    this.message = message;
+  }
+
+  @Override
+  public final Message message() {
+    return message;
   }
 
   /** What the caller may do about this failure. */

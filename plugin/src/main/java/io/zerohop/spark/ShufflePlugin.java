@@ -1,7 +1,9 @@
 package io.zerohop.spark;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.conf.ManagerChoice;
 import io.zerohop.spark.doctor.RunningDoctor;
+import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
 import io.zerohop.spark.ui.LiveTab;
@@ -52,7 +54,7 @@ public final class ShufflePlugin implements SparkPlugin {
 
       @Override
       public void registerMetrics(final String appId, final PluginContext plugin) {
-        final String other = ManagerChoice.warnOfOther(context.conf(), context.version());
+        final Message other = ManagerChoice.warnOfOther(context.conf(), context.version());
         if (other != null) {
           leaveToOther(other);
         } else if (RapidsMode.isActive(context.conf())) {
@@ -61,10 +63,11 @@ public final class ShufflePlugin implements SparkPlugin {
       }
 
       /** The tab says why as well; where Zerohop's manager is in place, that one adds the tab. */
-      private void leaveToOther(final String why) {
+      private void leaveToOther(final Message why) {
         if (RapidsMode.isActive(context.conf())) {
           // RAPIDS has started in a mode whose batches no other manager takes.
-          throw new IllegalStateException("Zerohop cannot carry RAPIDS' shuffles: " + why);
+          throw new UnusableException(
+              Message.of("Zerohop cannot carry RAPIDS' shuffles").because(why));
         }
         LiveTab.start(context, SparkEnv.get(), () -> RunningDoctor.ofDriver(context.conf()));
       }

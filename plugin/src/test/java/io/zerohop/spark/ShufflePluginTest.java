@@ -117,9 +117,9 @@ class ShufflePluginTest {
       assertThat(outcome.advice().verdict()).isEqualTo("warn");
       assertThat(outcome.advice().what())
           .contains(SORT)
-          .contains("spark.shuffle.manager is set to sort")
-          .endsWith("[ZH-1006]");
-      assertThat(outcome.advice().mend()).isEqualTo("set spark.shuffle.manager=" + MANAGER);
+          .contains("spark.shuffle.manager is set to sort");
+      assertThat(outcome.advice().code()).isEqualTo("ZH-1006");
+      assertThat(outcome.advice().remedy()).isEqualTo("set spark.shuffle.manager=" + MANAGER);
     }
   }
 

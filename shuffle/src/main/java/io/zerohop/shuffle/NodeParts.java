@@ -233,8 +233,7 @@ final class NodeParts {
     try {
       step.run();
     } catch (final RuntimeException e) {
-      ShuffleCode.START_NOT_UNDONE.warn(
-          LOG, "what had begun of a node that cannot start does not end", e);
+      ShuffleCode.START_NOT_UNDONE.says("failed to roll back a partial start").warn(LOG, e);
     }
   }
 
@@ -335,13 +334,14 @@ final class NodeParts {
   void serverFailed(final Throwable cause) {
     notServing = true;
     memory.freezeForFiles();
-    ShuffleCode.NODE_NOT_SERVING.error(
-        LOG,
-        "FATAL: executor {} cannot share its memory any more, since its server failed. What it"
-            + " holds stays as it is, peers get it staged, and map outputs go to files from now"
-            + " on. Restart the executor",
-        config.executorId(),
-        cause);
+    ShuffleCode.NODE_NOT_SERVING
+        .says(
+            "FATAL: this executor can no longer share its memory; peers read what it holds staged,"
+                + " and new map outputs go to files")
+        .at("executor " + config.executorId())
+        .because("its segment server failed")
+        .remedy("restart the executor")
+        .error(LOG, cause);
   }
 
   /** Small chores that no caller waits for. */

@@ -3,6 +3,7 @@ package io.zerohop.shuffle;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
@@ -174,7 +175,7 @@ public final class ShuffleNode implements AutoCloseable {
    * What is odd about the GPUs of this node's executors, each in a sentence that names them: two on
    * one GPU, or views of the node that differ. Shuffles go on, by slower paths if need be.
    */
-  public List<String> problems() {
+  public List<Message> problems() {
     return parts.peers.problems();
   }
 

@@ -30,8 +30,9 @@ public final class StagedReads {
             null, // Nothing is mapped, nor asked for by UCX.
             PathChooser.stagedOnly(
                 config.paths(),
-                ShuffleCode.SHARES_NO_MEMORY.marked(
-                    "this executor shares no memory (see its log)")),
+                ShuffleCode.SHARES_NO_MEMORY
+                    .says("this executor shares no memory")
+                    .remedy("see its log for the reason")),
             new ReceiveBudget(config.receiveBufferBytes(), config.clock()),
             new FetchCounters(),
             new AccessTimes(config.clock()),

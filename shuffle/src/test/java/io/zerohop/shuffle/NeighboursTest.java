@@ -156,8 +156,8 @@ class NeighboursTest {
         ShuffleNode two = node("two", "GPU-a", Topology.NONE)) {
       TestNodes.eventually("met", () -> one.problems().size() == 2);
       TestNodes.eventually("met", () -> two.problems().size() == 2);
-      assertThat(String.join("\n", one.problems()))
-          .contains("executors one, two share GPU GPU-a", "executors two see 0 GPUs");
+      assertThat(one.problems().get(0).where()).isEqualTo("executors one, two, GPU GPU-a");
+      assertThat(one.problems().get(1).why()).contains("executors two see 0 GPUs");
     }
   }
 }

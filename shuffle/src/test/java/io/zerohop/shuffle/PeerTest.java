@@ -248,7 +248,7 @@ class PeerTest {
     try (ShuffleNode third = TestNodes.start(base.resolve("s"), "third")) {
       assertThatThrownBy(() -> TestNodes.fetchAndCheck(third, deserted, 2, MOST, source(1, 2)))
           .hasCauseInstanceOf(OwnerGoneException.class)
-          .hasMessageContaining("executor owner is dead");
+          .hasMessageContaining("an executor is dead");
     }
   }
 
@@ -323,7 +323,7 @@ class PeerTest {
     // or when it is asked for.
     assertThatThrownBy(fetcher::checkIntact)
         .isInstanceOf(BlockFetchException.class)
-        .hasMessageContaining("connection to its owner was lost");
+        .hasMessageContaining("connection to the owner was lost");
     assertThatThrownBy(
             () -> {
               while (fetcher.next()) {

@@ -205,7 +205,7 @@ class ProcessesTest {
         node.fetch(List.of(owner.source(1, 3)), staging, TestNodes.quiet(), () -> false)) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)
-          .hasMessageContaining("executor owner is dead");
+          .hasMessageContaining("an executor is dead");
     }
   }
 }

@@ -220,7 +220,8 @@ class ShuffleNodeTest extends OneNodeFixture {
       }
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)
-          .hasMessageMatching(".*executor 1 .*segment \\d+, offset \\d+.*CRC32C is \\p{XDigit}.*");
+          .hasMessageMatching(
+              ".*segment \\d+, offset \\d+.*CRC32C is \\p{XDigit}.* of executor 1, .*");
     }
   }
 

@@ -48,7 +48,7 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
   private def advice = {
     val small =
       """,{"check":"sizes","verdict":"warn","what":"the pool of shared memory has 512 MiB, since """ +
-        """most of the container's memory is promised to others [ZH-2001]",""" +
+        """most of the container's memory is promised to others","code":"ZH-2001",""" +
         """"mend":"raise spark.executor.memoryOverhead to 8g"}"""
     """{"check":"spark","verdict":"ok","what":"Spark 4.1.3","mend":""}""" +
       (if (fallbacks) small else "")
@@ -102,17 +102,20 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
     else ("peer", "peer.host", (1.2 + 2.8 * random.nextDouble()) * 1e9)
 
   private def shuffle(round: Int, executor: Int, moved: collection.Map[String, Long]) = {
-    val reason =
-      if (round <= 8) "it does not hold them in memory [ZH-6033]"
-      else s"executor ${3 + 5 * (executor % 3)} could not be reached: it did not answer within " +
-        "10 s [ZH-3034]"
+    val (code, reason) =
+      if (round <= 8) ("ZH-6033", "the owner does not hold the blocks in memory")
+      else
+        ("ZH-3034",
+          "an executor of this node could not be reached; its blocks are staged (executor " +
+            s"${3 + 5 * (executor % 3)}): it did not answer within 10 s")
     val staged = moved.getOrElse("staged", 0L)
-    def fell(count: Long) = if (staged > 0) s"""{"$reason":$count}""" else "{}"
+    def fell(value: Any) = if (staged > 0) s"""{"$reason":$value}""" else "{}"
+    val cause = s"""{"code":"$code","remedy":"","bytes":$staged}"""
     val bytes = moved.map { case (path, bytes) => s""""$path":{"blocks":64,"bytes":$bytes}""" }
     s"""{"shuffleId":${1000 + 12 * round + executor % 12},"writers":[${2 * round}],""" +
       s""""readers":[${2 * round + 1}],"moved":{${bytes.mkString(",")}},""" +
       s""""waitNanos":${1000000L * (20 + 15 * (executor % 12))},"fallbacks":${fell(640)},""" +
-      s""""fallbackBytes":${fell(staged)}}"""
+      s""""causes":${fell(cause)}}"""
   }
 
   private def memory(round: Int, staged: Long) = {

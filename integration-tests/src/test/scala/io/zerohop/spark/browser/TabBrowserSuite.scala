@@ -177,7 +177,7 @@ class TabBrowserSuite extends AnyFunSuite {
     assert(cells.elements.asScala.map(_.asLong).sum === expected.values.sum)
     val reasons = browser.run(
       "return document.querySelector('#zerohop-shuffles tbody').innerText").asText
-    assert(reasons.contains("it does not hold them in memory"))
+    assert(reasons.contains("the owner does not hold the blocks in memory"))
     assert(numbers(browser, "zerohop-pools", 4).sum > 0, "bytes in files")
     assert(browser.run("return document.getElementById('zerohop-verdict').innerText").asText
         .contains("fell back"))

@@ -25,8 +25,8 @@ class MixedJarsSuite extends AnyFunSuite {
           Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ()))((_, _) => ())
         }
       }
-      assert(failure.getMessage.contains("The driver has Zerohop "), failure.getMessage)
-      assert(failure.getMessage.contains(s" has ${MixedJarsSuite.Other}."), failure.getMessage)
+      assert(failure.getMessage.contains("the driver has Zerohop "), failure.getMessage)
+      assert(failure.getMessage.contains(s" has ${MixedJarsSuite.Other};"), failure.getMessage)
     } finally {
       cluster.close()
       Files.delete(other)

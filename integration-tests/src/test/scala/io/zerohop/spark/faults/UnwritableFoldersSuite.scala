@@ -69,7 +69,7 @@ class UnwritableFoldersSuite extends AnyFunSuite {
     override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
       case told: ShuffleReportEvent =>
         for (line <- told.report.advice.asScala if line.check == "start") {
-          found.put(told.report.executorId, s"${line.what} ${line.mend}")
+          found.put(told.report.executorId, s"${line.what} ${line.remedy}")
         }
       case _ =>
     }

@@ -22,7 +22,7 @@ class GpuRefusalSuite extends GpuSuite {
 
     test(s"$mode with the external shuffle service") {
       refused(mode, service,
-        "blocks in executors' memory cannot be served by the external shuffle service; set" +
+        "the external shuffle service cannot serve blocks in executors' memory; set" +
           " spark.shuffle.service.enabled=false to use Zerohop [ZH-1002]")
     }
   }

@@ -23,7 +23,7 @@ class GpuSettingsSuite extends GpuSuite {
       assert(facts.number("gpu_exchanges") === 0, facts)
       assert(facts.number("serialised_exchanges") > 0, facts)
       assert(facts.number("direct_bytes") > 0, facts)
-      assert(logged.contains("carries RAPIDS' shuffles through host memory"))
+      assert(logged.contains("RAPIDS' shuffles go through host memory"))
     }
   }
 

@@ -1,7 +1,6 @@
 package io.zerohop.spark.platforms
 
-import java.nio.file.{Files, Path}
-import java.util.Locale
+import java.nio.file.Files
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -25,6 +24,8 @@ class PlatformFilesSuite extends AnyFunSuite {
 
   private val templates = Seq("executor-pod.yaml", "executor-pod-gpu.yaml").map(kubernetes)
   private val application = kubernetes("spark-application.yaml")
+  private val operator =
+    Using.resource(scala.io.Source.fromResource("spark-operator.txt"))(_.getLines().toSet)
 
   test("each key of Zerohop's is one, and the plugin or the shuffle manager is ours") {
     val page = Files.readString(Distribution.repository.resolve("docs/configuration.md"))
@@ -91,31 +92,35 @@ class PlatformFilesSuite extends AnyFunSuite {
       node.at("/volumes/0/hostPath/path") === templates.head.at("/spec/volumes/0/hostPath/path"))
   }
 
-  test("what README and the pages of docs link to is there, anchors too") {
-    val root = Distribution.repository
-    val pages = Using.resource(Files.walk(root.resolve("docs")))(_.iterator.asScala.toVector) ++
-      Using.resource(Files.list(root))(_.iterator.asScala.toVector)
-    val link = "\\]\\(([^)#:\\s]*)(?:#([^)\\s]*))?\\)".r
-    val dead = for {
-      page <- pages.filter(_.toString.endsWith(".md"))
-      found <- link.findAllMatchIn(Files.readString(page))
-      target =
-        if (found.group(1).isEmpty) page else page.resolveSibling(found.group(1)).normalize
-      anchor = Option(found.group(2))
-      if !Files.exists(target) || anchor.exists(!anchors(target).contains(_))
-    } yield s"$page: ${found.matched}"
-    assert(dead.isEmpty)
+  test("Helm values and the application have no name that the operator does not know") {
+    assert(unknown("values", kubernetes("values.yaml")) === Nil)
+    assert(unknown("application", application.get("spec"), "spec.") === Nil)
+    // One name too many at each depth, and one that has to have something below it.
+    val wrong = yaml.readTree("{webhook: {enabled: true}, jobNamespaces: [spark], spark: 1}")
+    assert(unknown("values", wrong) === Seq("webhook.enabled", "jobNamespaces", "spark"))
   }
 
-  /** Names of headings, as a page's readers make them, and anchors that are written out. */
-  private def anchors(page: Path): Set[String] = {
-    val text = Files.readString(page)
-    val headings = "(?m)^#+ (.*)$".r.findAllMatchIn(text).map { heading =>
-      heading.group(1).toLowerCase(Locale.ROOT).replaceAll("[^\\p{L}\\p{N} _-]", "").replace(' ',
-        '-')
+  test("the image is of the Spark that is built against, and its jar lies where settings look") {
+    val image = Files.readAllLines(Examples.folder.resolve("kubernetes/Dockerfile")).asScala
+    val spark = org.apache.spark.SPARK_VERSION
+    assert(image.contains(s"ARG SPARK_IMAGE=apache/spark:$spark-java17"))
+    assert(application.at("/spec/sparkVersion").asText === spark)
+    val jar = image.filter(_.startsWith("COPY ")).map(_.split(' ').last)
+    for (side <- Seq("driver", "executor"); key = s"spark.$side.extraClassPath") {
+      assert(Seq(Examples.conf("kubernetes/zerohop.conf")(key)) === jar)
+      assert(Seq(texts(application.at("/spec/sparkConf"))(key)) === jar)
     }
-    headings.toSet ++ "<a id=\"([^\"]+)\"".r.findAllMatchIn(text).map(_.group(1))
   }
+
+  /** Names in a file of ours that the operator's of the same kind does not have. */
+  private def unknown(kind: String, node: JsonNode, at: String = ""): Seq[String] =
+    node.properties.asScala.toSeq.flatMap { entry =>
+      val name = at + entry.getKey
+      if (operator(s"$kind $name *") || operator(s"$kind $name") && !entry.getValue.isObject) Nil
+      else if (entry.getValue.isObject && operator.exists(_.startsWith(s"$kind $name.")))
+        unknown(kind, entry.getValue, s"$name.")
+      else Seq(name)
+    }
 
   private def kubernetes(name: String): JsonNode =
     yaml.readTree(Examples.folder.resolve("kubernetes").resolve(name).toFile)

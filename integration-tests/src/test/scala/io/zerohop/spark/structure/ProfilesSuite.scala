@@ -7,6 +7,8 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 import scala.xml.{Elem, XML}
 
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.dataformat.yaml.YAMLFactory
 import com.tngtech.archunit.ArchConfiguration
 import com.tngtech.archunit.core.domain.{JavaClass, JavaModifier}
 import com.tngtech.archunit.core.importer.ClassFileImporter
@@ -63,6 +65,19 @@ class ProfilesSuite extends AnyFunSuite {
     val commands = lines.filter(_.startsWith("mvn "))
     assert(commands === Seq("mvn -B verify", "mvn -B verify -Pfull").map(_ + " || status=$?"))
     assert(lines.last === "exit \"$status\"")
+  }
+
+  test("the workflow of a public host runs .ci/run, and profiles that are there") {
+    val file = repository.resolve(".github/workflows/ci.yml").toFile
+    val workflow = new ObjectMapper(new YAMLFactory).readTree(file)
+    val runs = workflow.findValuesAsText("run").asScala
+    assert(runs.contains(".ci/run") && runs.contains("mvn -B verify \"-P$PROFILE\""))
+    val named = workflow.at("/jobs/profile/strategy/matrix/profile").asScala.map(_.asText).toSeq
+    val there = (rootPom \ "profiles" \ "profile" \ "id").map(_.text)
+    assert(named.nonEmpty && named.diff(there) === Nil)
+    // A tag can be moved, a commit cannot.
+    val actions = workflow.findValuesAsText("uses").asScala
+    assert(actions.nonEmpty && actions.forall(_.matches("actions/[a-z-]+@[0-9a-f]{40}")))
   }
 
   test("each class of unit tests is run by surefire") {

@@ -33,7 +33,8 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
       val expected = Map("ok" -> 0, "skip" -> 0, "warn" -> 1, "fail" -> 2)
       assert(exit === expected(json.get("verdict").asText), out + err)
       findings.filter(it => Set("warn", "fail")(it.get("verdict").asText)).foreach { it =>
-        assert(it.get("mend").asText.nonEmpty, it)
+        assert(it.get("remedy").asText.nonEmpty, it)
+        assert(it.get("mend") === it.get("remedy"), "as programs of 0.2.0 read it")
       }
     }
   }
@@ -100,7 +101,7 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
       assert(ended.of(check).size === 1, ended.out)
     val spark = ended.of("spark").head
     assert(spark.get("what").asText.contains("Spark is not on the class path"))
-    assert(spark.get("mend").asText.contains("--spark-home"))
+    assert(spark.get("remedy").asText.contains("--spark-home"))
     val rates = ended.json.get("processes").get(0).get("rates").asScala.toSeq
     for (path <- Seq("local", "peer", "staged"))
       assert(rates.exists(rate =>
@@ -154,7 +155,7 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
             s"spark.zerohop.socket.dir=${folder.resolve("s")}"))
       }
       ended.assertConsistent()
-      assert(ended.of("spark").head.get("mend").asText.contains(s"--spark-home $home"))
+      assert(ended.of("spark").head.get("remedy").asText.contains(s"--spark-home $home"))
     } finally Local.delete(home)
   }
 
@@ -180,7 +181,7 @@ class DoctorSuite extends AnyFunSuite with NeedsSparkHome {
     assert(ended.of("spark").head.get("what").asText === "Spark 4.1.3")
     val aside = ended.of("steps-aside").head
     assert(aside.get("verdict").asText === "fail")
-    assert(aside.get("mend").asText.contains("spark.shuffle.service.enabled=false"))
+    assert(aside.get("remedy").asText.contains("spark.shuffle.service.enabled=false"))
   }
 
   // Those whose Scala and whose classes differ most.

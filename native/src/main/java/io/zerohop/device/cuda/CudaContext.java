@@ -48,7 +48,11 @@ final class CudaContext {
     if (ordinal < 0 || ordinal >= CudaDriver.devices()) {
       throw new ZerohopException(
           Category.FALLBACK,
-          "cuda: GPU " + ordinal + " was asked for, this process sees " + CudaDriver.devices());
+          "GPU "
+              + ordinal
+              + " was requested, and this process sees "
+              + CudaDriver.devices()
+              + " GPUs");
     }
     synchronized (CONTEXTS) {
       return CONTEXTS.computeIfAbsent(ordinal, CudaContext::new);

@@ -3,6 +3,7 @@ package io.zerohop.device.cuda;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.DeviceCode;
+import io.zerohop.device.Message;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
@@ -369,16 +370,19 @@ final class CudaCopyStream implements CopyStream {
     } catch (final ZerohopException e) {
       // Memory that a kernel may still use must not be freed; it goes with the process.
       context.markStuck();
-      DeviceCode.COPY_STREAM_STUCK.error(
-          LOG, "{} was not idle when it was closed; its memory is kept", this, e);
+      DeviceCode.COPY_STREAM_STUCK
+          .says("a copy stream did not end when it was closed; its memory is kept")
+          .at(toString())
+          .because(e)
+          .error(LOG, e);
       throw new ZerohopException(
           ZerohopException.Category.FATAL,
-          context
-              + ": "
-              + this
-              + " did not come to an end within "
-              + CLOSE_LIMIT
-              + ", so the memory that it uses can never be used again; restart the executor",
+          Message.of(
+                  "a copy stream did not end within "
+                      + CLOSE_LIMIT
+                      + ", so the memory that it uses is lost")
+              .at(context + ", " + this)
+              .remedy("restart the executor"),
           e);
     }
   }

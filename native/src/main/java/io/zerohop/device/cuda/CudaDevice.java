@@ -5,6 +5,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.FabricReach;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Message;
 import io.zerohop.device.OpenResources;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
@@ -120,7 +121,7 @@ public final class CudaDevice implements Device {
   }
 
   /** Why no GPU can be opened with this jar, wherever it is; null if one may be. */
-  public static String missingKernels() {
+  public static Message missingKernels() {
     return Kernels.absence();
   }
 
@@ -191,7 +192,7 @@ public final class CudaDevice implements Device {
     try {
       segment = CudaSegment.allocate(context, open::remove, name, handles, rdma, rounded);
     } catch (final DeviceMemoryException e) {
-      throw new DeviceMemoryException(e.getMessage(), bytes, e);
+      throw new DeviceMemoryException(e.message(), bytes, e);
     }
     open.add(segment);
     boolean done = false;

@@ -1,5 +1,6 @@
 package io.zerohop.device.cuda;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.posix.NativeLibrary;
@@ -24,13 +25,13 @@ public final class CudaDriver {
           "/usr/lib/wsl/lib/libcuda.so.1");
 
   private static boolean tried;
-  private static String absence;
+  private static Message absence;
   private static int devices;
 
   private CudaDriver() {}
 
-  /** Why no GPU can be used here, in one sentence; null if one can. */
-  public static synchronized String absence() {
+  /** Returns why no GPU can be used here; null if one can. */
+  public static synchronized Message absence() {
     if (!tried) {
       tried = true;
       absence = load();
@@ -72,44 +73,46 @@ public final class CudaDriver {
    * @throws ZerohopException (FALLBACK) if it is not
    */
   static void require() {
-    final String reason = absence();
+    final Message reason = absence();
     if (reason != null) {
-      throw new ZerohopException(Category.FALLBACK, "cuda: " + reason);
+      throw new ZerohopException(Category.FALLBACK, reason);
     }
   }
 
-  private static String load() {
+  private static Message load() {
     try {
       NativeLibrary.require();
     } catch (final ZerohopException e) {
-      return e.getMessage();
+      return e.message();
     }
     if (LIBRARIES.stream().noneMatch(DriverMemory::open)) {
-      return "this machine has no CUDA driver (libcuda.so.1 was not found); blocks stay in host"
-          + " memory";
+      return Message.of("this machine has no CUDA driver, so blocks stay in host memory")
+          .because("libcuda.so.1 was not found");
     }
     try {
       LibUtils.loadDriver();
       JCudaDriver.setExceptionsEnabled(false);
     } catch (final NoSuchMethodError e) {
-      return "another JCuda is on the class path before Zerohop's, and would load its library from"
-          + " where any user may write; take its jar away";
+      return Message.of(
+              "another JCuda precedes Zerohop's on the class path, and would load its library from"
+                  + " a folder that any user may write to")
+          .remedy("remove its jar from the class path");
     } catch (final LinkageError e) {
-      return "the JCuda library does not load (" + e.getMessage() + ")";
+      return Message.of("the JCuda library does not load").because(e);
     }
     return initialise();
   }
 
-  private static String initialise() {
+  private static Message initialise() {
     final int status = JCudaDriver.cuInit(0);
     final int[] count = new int[1];
     if (status == 0) {
       JCudaDriver.cuDeviceGetCount(count);
     }
     if (count[0] == 0) {
-      return "the CUDA driver shows no GPU to this process ("
-          + CudaStatus.name(status)
-          + "; see CUDA_VISIBLE_DEVICES)";
+      return Message.of("the CUDA driver shows no GPU to this process")
+          .because(CudaStatus.name(status))
+          .remedy("check CUDA_VISIBLE_DEVICES");
     }
     devices = count[0];
     return null;

@@ -1,5 +1,6 @@
 package io.zerohop.device.cuda;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
@@ -127,14 +128,9 @@ final class CudaSegment implements Segment {
       final CudaContext context, final String owner, final String reason, final int status) {
     return new ZerohopException(
         Category.FALLBACK,
-        context
-            + ": a segment of "
-            + owner
-            + " was refused: "
-            + reason
-            + ": "
-            + CudaStatus.name(status)
-            + "; its blocks are read the staged way");
+        Message.of("a segment of " + owner + " was refused; its blocks are staged")
+            .at(context.toString())
+            .because(reason + ": " + CudaStatus.name(status)));
   }
 
   @Override

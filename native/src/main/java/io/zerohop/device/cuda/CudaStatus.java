@@ -1,6 +1,7 @@
 package io.zerohop.device.cuda;
 
 import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.util.Set;
@@ -88,14 +89,12 @@ final class CudaStatus {
     if (STICKY.contains(status)) {
       return new ZerohopException(
           Category.FATAL,
-          where
-              + ": "
-              + call
-              + " reported "
-              + name(status)
-              + ": the GPU's context is lost and with it every block that this executor holds in"
-              + " GPU memory; the executor must end so that Spark makes them again (the kernel log,"
-              + " dmesg, names the Xid)");
+          Message.of(
+                  "the GPU's context is lost, and with it every block that this executor holds in"
+                      + " GPU memory; the executor ends so that Spark computes them again")
+              .at(where)
+              .because(call + " reported " + name(status))
+              .remedy("look for the Xid in the kernel log (dmesg)"));
     }
     return new ZerohopException(Category.RETRY, where + ": " + call + " failed: " + name(status));
   }

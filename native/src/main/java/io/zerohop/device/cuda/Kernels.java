@@ -1,5 +1,6 @@
 package io.zerohop.device.cuda;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.io.IOException;
@@ -65,12 +66,12 @@ final class Kernels {
         context.attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   }
 
-  /** Why this jar has no kernels; null if it has. */
-  static String absence() {
+  /** Returns why this jar has no kernels; null if it has. */
+  static Message absence() {
     return Kernels.class.getResource(RESOURCE) != null
         ? null
-        : "this jar was built without nvcc and has no GPU kernels; build it where nvcc is on the"
-            + " PATH, or where CUDA_HOME names a CUDA toolkit";
+        : Message.of("this jar was built without nvcc and has no GPU kernels")
+            .remedy("build it where nvcc is on the PATH, or CUDA_HOME names a CUDA toolkit");
   }
 
   static Kernels load(final CudaContext context) {
@@ -101,9 +102,9 @@ final class Kernels {
   }
 
   private static ByteBuffer read(final CudaContext context) {
-    final String absence = absence();
+    final Message absence = absence();
     if (absence != null) {
-      throw new ZerohopException(Category.FALLBACK, context + ": " + absence);
+      throw new ZerohopException(Category.FALLBACK, absence.at(context.toString()));
     }
     try (InputStream in = Kernels.class.getResourceAsStream(RESOURCE)) {
       final byte[] bytes = in.readAllBytes();

@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 
 /** Peers could not exchange segments. The reason tells what that says about the peer. */
@@ -34,11 +35,19 @@ public final class ExchangeException extends ZerohopException {
 
   private final Reason reason;
 
-  public ExchangeException(final Reason reason, final String message) {
+  public ExchangeException(final Reason reason, final String what) {
+    this(reason, what, null);
+  }
+
+  public ExchangeException(final Reason reason, final String what, final Throwable cause) {
+    this(reason, Message.of(String.valueOf(what)), cause);
+  }
+
+  public ExchangeException(final Reason reason, final Message message) {
     this(reason, message, null);
   }
 
-  public ExchangeException(final Reason reason, final String message, final Throwable cause) {
+  public ExchangeException(final Reason reason, final Message message, final Throwable cause) {
     super(reason.category, message, cause);
     this.reason = reason;
   }

@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import java.nio.ByteBuffer;
 
@@ -40,11 +41,12 @@ final class FrameDecoder {
     if (buffer.get(2) != Frame.VERSION) {
       throw new ExchangeException(
           Reason.PROTOCOL,
-          "version "
-              + buffer.get(2)
-              + " of the protocol where this is "
-              + Frame.VERSION
-              + "; use the same Zerohop jar on driver and executors");
+          Message.of(
+                  "the peer speaks version "
+                      + buffer.get(2)
+                      + " of the protocol, this process version "
+                      + Frame.VERSION)
+              .remedy("use the same Zerohop jar on the driver and all executors"));
     }
     final Frame.Type type = Frame.Type.of(buffer.get(3));
     final int length = buffer.getInt(4);

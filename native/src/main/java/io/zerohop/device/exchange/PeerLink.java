@@ -1,6 +1,7 @@
 package io.zerohop.device.exchange;
 
 import io.zerohop.device.DeviceCode;
+import io.zerohop.device.Message;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Deadline;
@@ -117,10 +118,15 @@ public final class PeerLink implements AutoCloseable {
       } catch (final PosixException e) {
         if (e.errno() != PosixException.EAGAIN) {
           throw new ExchangeException(
-              reasonOf(e.errno()), "cannot connect to " + path + ": " + e.getMessage(), e);
+              reasonOf(e.errno()),
+              Message.of("cannot connect to a socket").at(path.toString()).because(e),
+              e);
         }
         if (deadline.isOver()) {
-          throw new ExchangeException(Reason.TIMEOUT, "no connection to " + path + " in time", e);
+          throw new ExchangeException(
+              Reason.TIMEOUT,
+              Message.of("a socket took no connection in time").at(path.toString()),
+              e);
         }
         LockSupport.parkNanos(RETRY_NANOS); // Its backlog is full.
       }
@@ -145,7 +151,8 @@ public final class PeerLink implements AutoCloseable {
     final int uid = (int) (Sockets.peer(socket.fd()) >>> 32);
     if (uid != Descriptor.userId()) {
       throw new ExchangeException(
-          Reason.AUTHENTICATION, "socket " + path + " is served by another user, " + uid);
+          Reason.AUTHENTICATION,
+          Message.of("another user serves the socket").at(path + ", user " + uid));
     }
   }
 
@@ -154,7 +161,9 @@ public final class PeerLink implements AutoCloseable {
       return ProcessIdentity.ofPeer(socket.fd());
     } catch (final PosixException e) {
       throw new ExchangeException(
-          reasonOf(e.errno()), "cannot see who serves " + path + ": " + e.getMessage(), e);
+          reasonOf(e.errno()),
+          Message.of("cannot tell which process serves a socket").at(path.toString()).because(e),
+          e);
     }
   }
 
@@ -266,7 +275,8 @@ public final class PeerLink implements AutoCloseable {
     try {
       if (!fetchLock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS)) {
         throw new ExchangeException(
-            Reason.UNAVAILABLE, "others kept the link to peer " + peerName + " busy");
+            Reason.UNAVAILABLE,
+            "the connection to executor " + peerName + " stayed busy until the limit");
       }
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -281,7 +291,7 @@ public final class PeerLink implements AutoCloseable {
    * @param handle null if the segment is gone, or was not handed over
    * @param why it was not handed over; null if that is not the case
    */
-  private record Answer(SegmentHandle handle, String why) {
+  private record Answer(SegmentHandle handle, Message why) {
     SegmentHandle handleOrThrow() {
       if (why != null) {
         throw new ExchangeException(Reason.UNAVAILABLE, why);
@@ -292,14 +302,14 @@ public final class PeerLink implements AutoCloseable {
 
   private Answer exchange(final long segmentId, final Deadline deadline) {
     if (unanswered != NONE && !receivesLate()) {
-      return new Answer(null, silence());
+      return new Answer(null, Message.of(silence()));
     }
     requests++;
     channel.send(seals.seal(Frame.ofId(Frame.Type.FETCH, segmentId), requests), deadline);
     unanswered = segmentId;
     final Frame answer = receiveOrNull(deadline);
     if (answer == null) {
-      return new Answer(null, silence());
+      return new Answer(null, Message.of(silence()));
     }
     unanswered = NONE;
     return answer(segmentId, answer);
@@ -332,7 +342,7 @@ public final class PeerLink implements AutoCloseable {
   }
 
   private String silence() {
-    return "peer " + peerName + " has not answered yet when asked for segment " + unanswered;
+    return "executor " + peerName + " has not answered the request for segment " + unanswered;
   }
 
   private Answer answer(final long segmentId, final Frame sealed) {
@@ -347,7 +357,10 @@ public final class PeerLink implements AutoCloseable {
       }
       if (answer.type() == Frame.Type.WITHHELD && answer.asId() == segmentId && fd < 0) {
         return new Answer(
-            null, "peer " + peerName + " cannot hand segment " + segmentId + " out; see its log");
+            null,
+            Message.of("a peer could not export a segment")
+                .at(place(segmentId))
+                .remedy("see the log of that executor"));
       }
       if (answer.type() == Frame.Type.SEGMENT) {
         final Frame.SegmentInfo segment = answer.asSegment();
@@ -361,11 +374,10 @@ public final class PeerLink implements AutoCloseable {
         if (segment.id() == segmentId && byFd && fd == Sockets.LOST_DESCRIPTOR) {
           return new Answer(
               null,
-              "the descriptor of segment "
-                  + segmentId
-                  + " of peer "
-                  + peerName
-                  + " was lost: this process has as many open as it may; raise 'ulimit -n'");
+              Message.of("the descriptor of a segment was lost")
+                  .at(place(segmentId))
+                  .because("this process has reached its limit of open files")
+                  .remedy("raise 'ulimit -n'"));
         }
         if (segment.id() == segmentId && !byFd && fd < 0) {
           return new Answer(
@@ -378,6 +390,10 @@ public final class PeerLink implements AutoCloseable {
         Descriptor.close(fd);
       }
     }
+  }
+
+  private String place(final long segmentId) {
+    return "segment " + segmentId + " of executor " + peerName;
   }
 
   private ExchangeException unfit(final Frame answer) {
@@ -420,8 +436,10 @@ public final class PeerLink implements AutoCloseable {
       try {
         callback.run();
       } catch (final RuntimeException e) {
-        DeviceCode.LINK_CALLBACK_FAILED.warn(
-            LOG, "a callback for the end of the link to peer {} failed", peerName, e);
+        DeviceCode.LINK_CALLBACK_FAILED
+            .says("a callback failed after the connection to a peer ended")
+            .at("executor " + peerName)
+            .warn(LOG, e);
       }
     }
   }

@@ -1,6 +1,7 @@
 package io.zerohop.device.exchange;
 
 import io.zerohop.device.DeviceCode;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.PosixException;
@@ -55,7 +56,7 @@ final class PeerWatch {
     } catch (final ZerohopException e) {
       Descriptor.close(wakeup);
       wakeup = -1; // The next link tries again.
-      throw new ExchangeException(ExchangeException.Reason.BUSY, e.getMessage(), e);
+      throw new ExchangeException(ExchangeException.Reason.BUSY, Message.of(e), e);
     }
   }
 
@@ -90,7 +91,11 @@ final class PeerWatch {
     try {
       Sockets.poll(fds, events, count, LONGEST_POLL_MILLIS);
     } catch (final PosixException e) {
-      DeviceCode.LINKS_UNWATCHED.error(LOG, "links to peers cannot be watched; all are closed", e);
+      DeviceCode.LINKS_UNWATCHED
+          .says("cannot watch connections to peers; closed all of them")
+          .because(e)
+          .remedy("raise 'ulimit -n'")
+          .error(LOG, e);
       Arrays.fill(events, 0, count, Sockets.GONE);
     }
   }
@@ -99,7 +104,10 @@ final class PeerWatch {
     try {
       link.close();
     } catch (final RuntimeException e) {
-      DeviceCode.LINK_END_FAILED.warn(LOG, "the end of {} was not taken well", link, e);
+      DeviceCode.LINK_END_FAILED
+          .says("could not close a connection cleanly")
+          .at(link.toString())
+          .warn(LOG, e);
     }
     link.socket().release();
   }

@@ -1,5 +1,6 @@
 package io.zerohop.device.exchange;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.posix.Descriptor;
@@ -19,7 +20,7 @@ import java.nio.file.attribute.PosixFilePermissions;
  * and whoever asked begins anew.
  */
 final class PrivateFolder implements AutoCloseable {
-  private static final String KEY = "; set spark.zerohop.socket.dir to a folder of your own";
+  private static final String REMEDY = "set spark.zerohop.socket.dir to a folder of your own";
 
   private final Path path;
   private final int fd;
@@ -71,8 +72,7 @@ final class PrivateFolder implements AutoCloseable {
       // Checked when it is opened.
       return;
     } catch (final IOException e) {
-      throw new ZerohopException(
-          Category.FALLBACK, "cannot make folder " + path + ": " + e + KEY, e);
+      throw refused("cannot make a folder", path, String.valueOf(e), e);
     }
   }
 
@@ -85,22 +85,28 @@ final class PrivateFolder implements AutoCloseable {
       }
       final boolean link = e.errno() == PosixException.ELOOP || e.errno() == PosixException.ENOTDIR;
       final String what = link ? "it is a symbolic link or no folder" : e.getMessage();
-      throw new ZerohopException(
-          Category.FALLBACK, "folder " + path + " refused: " + what + KEY, e);
+      throw refused("a folder is refused", path, what, e);
     }
   }
 
   private static void checkPrivate(final Path path, final FileStatus status) {
     if (status.userId() != Descriptor.userId()) {
-      throw new ZerohopException(
-          Category.FALLBACK,
-          "folder " + path + " refused: it belongs to user " + status.userId() + KEY);
+      throw refused("a folder is refused", path, "it belongs to user " + status.userId(), null);
     }
     if (status.openToOthers()) {
       throw new ZerohopException(
           Category.FALLBACK,
-          "folder " + path + " refused: other users may access it; run chmod 700 " + path);
+          Message.of("a folder is refused")
+              .at(path.toString())
+              .because("other users may access it")
+              .remedy("run chmod 700 " + path));
     }
+  }
+
+  private static ZerohopException refused(
+      final String what, final Path path, final String why, final Throwable cause) {
+    return new ZerohopException(
+        Category.FALLBACK, Message.of(what).at(path.toString()).because(why).remedy(REMEDY), cause);
   }
 
   FileStatus status() {

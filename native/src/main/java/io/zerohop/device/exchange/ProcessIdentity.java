@@ -133,12 +133,15 @@ record ProcessIdentity(long namespace, long pid, long start, long pidfd) {
   /** Warns, once for all peers, that a peer has proved itself whose {@link #match} is unknown. */
   static void warnOfUnknown() {
     if (WARNED.compareAndSet(false, true)) {
-      DeviceCode.PEER_UNCONFIRMED.warn(
-          LOG,
-          "The kernel does not tell which process is at the other end of a socket: the peer is in"
-              + " another PID namespace, and this is before Linux 6.9. Processes of the same user"
-              + " that see the socket folder could pass a connection on: give the application a"
-              + " spark.zerohop.socket.dir of its own (logged once)");
+      DeviceCode.PEER_UNCONFIRMED
+          .says(
+              "the kernel does not tell which process serves a socket, so a process of the same"
+                  + " user could relay the connection (logged once)")
+          .because("the peer is in another PID namespace, and the kernel is older than Linux 6.9")
+          .remedy(
+              "use Linux 6.9 or later, or set spark.zerohop.socket.dir to a folder of this"
+                  + " application's own")
+          .warn(LOG);
     }
   }
 

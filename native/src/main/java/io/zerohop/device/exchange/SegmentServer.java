@@ -190,18 +190,22 @@ public final class SegmentServer implements AutoCloseable {
 
   /** Whether the connections may end now. */
   private boolean fail(final Throwable cause) {
-    DeviceCode.SERVER_FAILED.error(
-        LOG,
-        "FATAL: segment server {} failed and ends, though its process lives on; peers cannot reach"
-            + " its memory any more. Restart the process, and report this",
-        name,
-        cause);
+    DeviceCode.SERVER_FAILED
+        .says("FATAL: the segment server failed, so peers can no longer map this process's memory")
+        .at(name)
+        .because(cause)
+        .remedy("restart the process, and report this")
+        .error(LOG, cause);
     try {
       directory.failed(cause);
       return true;
     } catch (final RuntimeException | Error e) {
-      DeviceCode.CONNECTIONS_LEFT_OPEN.error(
-          LOG, "FATAL: segment server {} leaves its connections open; see above", name, e);
+      DeviceCode.CONNECTIONS_LEFT_OPEN
+          .says("FATAL: the failed segment server could not close its connections")
+          .at(name)
+          .because(e)
+          .remedy("restart the process, and report this")
+          .error(LOG, e);
       return false;
     }
   }
@@ -241,8 +245,12 @@ public final class SegmentServer implements AutoCloseable {
     } catch (final PosixException e) {
       // Out of descriptors, most likely: the listener would report that again at once.
       if (refusals.isNew("accept")) {
-        DeviceCode.ACCEPT_FAILED.warn(
-            LOG, "segment server {} cannot accept connections now (logged once)", name, e);
+        DeviceCode.ACCEPT_FAILED
+            .says("the segment server cannot accept connections for now (logged once)")
+            .at(name)
+            .because(e)
+            .remedy("raise 'ulimit -n'")
+            .warn(LOG, e);
       }
       acceptPause = Deadline.in(Duration.ofMillis(ACCEPT_PAUSE_MILLIS));
     }
@@ -263,11 +271,12 @@ public final class SegmentServer implements AutoCloseable {
     final ServerConnection connection =
         new ServerConnection(fd, session, limits.handshake(), STALL_LIMIT);
     if (uid != userId) {
-      refuse(connection, new ExchangeException(Reason.AUTHENTICATION, "a peer of another user"));
+      refuse(
+          connection, new ExchangeException(Reason.AUTHENTICATION, "the peer is of another user"));
     } else if (makeRoom()) {
       connections.add(connection);
     } else {
-      refuse(connection, new ExchangeException(Reason.BUSY, "a peer over the limit"));
+      refuse(connection, new ExchangeException(Reason.BUSY, "too many connections"));
     }
   }
 
@@ -290,7 +299,9 @@ public final class SegmentServer implements AutoCloseable {
       return false;
     }
     refuse(
-        evicted, new ExchangeException(Reason.BUSY, "a peer that waits longest to prove itself"));
+        evicted,
+        new ExchangeException(
+            Reason.BUSY, "too many unauthenticated connections, of which this one is the oldest"));
     connections.remove(evicted);
     return true;
   }
@@ -300,7 +311,8 @@ public final class SegmentServer implements AutoCloseable {
       if (happened != 0 && !connection.progress(buffer)) {
         connection.close();
       } else if (connection.deadline() != null && connection.deadline().isOver()) {
-        throw new ExchangeException(Reason.TIMEOUT, "a peer that does not go on");
+        throw new ExchangeException(
+            Reason.TIMEOUT, "the peer stopped before the end of its handshake");
       }
     } catch (final ExchangeException e) {
       refuse(connection, e);
@@ -309,8 +321,11 @@ public final class SegmentServer implements AutoCloseable {
       close(connection);
     } catch (final RuntimeException e) {
       if (refusals.isNew("failure " + connection.session())) {
-        DeviceCode.CONNECTION_FAILED.warn(
-            LOG, "segment server {} failed {} (logged once)", name, connection.session(), e);
+        DeviceCode.CONNECTION_FAILED
+            .says("a request failed, and its connection was closed (logged once)")
+            .at(name + ", " + connection.session())
+            .because(e)
+            .warn(LOG, e);
       }
       close(connection);
     }
@@ -320,12 +335,11 @@ public final class SegmentServer implements AutoCloseable {
   private void refuse(final ServerConnection connection, final ExchangeException refusal) {
     refused = refused + 1;
     if (refusals.isNew(refusal.reason() + " " + connection.session())) {
-      DeviceCode.CONNECTION_REFUSED.warn(
-          LOG,
-          "segment server {} refused {}: {} (logged once)",
-          name,
-          connection.session(),
-          refusal.getMessage());
+      DeviceCode.CONNECTION_REFUSED
+          .says("a connection was refused (logged once)")
+          .at(name + ", " + connection.session())
+          .because(refusal)
+          .warn(LOG);
     }
     connection.refuse(refusal.reason());
     close(connection);
@@ -335,8 +349,11 @@ public final class SegmentServer implements AutoCloseable {
     try {
       connection.close();
     } catch (final RuntimeException e) {
-      DeviceCode.CONNECTION_END_FAILED.warn(
-          LOG, "segment server {}: the end of {} was not taken", name, connection.session(), e);
+      DeviceCode.CONNECTION_END_FAILED
+          .says("a connection ended, and not all that it held could be released")
+          .at(name + ", " + connection.session())
+          .because(e)
+          .warn(LOG, e);
     }
   }
 

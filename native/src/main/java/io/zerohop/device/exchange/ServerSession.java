@@ -127,7 +127,7 @@ final class ServerSession {
         requests++;
         return export(seals.open(frame, requests).asId());
       default:
-        throw new ExchangeException(Reason.CLOSED, "a frame after the end");
+        throw new ExchangeException(Reason.CLOSED, "a frame came after the end of the session");
     }
   }
 
@@ -141,11 +141,11 @@ final class ServerSession {
   private Reply challenge(final Frame frame) {
     hello = frame.asHello();
     if (!hello.server().equals(serverName)) {
-      throw new ExchangeException(Reason.AUTHENTICATION, "a peer that looks for somebody else");
+      throw new ExchangeException(Reason.AUTHENTICATION, "the peer expects another executor");
     }
     if (hello.process().match(seen) == ProcessIdentity.Match.OTHER) {
       throw new ExchangeException(
-          Reason.AUTHENTICATION, "a process that passes on what another one says");
+          Reason.AUTHENTICATION, "the process relays the messages of another one");
     }
     final Frame reply = Frame.challenge(Proofs.newNonce(), ProcessIdentity.self());
     challenge = reply.payload();
@@ -155,7 +155,8 @@ final class ServerSession {
 
   private Reply welcome(final Frame frame) {
     if (!Proofs.same(proofs.ofClient(hello, challenge), frame.payload())) {
-      throw new ExchangeException(Reason.AUTHENTICATION, "a peer that does not know the secret");
+      throw new ExchangeException(
+          Reason.AUTHENTICATION, "the peer does not know the application's secret");
     }
     if (hello.process().match(seen) == ProcessIdentity.Match.UNKNOWN) {
       ProcessIdentity.warnOfUnknown();
@@ -190,8 +191,10 @@ final class ServerSession {
       }
       if (!hasWithheld) {
         hasWithheld = true;
-        DeviceCode.SEGMENT_WITHHELD.warn(
-            LOG, "{} withholds segments from {} (logged once for each)", serverName, this, e);
+        DeviceCode.SEGMENT_WITHHELD
+            .says("cannot export a segment to a peer, which reads it by the fallback (logged once)")
+            .at(serverName + " to " + this)
+            .warn(LOG, e);
       }
       return sealed(Frame.ofId(Frame.Type.WITHHELD, segmentId), null);
     }

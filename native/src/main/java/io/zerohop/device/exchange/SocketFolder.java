@@ -1,6 +1,7 @@
 package io.zerohop.device.exchange;
 
 import io.zerohop.device.DeviceCode;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.posix.Deadline;
@@ -134,24 +135,24 @@ public final class SocketFolder implements AutoCloseable {
         }
       }
     }
-    String why = "";
+    final List<String> why = new ArrayList<>();
     for (final Path place : places) {
       final FileStatus status = statusOf(place);
       if (status == null || !status.isShared() || !isTrusted(status)) {
-        why += "; " + place + " is not shared by all users, with the sticky bit, and root's";
+        why.add(place + " is not a folder of root's that all users share, with the sticky bit");
         continue;
       }
       try {
         return make(place, names, application);
       } catch (final ZerohopException e) {
-        why += "; " + e.getMessage();
+        why.add(e.message().happened());
       }
     }
     throw new ZerohopException(
         Category.FALLBACK,
-        "no place for a socket folder"
-            + why
-            + "; set spark.zerohop.socket.dir to a folder of your own");
+        Message.of("there is no place for a socket folder")
+            .because(String.join(", ", why))
+            .remedy("set spark.zerohop.socket.dir to a folder of your own"));
   }
 
   /** Makes the first base that no other user has taken. */
@@ -168,12 +169,10 @@ public final class SocketFolder implements AutoCloseable {
           throw e;
         }
         failure = e;
-        DeviceCode.FOLDER_TAKEN.warn(
-            LOG,
-            "user {} has made {} first, which would have been this application's socket folder;"
-                + " another one is used",
-            status.userId(),
-            base);
+        DeviceCode.FOLDER_TAKEN
+            .says("another user owns a socket folder of this application; using the next name")
+            .at(base + ", user " + status.userId())
+            .warn(LOG);
       }
     }
     throw failure;
@@ -239,11 +238,9 @@ public final class SocketFolder implements AutoCloseable {
       if (use == null && last) {
         throw new ZerohopException(
             Category.RETRY,
-            "folder "
-                + path
-                + " was removed again and again for "
-                + USE_LIMIT
-                + "; set spark.zerohop.socket.dir to one that nobody cleans");
+            Message.of("the socket folder was removed repeatedly for " + USE_LIMIT)
+                .at(path.toString())
+                .remedy("set spark.zerohop.socket.dir to a folder that nobody cleans"));
       }
       if (use == null) {
         LockSupport.parkNanos(PAUSE_NANOS);
@@ -273,12 +270,11 @@ public final class SocketFolder implements AutoCloseable {
         if (!anyway) {
           return null;
         }
-        DeviceCode.FOLDER_LOCKED.warn(
-            LOG,
-            "somebody keeps {} locked, which is used all the same. Should that process remove it,"
-                + " blocks are staged for executors that are not connected yet; set"
-                + " spark.zerohop.socket.dir to a folder that this application does not share",
-            path);
+        DeviceCode.FOLDER_LOCKED
+            .says("another process keeps the socket folder locked; continuing without the lock")
+            .at(path.toString())
+            .remedy("set spark.zerohop.socket.dir to a folder that this application does not share")
+            .warn(LOG);
       } else if (!found.isThere()) {
         return null;
       }
@@ -379,7 +375,7 @@ public final class SocketFolder implements AutoCloseable {
         final boolean gone = e instanceof PosixException p && p.errno() == PosixException.ENOENT;
         if (!gone) {
           throw new ZerohopException(
-              Category.FALLBACK, "cannot listen on socket " + socket + ": " + e.getMessage(), e);
+              Category.FALLBACK, cannotListen(socket).because(String.valueOf(e.getMessage())), e);
         }
         if (!use.isThere()) {
           break;
@@ -388,10 +384,13 @@ public final class SocketFolder implements AutoCloseable {
     }
     throw new ZerohopException(
         Category.RETRY,
-        "cannot listen on socket "
-            + socket
-            + ": somebody removes it, or its folder; set spark.zerohop.socket.dir to a folder that"
-            + " nobody cleans");
+        cannotListen(socket)
+            .because("another process removes it, or its folder")
+            .remedy("set spark.zerohop.socket.dir to a folder that nobody cleans"));
+  }
+
+  private static Message cannotListen(final Path socket) {
+    return Message.of("cannot listen on a socket").at(socket.toString());
   }
 
   /** Binds a hidden name, which a sweep leaves alone, and renames it once it listens. */
@@ -450,9 +449,12 @@ public final class SocketFolder implements AutoCloseable {
         }
       }
     } catch (final NoSuchFileException e) {
-      LOG.debug("folder {} has gone by itself", folder);
+      LOG.debug("folder {} no longer exists", folder);
     } catch (final IOException | DirectoryIteratorException e) {
-      DeviceCode.FOLDERS_NOT_SWEPT.warn(LOG, "cannot sweep stale sockets in {}", folder, e);
+      DeviceCode.FOLDERS_NOT_SWEPT
+          .says("cannot list the folders of stale sockets")
+          .at(folder.toString())
+          .warn(LOG, e);
     }
   }
 

@@ -33,14 +33,17 @@ final class StaleSockets {
       for (final Path file : files) {
         final boolean unnamed = file.getFileName().toString().startsWith(HIDDEN);
         if ((hidden || !unnamed) && isStale(file)) {
-          LOG.info("removing {}: nobody listens on it", file);
+          LOG.info("removing stale socket {}", file);
           delete(file);
         }
       }
     } catch (final NoSuchFileException e) {
-      LOG.debug("folder {} has gone by itself", application);
+      LOG.debug("folder {} no longer exists", application);
     } catch (final IOException | DirectoryIteratorException e) {
-      DeviceCode.SOCKETS_NOT_SWEPT.warn(LOG, "cannot sweep stale sockets in {}", application, e);
+      DeviceCode.SOCKETS_NOT_SWEPT
+          .says("cannot remove stale sockets of another application")
+          .at(application.toString())
+          .warn(LOG, e);
     }
   }
 
@@ -71,7 +74,10 @@ final class StaleSockets {
     try {
       Files.deleteIfExists(file);
     } catch (final IOException e) {
-      DeviceCode.SOCKET_NOT_REMOVED.warn(LOG, "cannot remove {}", file, e);
+      DeviceCode.SOCKET_NOT_REMOVED
+          .says("cannot remove a stale socket")
+          .at(file.toString())
+          .warn(LOG, e);
     }
   }
 }

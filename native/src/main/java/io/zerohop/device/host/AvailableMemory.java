@@ -1,6 +1,7 @@
 package io.zerohop.device.host;
 
 import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.Message;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -75,12 +76,14 @@ public final class AvailableMemory {
     final long available = bytes();
     if (stepBytes > available) {
       throw new DeviceMemoryException(
-          "host: a segment of "
-              + requestedBytes
-              + " bytes was asked for, and only "
-              + available
-              + " bytes of memory are left on this machine or under the container's limit;"
-              + " lower spark.zerohop.pool.size or give the container more memory",
+          Message.of(
+                  "a segment of "
+                      + requestedBytes
+                      + " bytes was requested, and "
+                      + available
+                      + " bytes of memory are left on this machine or under the container's limit")
+              .at("host")
+              .remedy("lower spark.zerohop.pool.size, or give the container more memory"),
           requestedBytes,
           null);
     }

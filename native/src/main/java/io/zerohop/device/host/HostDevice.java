@@ -4,6 +4,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Message;
 import io.zerohop.device.OpenResources;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
@@ -69,11 +70,13 @@ public final class HostDevice implements Device {
     }
     if (bytes > MAX_SEGMENT_BYTES) {
       throw new DeviceMemoryException(
-          "host: a segment of "
-              + bytes
-              + " bytes was asked for, the most is "
-              + MAX_SEGMENT_BYTES
-              + "; allocate several",
+          Message.of(
+                  "a segment of "
+                      + bytes
+                      + " bytes was requested, the maximum is "
+                      + MAX_SEGMENT_BYTES)
+              .at("host")
+              .remedy("allocate several"),
           bytes,
           null);
     }
@@ -93,7 +96,7 @@ public final class HostDevice implements Device {
       final String name = "mapped-" + nextId.incrementAndGet() + " of " + owner;
       return open.add(HostSegment.map(open::remove, name, handle.fd(), handle.bytes(), access));
     } catch (final PosixException e) {
-      throw refused(owner, e.getMessage(), e);
+      throw refused(owner, e.message().happened(), e);
     }
   }
 
@@ -114,7 +117,9 @@ public final class HostDevice implements Device {
   private static ZerohopException refused(
       final String owner, final String reason, final Throwable cause) {
     return new ZerohopException(
-        Category.FALLBACK, "host: a segment of " + owner + " was refused: " + reason, cause);
+        Category.FALLBACK,
+        Message.of("a segment of " + owner + " was refused").at("host").because(reason),
+        cause);
   }
 
   @Override
@@ -291,7 +296,7 @@ public final class HostDevice implements Device {
               + segment
               + " "
               + what
-              + "; it is at "
+              + ", which is now "
               + current);
     }
 

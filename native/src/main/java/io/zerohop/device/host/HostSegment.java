@@ -1,6 +1,7 @@
 package io.zerohop.device.host;
 
 import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.Message;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -64,7 +65,9 @@ final class HostSegment implements Segment {
       throw e instanceof DeviceMemoryException
           ? e
           : new DeviceMemoryException(
-              "host: no memory for a segment of " + bytes + " bytes: " + e.getMessage(), bytes, e);
+              Message.of("no memory for a segment of " + bytes + " bytes").at("host").because(e),
+              bytes,
+              e);
     }
   }
 

@@ -38,7 +38,11 @@ public final class ChoreThread implements AutoCloseable {
       try {
         chore.run();
       } catch (final Exception e) {
-        DeviceCode.CHORE_FAILED.warn(LOG, "a chore failed and will be tried again", e);
+        DeviceCode.CHORE_FAILED
+            .says("a background task failed and will be retried")
+            .at("thread " + thread.getName())
+            .because(e)
+            .warn(LOG, e);
       }
     }
   }

@@ -1,5 +1,6 @@
 package io.zerohop.device.posix;
 
+import io.zerohop.device.Message;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -19,21 +20,22 @@ final class GlibcVersion {
   private GlibcVersion() {}
 
   /**
-   * Which glibc is wanted and which one is here, as the end of a sentence about the library.
+   * Returns which glibc is wanted and which one is here.
    *
    * @param linker what the dynamic linker said
    * @return null if that is not what was missing
    */
-  static String shortage(final String linker) {
+  static Message shortage(final String linker) {
     final Matcher missing = MISSING.matcher(linker == null ? "" : linker);
     if (!missing.find()) {
       return null;
     }
-    return "wants glibc "
-        + missing.group(2)
-        + " or newer, and this system has "
-        + found(Path.of(missing.group(1)))
-        + "; run it on a newer system or container image";
+    return Message.of(
+            "the native library requires glibc "
+                + missing.group(2)
+                + " or newer, and this system has "
+                + found(Path.of(missing.group(1))))
+        .remedy("use a newer system or container image");
   }
 
   private static String found(final Path library) {

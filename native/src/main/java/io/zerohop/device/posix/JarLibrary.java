@@ -1,5 +1,6 @@
 package io.zerohop.device.posix;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.io.FileOutputStream;
@@ -30,7 +31,8 @@ public final class JarLibrary {
   public static void load(final String resource) {
     try (InputStream library = JarLibrary.class.getResourceAsStream(resource)) {
       if (library == null) {
-        throw new ZerohopException(Category.FALLBACK, "zerohop: this jar has no " + resource);
+        throw new ZerohopException(
+            Category.FALLBACK, Message.of("the jar lacks a native library").at(resource));
       }
       load(library, resource);
     } catch (final IOException e) {
@@ -47,12 +49,11 @@ public final class JarLibrary {
     try {
       unpack(library, resource.substring(resource.lastIndexOf('/') + 1));
     } catch (final UnsatisfiedLinkError e) {
-      final String shortage = GlibcVersion.shortage(e.getMessage());
+      final Message shortage = GlibcVersion.shortage(e.getMessage());
       if (shortage == null) {
         throw notUnpacked(resource, e);
       }
-      throw new ZerohopException(
-          Category.FALLBACK, "zerohop: the native library " + resource + " " + shortage, e);
+      throw new ZerohopException(Category.FALLBACK, shortage.at(resource), e);
     } catch (final IOException e) {
       throw notUnpacked(resource, e);
     }
@@ -61,14 +62,12 @@ public final class JarLibrary {
   private static ZerohopException notUnpacked(final String resource, final Throwable failure) {
     return new ZerohopException(
         Category.FALLBACK,
-        "zerohop: cannot load the native library "
-            + resource
-            + " from "
-            + System.getProperty("java.io.tmpdir")
-            + " ("
-            + failure
-            + "); if that folder is mounted noexec or not writable, point -Djava.io.tmpdir at"
-            + " another",
+        Message.of("cannot load the native library")
+            .at(resource + ", from " + System.getProperty("java.io.tmpdir"))
+            .because(failure)
+            .remedy(
+                "if that folder is mounted noexec or is not writable, set -Djava.io.tmpdir to"
+                    + " another"),
         failure);
   }
 

@@ -1,5 +1,6 @@
 package io.zerohop.device.posix;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.util.Locale;
@@ -41,10 +42,11 @@ public final class NativeLibrary {
     if (NativeLibrary.class.getResource(RESOURCE) == null) {
       throw new ZerohopException(
           Category.FALLBACK,
-          "zerohop: this jar has no native library for this system ("
-              + RESOURCE
-              + "); build it on one like this or with a C compiler for it, or set"
-              + " spark.zerohop.enabled=false");
+          Message.of("this jar has no native library for this system")
+              .at(RESOURCE)
+              .remedy(
+                  "build the jar on such a system, or with a C compiler for it, or set"
+                      + " spark.zerohop.enabled=false"));
     }
     JarLibrary.load(RESOURCE);
   }

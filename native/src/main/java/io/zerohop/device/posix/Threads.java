@@ -1,5 +1,6 @@
 package io.zerohop.device.posix;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 
@@ -34,12 +35,10 @@ public final class Threads {
       } catch (final OutOfMemoryError e) {
         throw new ZerohopException(
             Category.FALLBACK,
-            "thread "
-                + getName()
-                + " cannot be started: this user or this container has as many threads as it may;"
-                + " raise 'ulimit -u' or the container's limit on processes (pids.max). The JVM"
-                + " says: "
-                + e.getMessage(),
+            Message.of("cannot start a thread, since this user or container has reached its limit")
+                .at("thread " + getName())
+                .because(String.valueOf(e.getMessage()))
+                .remedy("raise 'ulimit -u', or pids.max of the container"),
             e);
       }
     }

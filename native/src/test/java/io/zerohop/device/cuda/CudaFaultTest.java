@@ -127,7 +127,7 @@ class CudaFaultTest {
                 })
             .isInstanceOfSatisfying(
                 ZerohopException.class, e -> assertThat(e.category()).isEqualTo(Category.FATAL))
-            .hasMessageContaining("the executor must end")
+            .hasMessageContaining("the executor ends")
             .hasMessageContaining("GPU-");
       }
     }

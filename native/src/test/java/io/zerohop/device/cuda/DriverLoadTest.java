@@ -110,7 +110,7 @@ final class DriverLoadTest {
     final Path other =
         Path.of(CUdevice.class.getProtectionDomain().getCodeSource().getLocation().toURI());
     try (ChildJvm child = probe(List.of("-Xbootclasspath/a:" + other))) {
-      assertThat(child.line()).contains("another JCuda", "take its jar away");
+      assertThat(child.line()).contains("another JCuda", "remove its jar");
       assertThat(child.line()).isNull();
     }
     assertThat(planted).exists();
@@ -120,7 +120,7 @@ final class DriverLoadTest {
   void aFolderThatIsNotThereIsNamed() throws Exception {
     final Path folder = temporary.resolve("none");
     try (ChildJvm child = ChildJvm.start(environment(folder, List.of()), DriverProbe.class)) {
-      assertThat(child.line()).contains(folder.toString(), "point -Djava.io.tmpdir at another");
+      assertThat(child.line()).contains(folder.toString(), "set -Djava.io.tmpdir to another");
     }
   }
 
@@ -137,7 +137,7 @@ final class DriverLoadTest {
           new ArrayList<>(List.of("unshare", "-m", "sh", "-c", mount, temporary.toString()));
       command.addAll(environment(temporary, List.of()));
       try (ChildJvm child = ChildJvm.start(command, DriverProbe.class)) {
-        assertThat(child.line()).contains("from " + temporary, "point -Djava.io.tmpdir at another");
+        assertThat(child.line()).contains("from " + temporary, "set -Djava.io.tmpdir to another");
         assertThat(child.line()).isNull();
       }
     }

@@ -2,6 +2,7 @@ package io.zerohop.device.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.Topology.Shape;
@@ -131,15 +132,16 @@ class TopologyTest {
   void sharedGpusAndOtherViewsAreNamed() {
     assertThat(Topology.problems(List.of(new View("1", "GPU-0", "a"), new View("2", "GPU-1", "a"))))
         .isEmpty();
-    final List<String> problems =
+    final List<Message> problems =
         Topology.problems(
             List.of(
                 new View("2", "GPU-0", "a"),
                 new View("1", "GPU-0", "a"),
                 new View("3", "GPU-1", "b")));
     assertThat(problems).hasSize(2);
-    assertThat(problems.get(0)).contains("executors 1, 2 share GPU GPU-0");
-    assertThat(problems.get(1)).contains("executors 1, 2 see a").contains("executors 3 see b");
+    assertThat(problems.get(0).where()).isEqualTo("executors 1, 2, GPU GPU-0");
+    assertThat(problems.get(1).why()).isEqualTo("executors 1, 2 see a, executors 3 see b");
+    assertThat(problems).extracting(Message::code).containsExactly("ZH-5002", "ZH-5003");
   }
 
   @Test

@@ -87,7 +87,7 @@ class HandshakeTest extends SegmentServerFixture {
       assertThatThrownBy(decoder::next)
           .isInstanceOf(ExchangeException.class)
           .hasMessageContaining("version " + version)
-          .hasMessageContaining("this is " + Frame.VERSION)
+          .hasMessageContaining("this process version " + Frame.VERSION)
           .hasMessageContaining("same Zerohop jar");
     }
     assertThat(table.connected.get()).isZero();

@@ -23,7 +23,7 @@ final class JarLibraryTest {
         .isInstanceOfSatisfying(
             ZerohopException.class,
             e -> assertThat(e.category()).isEqualTo(ZerohopException.Category.FALLBACK))
-        .hasMessageContaining("this jar has no /lib/libnone.so");
+        .hasMessageContaining("the jar lacks a native library (/lib/libnone.so)");
   }
 
   @Test
@@ -36,8 +36,8 @@ final class JarLibraryTest {
               e -> assertThat(e.category()).isEqualTo(ZerohopException.Category.FALLBACK))
           .message()
           .matches(
-              "zerohop: the native library /lib/libwanting.so wants glibc 9.87 or newer, and this"
-                  + " system has glibc 2[.][0-9]+ [(]/.*libc.so.6[)]; .*")
+              "the native library requires glibc 9.87 or newer, and this system has glibc 2[.][0-9]+"
+                  + " [(]/.*libc.so.6[)] [(]/lib/libwanting.so[)]; .*")
           .doesNotContain("noexec");
     }
   }
@@ -48,6 +48,7 @@ final class JarLibraryTest {
     assertThat(GlibcVersion.shortage("/tmp/x.so: failed to map segment from shared object"))
         .isNull();
     assertThat(GlibcVersion.shortage("/none/libc.so.6: version `GLIBC_2.34' not found (x)"))
+        .asString()
         .contains("glibc 2.34 or newer", "an older one (/none/libc.so.6)");
   }
 

@@ -54,8 +54,10 @@ final class CheckedBlockStream extends FilterInputStream {
     return new BlockFetchException(
         block,
         source,
-        SparkCode.STAGED_DAMAGED.marked(
-            block + " of executor " + source.executorId() + " (staged) is damaged: " + cause),
+        SparkCode.STAGED_DAMAGED
+            .says("a staged block is damaged")
+            .at(block + " of executor " + source.executorId())
+            .because(cause),
         cause);
   }
 }

@@ -190,8 +190,11 @@ final class MemoryBlockBuffer extends LateBuffer {
     try {
       Files.deleteIfExists(temporary.toPath());
     } catch (final IOException e) {
-      SparkCode.TEMPORARY_NOT_DELETED.warn(
-          LOG, "{} stays on disk until the executor ends: {}", temporary, e.toString());
+      SparkCode.TEMPORARY_NOT_DELETED
+          .says("cannot delete a temporary file, which stays until the executor ends")
+          .at(temporary.toString())
+          .because(e)
+          .warn(LOG);
     }
     temporary = null;
   }

@@ -174,13 +174,13 @@ public final class ZerohopBlockResolver
     try {
       ensureFile(info.shuffleId(), info.mapId());
     } catch (final UncheckedIOException | ZerohopException e) {
-      SparkCode.OUTPUT_NOT_MIGRATED.warn(
-          LOG,
-          "Map output {} of shuffle {} is not handed to another executor, although Spark says that"
-              + " it was deleted; its map task runs again when this executor is gone",
-          info.mapId(),
-          info.shuffleId(),
-          e);
+      SparkCode.OUTPUT_NOT_MIGRATED
+          .says(
+              "cannot hand a map output to another executor (Spark's log says that it was deleted);"
+                  + " its map task runs again when this executor is gone")
+          .at("map output " + info.mapId() + " of shuffle " + info.shuffleId())
+          .because(e)
+          .warn(LOG, e);
       return List$.MODULE$.empty();
     }
     return index.getMigrationBlocks(info);

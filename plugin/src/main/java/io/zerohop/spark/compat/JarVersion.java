@@ -1,5 +1,7 @@
 package io.zerohop.spark.compat;
 
+import io.zerohop.device.Message;
+import io.zerohop.spark.log.UnusableException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -47,15 +49,18 @@ public final class JarVersion {
     if (UNKNOWN.equals(driver) || UNKNOWN.equals(executor) || alike(driver, executor)) {
       return;
     }
-    throw new IllegalStateException(
-        "The driver has Zerohop "
-            + (driver == null ? "of an older release" : driver)
-            + " and executor "
-            + executorId
-            + " has "
-            + executor
-            + ". Give all of them the same zerohop-spark jar: in $SPARK_HOME/jars of each node, or by"
-            + " spark.jars or spark.driver.extraClassPath and spark.executor.extraClassPath");
+    throw new UnusableException(
+        Message.of(
+                "the driver has Zerohop "
+                    + (driver == null ? "of an older release" : driver)
+                    + " and executor "
+                    + executorId
+                    + " has "
+                    + executor)
+            .remedy(
+                "give all of them the same zerohop-spark jar: in $SPARK_HOME/jars of each node, or"
+                    + " by spark.jars or spark.driver.extraClassPath and"
+                    + " spark.executor.extraClassPath"));
   }
 
   private static boolean alike(final String driver, final String executor) {

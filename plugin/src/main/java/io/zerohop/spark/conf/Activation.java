@@ -1,6 +1,8 @@
 package io.zerohop.spark.conf;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.log.UnusableException;
 import java.io.File;
 import java.util.Arrays;
 import java.util.List;
@@ -34,15 +36,20 @@ public final class Activation {
     if (!ZerohopConf.ENABLED.get(conf)) {
       return false;
     }
-    final String obstacle = obstacle(conf);
+    final Message obstacle = obstacle(conf);
     if (isDriver) {
       if (!unknown.isEmpty()) {
-        SparkCode.UNKNOWN_KEYS.warn(
-            LOG, "Zerohop does not know the keys {}; see docs/configuration.md", unknown);
+        SparkCode.UNKNOWN_KEYS
+            .says("unknown keys have no effect")
+            .at(String.join(", ", unknown))
+            .remedy("see docs/configuration.md")
+            .warn(LOG);
       }
       if (obstacle != null) {
-        SparkCode.STEPS_ASIDE.warn(
-            LOG, "Zerohop steps aside and leaves shuffles to Spark's sort shuffle: {}", obstacle);
+        SparkCode.STEPS_ASIDE
+            .says("Zerohop steps aside and leaves shuffles to Spark's sort shuffle")
+            .because(obstacle)
+            .warn(LOG);
       } else {
         refuseLateJar(conf);
         keepToTheBlockTransferService(conf);
@@ -53,20 +60,22 @@ public final class Activation {
     return obstacle == null;
   }
 
-  /** What Zerohop cannot work with, and the way out of it; null if there is nothing. */
-  public static String obstacle(final SparkConf conf) {
+  /** Returns what Zerohop cannot work with, and the way out of it; null if there is nothing. */
+  public static Message obstacle(final SparkConf conf) {
     if (conf.getBoolean("spark.shuffle.service.enabled", false)) {
-      return SparkCode.EXTERNAL_SHUFFLE_SERVICE.marked(
-          "blocks in executors' memory cannot be served by the external shuffle service; set"
-              + " spark.shuffle.service.enabled=false to use Zerohop");
+      return SparkCode.EXTERNAL_SHUFFLE_SERVICE
+          .says("the external shuffle service cannot serve blocks in executors' memory")
+          .remedy("set spark.shuffle.service.enabled=false to use Zerohop");
     }
     final String files = conf.get(IO_PLUGIN, LOCAL_FILES);
     if (!files.equals(LOCAL_FILES)) {
-      return SparkCode.OTHER_SHUFFLE_IO.marked(
-          IO_PLUGIN
-              + " wants map outputs to be stored by "
-              + files
-              + ", and Zerohop keeps them in executors' memory; unset it to use Zerohop");
+      return SparkCode.OTHER_SHUFFLE_IO
+          .says(
+              IO_PLUGIN
+                  + " stores map outputs by "
+                  + files
+                  + ", and Zerohop keeps them in executors' memory")
+          .remedy("unset " + IO_PLUGIN + " to use Zerohop");
     }
     return null;
   }
@@ -87,12 +96,14 @@ public final class Activation {
             .map(path -> path.substring(path.lastIndexOf('/') + 1))
             .anyMatch(name -> isOurs(name) || name.equals("*"));
     if (inJars && !onClassPath) {
-      throw new IllegalStateException(
-          "On Spark "
-              + version
-              + " executors create the shuffle manager before they fetch --jars (spark.jars)."
-              + " Put the zerohop-spark jar into $SPARK_HOME/jars on every node, or name it in"
-              + " spark.executor.extraClassPath and spark.driver.extraClassPath");
+      throw new UnusableException(
+          Message.of(
+                  "executors of Spark "
+                      + version
+                      + " create the shuffle manager before they fetch --jars (spark.jars)")
+              .remedy(
+                  "put the zerohop-spark jar into $SPARK_HOME/jars on every node, or name it in"
+                      + " spark.executor.extraClassPath and spark.driver.extraClassPath"));
     }
   }
 
@@ -112,14 +123,15 @@ public final class Activation {
    */
   private static void doWithoutFallbackStorage(final SparkConf conf) {
     if (conf.contains(FALLBACK)) {
-      SparkCode.FALLBACK_STORAGE_OFF.warn(
-          LOG,
-          "Zerohop turns {} off, since Spark saves nothing of Zerohop's there. Executors that are"
-              + " decommissioned hand map outputs to others"
-              + " (spark.storage.decommission.shuffleBlocks.enabled), and what none of them takes"
-              + " is computed again. Set {}=false if it has to be saved",
-          FALLBACK,
-          ZerohopConf.ENABLED.key());
+      SparkCode.FALLBACK_STORAGE_OFF
+          .says(
+              "turned the fallback storage off, since Spark saves nothing of Zerohop's there;"
+                  + " decommissioned executors hand map outputs to others"
+                  + " (spark.storage.decommission.shuffleBlocks.enabled), and what none of them"
+                  + " takes is computed again")
+          .at(FALLBACK)
+          .remedy("set " + ZerohopConf.ENABLED.key() + "=false if map outputs have to be saved")
+          .warn(LOG);
       conf.remove(FALLBACK);
     }
   }

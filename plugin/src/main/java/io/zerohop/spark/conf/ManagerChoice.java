@@ -1,5 +1,6 @@
 package io.zerohop.spark.conf;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.log.SparkCode;
 import java.util.Arrays;
 import org.apache.spark.SparkConf;
@@ -26,7 +27,7 @@ public final class ManagerChoice {
   public static final String KEY = "spark.shuffle.manager";
 
   private static final Logger LOG = LoggerFactory.getLogger(ManagerChoice.class);
-  private static final SparkCode OTHER = SparkCode.OTHER_MANAGER;
+
   private static final String PLUGINS = "spark.plugins";
   private static final String PLUGIN = "io.zerohop.spark.ZerohopPlugin";
   private static final String SORT = "sort";
@@ -88,10 +89,10 @@ public final class ManagerChoice {
    *
    * @return the warning; null if there is nothing to say
    */
-  public static String warnOfOther(final SparkConf conf, final String spark) {
-    final String why = ZerohopConf.ENABLED.get(conf) ? why(conf, inPlace(), spark) : null;
+  public static Message warnOfOther(final SparkConf conf, final String spark) {
+    final Message why = ZerohopConf.ENABLED.get(conf) ? obstacle(conf, inPlace(), spark) : null;
     if (why != null) {
-      OTHER.warn(LOG, "Zerohop: {}", why);
+      why.warn(LOG);
     }
     return why;
   }
@@ -101,12 +102,7 @@ public final class ManagerChoice {
    *
    * @param manager class name of the application's manager
    */
-  public static String obstacle(final SparkConf conf, final String manager, final String spark) {
-    final String why = why(conf, manager, spark);
-    return why == null ? null : OTHER.marked(why);
-  }
-
-  private static String why(final SparkConf conf, final String manager, final String spark) {
+  public static Message obstacle(final SparkConf conf, final String manager, final String spark) {
     if (ZerohopConf.SHUFFLE_MANAGER.equals(manager)) {
       return null;
     }
@@ -124,14 +120,13 @@ public final class ManagerChoice {
     } else {
       cause = KEY + " is not set";
     }
-    return "the shuffle manager is "
-        + manager
-        + ", since "
-        + cause
-        + "; "
-        + (set.isEmpty() && !hasPlugin(conf) && !isBefore4(spark)
-            ? "set " + PLUGINS + "=" + withPlugin(conf)
-            : "set " + KEY + "=" + ZerohopConf.SHUFFLE_MANAGER);
+    return SparkCode.OTHER_MANAGER
+        .says("the shuffle manager is " + manager + ", not Zerohop's")
+        .because(cause)
+        .remedy(
+            set.isEmpty() && !hasPlugin(conf) && !isBefore4(spark)
+                ? "set " + PLUGINS + "=" + withPlugin(conf)
+                : "set " + KEY + "=" + ZerohopConf.SHUFFLE_MANAGER);
   }
 
   private static String withPlugin(final SparkConf conf) {

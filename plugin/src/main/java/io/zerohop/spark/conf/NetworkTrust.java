@@ -1,5 +1,6 @@
 package io.zerohop.spark.conf;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.log.SparkCode;
 import java.util.List;
@@ -28,20 +29,19 @@ public final class NetworkTrust {
    * @param settings the value of a key; null if it is not set
    * @throws IllegalArgumentException if a value is not valid; then no port may be opened either
    */
-  public static String obstacle(final UnaryOperator<String> settings) {
+  public static Message obstacle(final UnaryOperator<String> settings) {
     if (!value(ZerohopConf.PATHS, settings).contains(Path.UCX)) {
-      return SparkCode.UCX_LEFT_OUT.marked(ZerohopConf.PATHS.key() + " does not have 'ucx'");
+      return SparkCode.UCX_LEFT_OUT.says(ZerohopConf.PATHS.key() + " does not have 'ucx'");
     }
     if (!value(ZerohopConf.UCX_TRUSTED_NETWORK, settings)) {
-      return SparkCode.NETWORK_NOT_TRUSTED.marked(
-          "where only trusted programs reach the network, "
+      return SparkCode.NETWORK_NOT_TRUSTED.says(
+          "UCX is off; where only trusted programs reach the network, "
               + ZerohopConf.UCX_TRUSTED_NETWORK.key()
-              + "=true lets executors read each other's memory by UCX instead, over RDMA where"
-              + " there are adapters");
+              + "=true turns it on, over RDMA where there are adapters");
     }
     return encryptionDemandedBy(settings)
-        .map(key -> key + " demands encryption, and what goes by UCX is not encrypted")
-        .map(SparkCode.ENCRYPTION_DEMANDED::marked)
+        .map(key -> key + " demands encryption, and UCX does not encrypt")
+        .map(SparkCode.ENCRYPTION_DEMANDED::says)
         .orElse(null);
   }
 

@@ -1,6 +1,7 @@
 package io.zerohop.spark.control;
 
 import io.netty.channel.ConnectTimeoutException;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -86,10 +87,9 @@ public final class ControlConnector implements AutoCloseable {
           result,
           new ExchangeException(
               Reason.TIMEOUT,
-              peer
-                  + " has not accepted a control connection within "
-                  + limit.toMillis()
-                  + " ms; if it is only slow, raise spark.zerohop.connect.timeout",
+              Message.of("no control connection was accepted within " + limit.toMillis() + " ms")
+                  .at(peer)
+                  .remedy("if the executor is only slow, raise spark.zerohop.connect.timeout"),
               e));
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -110,7 +110,7 @@ public final class ControlConnector implements AutoCloseable {
     } catch (final RejectedExecutionException e) {
       throw closed(peer, e);
     } catch (final ZerohopException e) {
-      throw new ExchangeException(Reason.BUSY, e.getMessage(), e); // There is no thread for it.
+      throw new ExchangeException(Reason.BUSY, Message.of(e), e); // There is no thread for it.
     }
   }
 
@@ -150,11 +150,10 @@ public final class ControlConnector implements AutoCloseable {
       if (cause instanceof LinkageError) {
         return new ExchangeException(
             Reason.PROTOCOL,
-            "Spark's proof for "
-                + peer
-                + " needs a class that is not there: "
-                + cause
-                + "; see that all of Spark's jars are on the class path",
+            Message.of("Spark's authentication needs a class that is missing")
+                .at(peer)
+                .because(cause)
+                .remedy("put all of Spark's jars on the class path"),
             failure);
       }
       if (cause instanceof TimeoutException || cause instanceof ConnectTimeoutException) {
@@ -166,7 +165,9 @@ public final class ControlConnector implements AutoCloseable {
           || cause instanceof UnresolvedAddressException) {
         return new ExchangeException(
             Reason.REFUSED,
-            "No control connection to " + peer + ": " + cause + "; is its executor gone?",
+            Message.of("the control port refused the connection, so its executor may be gone")
+                .at(peer)
+                .because(cause),
             failure);
       }
       ended |= cause instanceof IOException;
@@ -182,11 +183,11 @@ public final class ControlConnector implements AutoCloseable {
   private static ExchangeException unproven(final String peer, final Throwable cause) {
     return new ExchangeException(
         Reason.AUTHENTICATION,
-        peer
-            + " and this executor could not prove to each other that they belong to one"
-            + " application; spark.authenticate must be the same for all, and "
-            + peer
-            + " an executor of it",
+        Message.of(
+                "two executors could not prove to each other that they belong to one"
+                    + " application")
+            .at(peer)
+            .remedy("set the same spark.authenticate for all executors"),
         cause);
   }
 

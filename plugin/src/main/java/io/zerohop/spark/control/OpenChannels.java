@@ -174,12 +174,12 @@ final class OpenChannels {
   void ended(final TransportClient client) {
     final String stranger = leave(client);
     if (stranger != null) {
-      SparkCode.STRANGER.warn(
-          LOG,
-          "a connection from {} to this executor's control port ended before it had proved to"
-              + " belong to the application (logged once for each address; the metric"
-              + " zerohop.strangers counts all)",
-          stranger);
+      SparkCode.STRANGER
+          .says(
+              "an unauthenticated connection to this executor's control port ended (logged once for"
+                  + " each address; the metric zerohop.strangers counts all)")
+          .at("from " + stranger)
+          .warn(LOG);
     }
   }
 

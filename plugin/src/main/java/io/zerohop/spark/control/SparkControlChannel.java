@@ -1,11 +1,13 @@
 package io.zerohop.spark.control;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.log.UnusableException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
@@ -119,12 +121,12 @@ public final class SparkControlChannel implements ControlChannel {
       } catch (final Exception e) {
         // Netty throws what it does not declare.
         if (retry >= retries || !Utils.isBindCollision(e)) {
-          throw new IllegalStateException(
-              "Cannot listen for control connections at "
-                  + (host == null ? "this host" : host)
-                  + ", port "
-                  + port
-                  + "; set spark.zerohop.port to a free one or 0, or raise spark.port.maxRetries",
+          throw new UnusableException(
+              Message.of("cannot listen for control connections")
+                  .at((host == null ? "this host" : host) + ", port " + port)
+                  .because(e)
+                  .remedy(
+                      "set spark.zerohop.port to a free port or 0, or raise spark.port.maxRetries"),
               e);
         }
       }
@@ -258,8 +260,10 @@ public final class SparkControlChannel implements ControlChannel {
         if (answered.compareAndSet(false, true)) {
           callback.onFailure(new Refusal(e));
         } else {
-          SparkCode.ANSWERED_TWICE.warn(
-              LOG, "A question of {} has its answer, and then failed", client, e);
+          SparkCode.ANSWERED_TWICE
+              .says("a request failed after it was answered")
+              .at(String.valueOf(client))
+              .warn(LOG, e);
         }
       }
     }

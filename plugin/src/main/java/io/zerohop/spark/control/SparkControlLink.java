@@ -1,6 +1,7 @@
 package io.zerohop.spark.control;
 
 import io.netty.util.concurrent.Future;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
@@ -93,10 +94,9 @@ final class SparkControlLink implements ControlLink {
     future.completeExceptionally(
         new ExchangeException(
             Reason.TIMEOUT,
-            peer
-                + " has not answered within "
-                + answerLimit.toMillis()
-                + " ms; if it is only slow, raise spark.zerohop.device.timeout"));
+            Message.of("an executor did not answer within " + answerLimit.toMillis() + " ms")
+                .at(peer)
+                .remedy("if it is only slow, raise spark.zerohop.device.timeout")));
   }
 
   private ExchangeException closed(final Throwable cause) {

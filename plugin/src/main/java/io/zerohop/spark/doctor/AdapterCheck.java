@@ -42,7 +42,7 @@ final class AdapterCheck implements Check {
     }
     notes.add(
         choice.ports().isEmpty()
-            ? new Finding(
+            ? Finding.of(
                 Item.ADAPTERS,
                 Verdict.WARN.where(wanted),
                 choice.describe(),
@@ -62,7 +62,7 @@ final class AdapterCheck implements Check {
           (peermem ? "nvidia-peermem is loaded" : "nvidia-peermem is not loaded")
               + (all ? ", and GPU memory is handed out by dma-buf" : ""));
     }
-    return new Finding(
+    return Finding.of(
         Item.GPUDIRECT,
         Verdict.WARN.where(wanted),
         "neither nvidia-peermem nor dma-buf: adapters do not reach GPU memory",

@@ -17,7 +17,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "doctor",
     mixinStandardHelpOptions = true,
-    versionProvider = Commands.Version.class,
+    versionProvider = ReleaseVersion.class,
     description = "Says why shuffles are not as fast as they could be on this machine.",
     exitCodeListHeading = "Exit status:%n",
     exitCodeList = {
@@ -29,7 +29,7 @@ import picocli.CommandLine.Spec;
     },
     exitCodeOnInvalidInput = DoctorCommand.INVALID,
     exitCodeOnExecutionException = DoctorCommand.BROKEN)
-final class DoctorCommand implements Callable<Integer> {
+public final class DoctorCommand implements Callable<Integer> {
   static final int INVALID = 64;
   static final int BROKEN = 70;
 
@@ -92,11 +92,11 @@ final class DoctorCommand implements Callable<Integer> {
                   ? "SPARK_HOME is set, and code that an environment variable names is not loaded"
                   : "Spark is not on the class path")
               + unchecked;
-      final String mend =
+      final String remedy =
           "name an installation by " + Launcher.SPARK_HOME_OPTION + (isSet ? " " + set : "");
       return settings.isEmpty()
-          ? new Finding(Item.SPARK, Verdict.SKIP, what, mend)
-          : Finding.warn(Item.SPARK, what, mend);
+          ? Finding.of(Item.SPARK, Verdict.SKIP, what, remedy)
+          : Finding.warn(Item.SPARK, what, remedy);
     }
     final String refusal = new ForeignCode().refusalOfSpark(sparkHome);
     return refusal == null

@@ -27,7 +27,7 @@ public final class Examination {
     try {
       thread.start();
     } catch (final ZerohopException noThread) {
-      notes.add(Finding.said(item, Verdict.FAIL, noThread.getMessage(), ""));
+      notes.add(Finding.fail(item, noThread, ""));
       all.addAll(notes);
       return this;
     }
@@ -35,7 +35,7 @@ public final class Examination {
       notes.add(
           Finding.fail(
               item,
-              "the check did not end within " + limit.toSeconds() + " s and was given up",
+              "the check did not end within " + limit.toSeconds() + " s  and was stopped",
               "see where thread " + thread.getName() + " hangs (jstack), and the kernel's log"));
       thread.interrupt();
       ended(thread, PATIENCE);
@@ -53,7 +53,7 @@ public final class Examination {
     try {
       check.run(notes);
     } catch (final ZerohopException e) {
-      notes.add(Finding.said(item, Verdict.FAIL, e.getMessage(), ""));
+      notes.add(Finding.fail(item, e, ""));
     } catch (final Exception | LinkageError e) {
       notes.add(
           Finding.fail(

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.report.Advice;
 import java.io.Serializable;
 
@@ -7,43 +8,55 @@ import java.io.Serializable;
  * One line of the doctor's report. Immutable.
  *
  * @param item what was looked at
- * @param what was found, in one sentence
- * @param mend what to do about it; empty if there is nothing to do
+ * @param message what was found, and what to do about it; without a remedy if there is nothing to
+ *     do
  */
-public record Finding(Item item, Verdict verdict, String what, String mend)
-    implements Serializable {
+public record Finding(Item item, Verdict verdict, Message message) implements Serializable {
+
+  static Finding of(
+      final Item item, final Verdict verdict, final String what, final String remedy) {
+    return new Finding(item, verdict, Message.of(what).remedy(remedy));
+  }
 
   static Finding ok(final Item item, final String what) {
-    return new Finding(item, Verdict.OK, what, "");
+    return of(item, Verdict.OK, what, "");
   }
 
   static Finding skip(final Item item, final String why) {
-    return new Finding(item, Verdict.SKIP, why, "");
+    return of(item, Verdict.SKIP, why, "");
   }
 
-  static Finding warn(final Item item, final String what, final String mend) {
-    return new Finding(item, Verdict.WARN, what, mend);
+  static Finding skip(final Item item, final Message why) {
+    return new Finding(item, Verdict.SKIP, why);
   }
 
-  static Finding fail(final Item item, final String what, final String mend) {
-    return new Finding(item, Verdict.FAIL, what, mend);
+  static Finding warn(final Item item, final String what, final String remedy) {
+    return of(item, Verdict.WARN, what, remedy);
+  }
+
+  static Finding warn(final Item item, final Message message) {
+    return new Finding(item, Verdict.WARN, message);
+  }
+
+  static Finding fail(final Item item, final String what, final String remedy) {
+    return of(item, Verdict.FAIL, what, remedy);
+  }
+
+  static Finding fail(final Item item, final Message message) {
+    return new Finding(item, Verdict.FAIL, message);
   }
 
   /**
-   * A finding in the words of the product, whose messages name the mend behind their last
-   * semicolon.
+   * A failure.
    *
-   * @param otherwise the mend, should the message have none
+   * @param otherwise the remedy, should the failure name none
    */
-  static Finding said(
-      final Item item, final Verdict verdict, final String message, final String otherwise) {
-    final Advice parts = Advice.said(item.key(), verdict.key(), message);
-    return new Finding(
-        item, verdict, parts.what(), parts.mend().isEmpty() ? otherwise : parts.mend());
+  static Finding fail(final Item item, final Throwable failure, final String otherwise) {
+    return fail(item, Message.of(failure).orRemedy(otherwise));
   }
 
   /** As it stands in reports to the driver. */
   Advice advice() {
-    return new Advice(item.key(), verdict.key(), what, mend);
+    return Advice.of(item.key(), verdict.key(), message);
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.ZerohopException;
@@ -33,7 +34,7 @@ final class GpuCheck implements Check {
 
   @Override
   public void run(final Notes notes) {
-    final String absence = gpus.absence();
+    final Message absence = gpus.absence();
     if (absence != null) {
       notes.add(driverMissing(absence));
       notes.add(Finding.skip(Item.KERNELS, jarOnly()));
@@ -55,19 +56,27 @@ final class GpuCheck implements Check {
     }
   }
 
-  private Finding driverMissing(final String absence) {
+  private Finding driverMissing(final Message absence) {
     if (wanted) {
-      return Finding.fail(Item.DRIVER, absence + ", and RAPIDS is configured", SEE_DRIVER);
+      return Finding.fail(
+          Item.DRIVER,
+          Message.of("RAPIDS is configured, and this process has no GPU")
+              .because(absence)
+              .remedy(SEE_DRIVER));
     }
     return onTheBus > 0
         ? Finding.warn(
-            Item.DRIVER, "the machine has " + onTheBus + " NVIDIA GPUs, and " + absence, SEE_DRIVER)
-        : Finding.skip(Item.DRIVER, "no GPU is asked for: " + absence);
+            Item.DRIVER,
+            Message.of(
+                    "the machine has " + onTheBus + " NVIDIA GPUs, and this process can use none")
+                .because(absence)
+                .remedy(SEE_DRIVER))
+        : Finding.skip(Item.DRIVER, Message.of("no GPU is needed").because(absence.happened()));
   }
 
-  private String jarOnly() {
-    final String missing = gpus.missingKernels();
-    return missing == null ? "the jar has kernels, and there is no GPU" : missing;
+  private Message jarOnly() {
+    final Message missing = gpus.missingKernels();
+    return missing == null ? Message.of("the jar has kernels, and there is no GPU") : missing;
   }
 
   private void open(final Notes notes, final List<Gpus.Gpu> open) {
@@ -77,7 +86,7 @@ final class GpuCheck implements Check {
         open.add(gpu);
         notes.add(Finding.ok(Item.KERNELS, gpu.description()));
       } catch (final ZerohopException e) {
-        notes.add(Finding.said(Item.KERNELS, Verdict.FAIL, e.getMessage(), REBUILD));
+        notes.add(Finding.fail(Item.KERNELS, e, REBUILD));
       }
     }
   }
@@ -108,7 +117,8 @@ final class GpuCheck implements Check {
         : Finding.warn(
             Item.NVLINK,
             text
-                + "; pairs with NS (as in nvidia-smi topo -p2p) do not reach each other's memory and are staged",
+                + "; pairs with NS (as in nvidia-smi topo -p2p) cannot map each other's memory and"
+                + " are staged",
             "nvidia-smi topo -p2p r says why; virtual machines need NVLink passed through, and PCIe"
                 + " switches ACS off");
   }
@@ -131,12 +141,14 @@ final class GpuCheck implements Check {
           together++;
         } catch (final ZerohopException e) {
           notes.add(
-              Finding.said(
+              Finding.fail(
                   Item.P2P,
-                  Verdict.FAIL,
-                  pair + ": " + e.getMessage(),
-                  "in containers share PID and IPC namespaces or all GPUs (docs/gpu.md);"
-                      + " nvidia-smi topo -p2p r"));
+                  Message.of("a GPU cannot read another's memory")
+                      .at(pair)
+                      .because(e)
+                      .orRemedy(
+                          "look for the pair in nvidia-smi topo -p2p r, and for errors of the"
+                              + " driver in dmesg")));
         }
       }
     }

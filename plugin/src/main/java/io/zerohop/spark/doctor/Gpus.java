@@ -1,6 +1,7 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.device.Device;
+import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
@@ -11,10 +12,10 @@ import io.zerohop.device.cuda.TopologyReader;
 interface Gpus {
 
   /** Why none can be used; null if one can. */
-  String absence();
+  Message absence();
 
   /** Why the jar has no kernels; null if it has. */
-  String missingKernels();
+  Message missingKernels();
 
   int count();
 
@@ -48,12 +49,12 @@ interface Gpus {
   /** By CUDA's driver and NVML. */
   final class Cuda implements Gpus {
     @Override
-    public String absence() {
+    public Message absence() {
       return CudaDriver.absence();
     }
 
     @Override
-    public String missingKernels() {
+    public Message missingKernels() {
       return CudaDevice.missingKernels();
     }
 

@@ -8,9 +8,9 @@ import java.util.Locale;
 public enum Item {
   JAVA(
       "Java's version and the machine's architecture",
-      "fail: below 17. warn: not x86-64, for which GPU memory has no binding"),
+      "fail: below 17. warn: not x86-64: arm64 was tested on an emulator only"),
   GLIBC(
-      "the C library, beside the newest symbol that the jar's native libraries ask for",
+      "the C library, compared with the newest symbol that the jar's native libraries ask for",
       "fail: older than that"),
   LIBRARY(
       "the native library is unpacked and loaded as an executor does it",
@@ -23,10 +23,10 @@ public enum Item {
       "warn: less than 1 GiB where there is an RDMA adapter, which counts registered memory"),
   FILES("`ulimit -n`", "warn: below 4096: each peer's segment takes a descriptor, as sockets do"),
   PROCESSES(
-      "`ulimit -u` and the tightest `pids.max` of the control groups, beside what is in use",
-      "warn: fewer than 512 are left. fail: fewer than 64"),
+      "`ulimit -u` and the tightest `pids.max` of the control groups, compared with their use",
+      "warn: fewer than 512 are free. fail: fewer than 64"),
   MEMORY(
-      "memory that is left on the machine or under the tightest control group",
+      "free memory of the machine or of the tightest control group",
       "warn: less than 1 GiB. fail: less than 64 MiB, the smallest pool"),
   SHM(
       "free room in `/dev/shm`, where UCX keeps queues between processes of a host",
@@ -41,8 +41,8 @@ public enum Item {
       "fail: blocks would be staged"),
   DRIVER(
       "the CUDA driver is loaded and counts the GPUs that this process sees",
-      "fail: RAPIDS is configured, and there is none. warn: the machine has NVIDIA GPUs that the"
-          + " process does not see"),
+      "fail: RAPIDS is configured, but there is no driver. warn: the machine has NVIDIA GPUs that"
+          + " the process does not see"),
   KERNELS(
       "each GPU is opened with the jar's kernels", "fail: the jar has none, or none for this GPU"),
   NVLINK(
@@ -51,28 +51,27 @@ public enum Item {
   P2P(
       "each GPU exports memory by descriptor, each other one maps it and copies; bytes are"
           + " compared",
-      "fail: a pair that the driver calls peers does not. warn: it says that they are none"),
+      "fail: a pair that the driver calls peers fails. warn: the driver calls a pair no peers"),
   LIBUCX(
       "libucx is loaded and asked for its version: [1.19 or later](rdma.md#which-libucx) is used",
-      "fail: it cannot be loaded, or is older. warn: it knows no CUDA where there are GPUs"),
+      "fail: it cannot be loaded, or is older. warn: it has no CUDA although there are GPUs"),
   JUCX(
       "where executors use UCX: it is started, and jucx moves 4 KiB through libucx, as each"
           + " executor does at its start",
-      "fail: they do not fit, or root is to load a jar that others can change"),
+      "fail: they do not match, or root would load a jar that others can change"),
   ADAPTERS(
       "the RDMA ports that an executor would use, and which it would leave out",
-      "warn: there are adapters, and none can be used"),
+      "warn: there are adapters, but none can be used"),
   GPUDIRECT(
       "`nvidia-peermem` or dma-buf, by which an adapter reaches GPU memory",
-      "warn: an adapter and a GPU, and neither"),
+      "warn: an adapter and a GPU, but neither of the two"),
   SPARK("Spark's version", "warn: not one of 3.5 to 4.2"),
   RAPIDS(
-      "the RAPIDS Accelerator's version, as the driver looks for it",
-      "fail: not a release whose classes are known. warn: configured, and its jar is not there"),
+      "the RAPIDS Accelerator's version, as the driver finds it",
+      "fail: not a supported release. warn: configured, but its jar is missing"),
   MANAGER(
       "`spark.shuffle.manager`, and each key of Zerohop's",
-      "fail: a value that is not valid. warn: another manager, switched off, or a key that nobody"
-          + " knows"),
+      "fail: an invalid value. warn: another manager, Zerohop turned off, or an unknown key"),
   STEPS_ASIDE(
       "settings with which Zerohop leaves shuffles to Spark: external shuffle service, other"
           + " storage of map outputs",
@@ -82,25 +81,27 @@ public enum Item {
           + " missing plugin",
       "warn: one of them does"),
   OTHER_NODES(
-      "settings that decide by which path blocks of other nodes come",
+      "settings that decide the path of blocks of other nodes",
       "warn: they are staged, or encryption forbids UCX although `spark.zerohop.ucx.trustedNetwork`"
           + " is true"),
   PORT(
-      "`spark.zerohop.port` and those behind it, on this host, where executors open it",
-      "fail: all of them are taken, or may not be used"),
+      "`spark.zerohop.port` and the ports after it, on this host, if executors open it",
+      "fail: all of them are in use, or not permitted"),
   REACH(
       "each executor connects to the block manager's port of all others (running application only)",
-      "fail: a port that does not answer, such as one that a firewall blocks"),
+      "fail: a port does not answer, for example behind a firewall"),
   EXECUTORS(
-      "whether executors come, and take a task of the doctor's (running application only)",
-      "fail: none comes, or its task fails. warn: one is busy"),
+      "executors register and run a task of the doctor's (running application only)",
+      "fail: none registers, or its task fails. warn: one is busy"),
   VERSIONS(
       "the release of Zerohop in the driver and in each executor (running application only)",
       "fail: they differ"),
   SIZES(
-      "what `auto` comes to on this machine, in host and GPU memory",
-      "warn: less than 512 MiB, with what makes it more"),
-  RATES("GB/s of every path, beside what a machine of its kind has", "warn: less than half of it");
+      "the pool sizes by `auto` on this machine, in host and GPU memory",
+      "warn: less than 512 MiB, with the remedy"),
+  RATES(
+      "GB/s of every path, compared with a minimum for this kind of machine",
+      "warn: less than half of it");
 
   private final String looks;
   private final String verdicts;

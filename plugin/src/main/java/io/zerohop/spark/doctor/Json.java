@@ -1,5 +1,7 @@
 package io.zerohop.spark.doctor;
 
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Locale;
@@ -8,19 +10,22 @@ import java.util.Locale;
  * Writes JSON text. The jar has to run without Spark, and so without a library for it. Not thread
  * safe.
  */
-final class Json {
+public final class Json {
   private static final int FIRST_PRINTABLE = 0x20;
+  private static final int DIGITS = 4;
 
   private final StringBuilder text = new StringBuilder();
 
   /** What ends each open object or array, the innermost first. */
   private final Deque<Character> ends = new ArrayDeque<>();
 
-  Json object() {
+  /** Begins an object. */
+  public Json object() {
     return open('{', '}');
   }
 
-  Json array() {
+  /** Begins an array. */
+  public Json array() {
     return open('[', ']');
   }
 
@@ -32,30 +37,53 @@ final class Json {
   }
 
   /** Ends the innermost object or array. */
-  Json end() {
+  public Json end() {
     text.append(ends.pop());
     return this;
   }
 
   /** The name of the value that follows. */
-  Json name(final String name) {
+  public Json name(final String name) {
     separate();
     quote(name);
     text.append(':');
     return this;
   }
 
-  Json value(final String value) {
+  /** A text. */
+  public Json value(final String value) {
     separate();
     quote(value);
     return this;
   }
 
   /** With one decimal, since what is measured is not known better. */
-  Json value(final double value) {
+  public Json value(final double value) {
     separate();
     text.append(String.format(Locale.ROOT, "%.1f", value));
     return this;
+  }
+
+  /** A whole number. */
+  public Json value(final long value) {
+    separate();
+    text.append(value);
+    return this;
+  }
+
+  /** With as many digits as a measurement has. */
+  public Json significant(final double value) {
+    separate();
+    text.append(number(value));
+    return this;
+  }
+
+  /** Four digits that count, and no exponent. */
+  public static String number(final double value) {
+    return BigDecimal.valueOf(value)
+        .round(new MathContext(DIGITS))
+        .stripTrailingZeros()
+        .toPlainString();
   }
 
   private void separate() {

@@ -13,7 +13,7 @@ public final class Launcher {
   static final String SPARK_HOME_OPTION = "--spark-home";
 
   private static final long EXIT_MILLIS = 5_000;
-  private static final String COMMANDS = "io.zerohop.spark.doctor.Commands";
+  private static final String COMMANDS = "io.zerohop.spark.Commands";
   private static final String LOGGING = "org.slf4j.LoggerFactory";
 
   private Launcher() {}

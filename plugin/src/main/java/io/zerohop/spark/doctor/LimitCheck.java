@@ -65,7 +65,7 @@ final class LimitCheck implements Check {
 
   private Finding lockedMemory() {
     final OptionalLong limit = files.limit("Max locked memory");
-    final String mend =
+    final String remedy =
         "raise 'ulimit -l' (limits.conf, LimitMEMLOCK of the service, or --ulimit memlock of the"
             + " container) to the size of the pools, or to unlimited";
     if (limit.isEmpty()) {
@@ -79,11 +79,11 @@ final class LimitCheck implements Check {
       return Finding.ok(
           Item.MEMLOCK, found + (adapters ? "" : "; only an RDMA adapter would count against it"));
     }
-    return new Finding(
+    return Finding.of(
         Item.MEMLOCK,
         Verdict.WARN.where(ucx),
         found + ": segments that cannot be registered with the adapter are sent",
-        mend);
+        remedy);
   }
 
   private boolean mayLock() {
@@ -118,15 +118,15 @@ final class LimitCheck implements Check {
     final boolean byGroup = ofGroups.isPresent() && ofGroups.getAsLong() == left;
     final String found =
         left + " threads are left " + (byGroup ? "by pids.max of the container" : "by ulimit -u");
-    final String mend =
+    final String remedy =
         byGroup
             ? "raise pids.max of the container (--pids-limit; podPidsLimit of the kubelet)"
             : "raise 'ulimit -u', which counts the threads of all processes of this user";
     if (left < NO_THREADS) {
-      return Finding.fail(Item.PROCESSES, found + ": executors will not start", mend);
+      return Finding.fail(Item.PROCESSES, found + ": executors will not start", remedy);
     }
     return left < FEW_THREADS
-        ? Finding.warn(Item.PROCESSES, found + ": an executor has some hundred", mend)
+        ? Finding.warn(Item.PROCESSES, found + ": an executor has some hundred", remedy)
         : Finding.ok(Item.PROCESSES, found);
   }
 
@@ -143,14 +143,14 @@ final class LimitCheck implements Check {
     final long left = room.memory();
     final String found =
         left / MIB + " MiB can be taken now, on this machine or under the container's limit";
-    final String mend =
+    final String remedy =
         "give the container more memory, or end what else takes it; blocks that find no room go to"
             + " files";
     if (left < NO_MEMORY) {
-      return Finding.fail(Item.MEMORY, found, mend);
+      return Finding.fail(Item.MEMORY, found, remedy);
     }
     return left < LITTLE_MEMORY
-        ? Finding.warn(Item.MEMORY, found, mend)
+        ? Finding.warn(Item.MEMORY, found, remedy)
         : Finding.ok(Item.MEMORY, found);
   }
 
@@ -160,26 +160,26 @@ final class LimitCheck implements Check {
     try {
       free = room.in(folder);
     } catch (final IOException e) {
-      return new Finding(
+      return Finding.of(
           Item.SHM,
           Verdict.WARN.where(ucx),
           "there is no " + folder + " (" + e + ")",
           "mount a tmpfs there for UCX");
     }
-    final String mend =
+    final String remedy =
         "remove what lies in it, or make it larger: mount -o remount,size=1g /dev/shm; --shm-size"
             + " of the container; an emptyDir of medium Memory in a pod";
     if (free < MIB) {
-      return new Finding(
+      return Finding.of(
           Item.SHM,
           Verdict.FAIL.where(ucx),
           folder + " is full: UCX cannot make queues between processes there",
-          mend);
+          remedy);
     }
     final String found = free / MIB + " MiB are free in " + folder;
     return free < SMALL_SHM
-        ? new Finding(
-            Item.SHM, Verdict.WARN.where(ucx), found + "; UCX takes some MiB for each peer", mend)
+        ? Finding.of(
+            Item.SHM, Verdict.WARN.where(ucx), found + "; UCX takes some MiB for each peer", remedy)
         : Finding.ok(Item.SHM, found + " (for UCX; blocks do not lie there)");
   }
 

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
@@ -92,11 +93,13 @@ public final class Machine {
   private Finding noUcx() {
     if (!wanted.ucx()) {
       return Finding.skip(
-          Item.JUCX, "not tried, since UCX opens a port that anybody may use: " + wanted.noPort());
+          Item.JUCX,
+          Message.of("not tried, since UCX opens a port that anybody may use")
+              .because(wanted.noPort()));
     }
     final String key = ZerohopConf.UCX_JUCX.key();
     if (wanted.jucxOfFile()) {
-      return new Finding(
+      return Finding.of(
           Item.JUCX,
           Verdict.SKIP,
           "not tried: code that a file names is not loaded, here " + wanted.jucx() + " by " + key,
@@ -142,8 +145,11 @@ public final class Machine {
     }
   }
 
-  /** Not the loopback's, if there is another: over that alone libucx reaches nobody. */
-  private static String ownAddress() throws IOException {
+  /**
+   * An address of this host. Not the loopback's, if there is another: over that alone libucx
+   * reaches nobody.
+   */
+  public static String ownAddress() throws IOException {
     final InetAddress own = InetAddress.getLocalHost();
     return (own.isLoopbackAddress()
             ? NetworkInterface.networkInterfaces()

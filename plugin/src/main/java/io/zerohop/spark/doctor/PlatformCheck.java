@@ -45,8 +45,8 @@ final class PlatformCheck implements Check {
         ? Finding.ok(Item.JAVA, found)
         : Finding.warn(
             Item.JAVA,
-            found + ": not tested, and the jar has no binding of CUDA for it",
-            "build the jar on such a machine; GPU memory wants x86-64 (docs/limits.md)");
+            found + ": tested on an emulator only, and without GPUs",
+            "compare some results with those of x86-64 (docs/limits.md)");
   }
 
   private static Finding sharedMemory() {

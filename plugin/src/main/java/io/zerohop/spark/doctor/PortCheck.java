@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.io.IOException;
@@ -18,7 +19,7 @@ final class PortCheck implements Check {
 
   private final int first;
   private final int retries;
-  private final String noPort;
+  private final Message noPort;
 
   /**
    * @param settings the value of a key; null if it is not set
@@ -33,7 +34,9 @@ final class PortCheck implements Check {
   @Override
   public void run(final Notes notes) {
     if (noPort != null) {
-      notes.add(Finding.skip(Item.PORT, "executors open no port for other nodes: " + noPort));
+      notes.add(
+          Finding.skip(
+              Item.PORT, Message.of("executors open no port for other nodes").because(noPort)));
       return;
     }
     if (first == 0) {

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.ZerohopException;
@@ -56,7 +57,7 @@ final class RateCheck {
         add(notes, new Rate("local", "host", "host", nodes.readLocally(), HOST));
         add(notes, new Rate("peer", "host", "host", nodes.readAsPeer(), HOST));
       } catch (final ZerohopException e) {
-        notes.add(Finding.skip(Item.RATES, "host memory: " + e.getMessage()));
+        notes.add(Finding.skip(Item.RATES, Message.of("host memory was not measured").because(e)));
       }
     };
   }
@@ -84,7 +85,7 @@ final class RateCheck {
           }
         }
       } catch (final ZerohopException e) {
-        notes.add(Finding.skip(Item.RATES, "GPU memory: " + e.getMessage()));
+        notes.add(Finding.skip(Item.RATES, Message.of("GPU memory was not measured").because(e)));
       } finally {
         open.forEach(Gpus.Gpu::close);
       }
@@ -114,7 +115,8 @@ final class RateCheck {
         add(notes, new Rate("pcie", from, to, pair.measure(), PCIE));
       }
     } catch (final ZerohopException e) {
-      notes.add(Finding.skip(Item.RATES, to + " from " + from + ": " + e.getMessage()));
+      notes.add(
+          Finding.skip(Item.RATES, Message.of("not measured").at(to + " from " + from).because(e)));
     }
   }
 

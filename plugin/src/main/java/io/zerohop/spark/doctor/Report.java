@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.compat.JarVersion;
 import java.util.ArrayList;
 import java.util.List;
@@ -58,9 +59,9 @@ public final class Report {
                 "%-4s %-12s %s%n",
                 finding.verdict().key(),
                 finding.item().key(),
-                finding.what()));
-        if (!finding.mend().isEmpty()) {
-          text.append(INDENT).append("-> ").append(finding.mend()).append('\n');
+                finding.message().remedy("").text()));
+        if (!finding.message().remedy().isEmpty()) {
+          text.append(INDENT).append("-> ").append(finding.message().remedy()).append('\n');
         }
       }
       if (!section.rates().isEmpty()) {
@@ -107,8 +108,12 @@ public final class Report {
         json.object();
         json.name("check").value(finding.item().key());
         json.name("verdict").value(finding.verdict().key());
-        json.name("what").value(finding.what());
-        json.name("mend").value(finding.mend()).end();
+        final Message message = finding.message();
+        json.name("code").value(message.code());
+        json.name("what").value(message.reasoned());
+        json.name("where").value(message.where());
+        json.name("remedy").value(message.remedy());
+        json.name("mend").value(message.remedy()).end(); // As programs of 0.2.0 read it.
       }
       json.end().name("rates").array();
       for (final Rate rate : section.rates()) {

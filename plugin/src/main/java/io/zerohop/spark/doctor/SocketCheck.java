@@ -37,11 +37,7 @@ final class SocketCheck implements Check {
                   + " on this machine"));
     } catch (final ZerohopException e) {
       notes.add(
-          Finding.said(
-              Item.SOCKETS,
-              Verdict.FAIL,
-              e.getMessage(),
-              "set spark.zerohop.socket.dir to a folder of your own"));
+          Finding.fail(Item.SOCKETS, e, "set spark.zerohop.socket.dir to a folder of your own"));
       notes.add(Finding.skip(Item.PEERS, "there is no socket folder"));
       return;
     }
@@ -54,12 +50,7 @@ final class SocketCheck implements Check {
       notes.add(
           Finding.ok(Item.PEERS, "two nodes here prove themselves and read each other in place"));
     } catch (final ZerohopException e) {
-      notes.add(
-          Finding.said(
-              Item.PEERS,
-              Verdict.FAIL,
-              e.getMessage(),
-              "executors' logs say why when they connect (grep 'Zerohop')"));
+      notes.add(Finding.fail(Item.PEERS, e, "see the reasons in the executors' logs"));
     }
   }
 }

@@ -177,14 +177,12 @@ public final class SparkApplication {
       JarVersion.check(Report.version(), answer.version(), answer.executorId());
       return Finding.ok(Item.VERSIONS, "Zerohop " + answer.version() + ", as the driver");
     } catch (final IllegalStateException e) {
-      return Finding.fail(
-          Item.VERSIONS,
-          e.getMessage(),
-          "give driver and executors the same zerohop-spark jar, and start the application again");
+      return Finding.fail(Item.VERSIONS, e, "");
     }
   }
 
-  private static Report.Section failed(final String title, final String what, final String mend) {
-    return new Report.Section(title, List.of(Finding.fail(Item.EXECUTORS, what, mend)), List.of());
+  private static Report.Section failed(final String title, final String what, final String remedy) {
+    return new Report.Section(
+        title, List.of(Finding.fail(Item.EXECUTORS, what, remedy)), List.of());
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ManagerChoice;
@@ -94,10 +95,10 @@ final class SparkCheck implements Check {
                   + " spark.executor.extraClassPath, or into $SPARK_HOME/jars")
           : Finding.skip(Item.RAPIDS, "RAPIDS is not configured");
     }
-    final String obstacle = RapidsMode.releaseObstacle(seen);
+    final Message obstacle = RapidsMode.releaseObstacle(seen);
     if (obstacle != null) {
-      return Finding.said(
-          Item.RAPIDS, Verdict.FAIL, "its shuffles go through host memory: " + obstacle, "");
+      return Finding.fail(
+          Item.RAPIDS, Message.of("its shuffles go through host memory").because(obstacle));
     }
     final String what = "RAPIDS Accelerator " + seen.rapids();
     return RapidsMode.isBound(seen.rapids())
@@ -127,27 +128,22 @@ final class SparkCheck implements Check {
           "remove it, or set it to true");
     }
     final String manager = running == null ? ManagerChoice.foresee(conf, spark) : running;
-    final String obstacle = ManagerChoice.obstacle(conf, manager, spark);
+    final Message obstacle = ManagerChoice.obstacle(conf, manager, spark);
     if (obstacle != null) {
-      return Finding.said(Item.MANAGER, Verdict.WARN, obstacle, "");
+      return Finding.warn(Item.MANAGER, obstacle);
     }
     return unknown.isEmpty()
         ? Finding.ok(Item.MANAGER, "the shuffle manager is Zerohop's, and every key is known")
         : Finding.warn(
-            Item.MANAGER,
-            "nobody knows the keys " + unknown,
-            "see docs/configuration.md for their names");
+            Item.MANAGER, "unknown keys: " + unknown, "see docs/configuration.md for their names");
   }
 
   private Finding stepsAside() {
-    final String obstacle = Activation.obstacle(conf);
+    final Message obstacle = Activation.obstacle(conf);
     return obstacle == null
         ? Finding.ok(Item.STEPS_ASIDE, "nothing makes Zerohop leave shuffles to Spark")
-        : Finding.said(
-            Item.STEPS_ASIDE,
-            Verdict.FAIL,
-            "Zerohop leaves all shuffles to Spark: " + obstacle,
-            "");
+        : Finding.fail(
+            Item.STEPS_ASIDE, Message.of("Zerohop leaves all shuffles to Spark").because(obstacle));
   }
 
   private Finding gpuShuffles() {
@@ -163,36 +159,38 @@ final class SparkCheck implements Check {
     if (!RapidsMode.concerns(conf)) {
       return Finding.skip(Item.GPU_SHUFFLES, "Zerohop is not the shuffle manager");
     }
-    final String obstacle = RapidsMode.obstacle(conf, seen);
+    final Message obstacle = RapidsMode.obstacle(conf, seen);
     return obstacle == null
         ? Finding.ok(Item.GPU_SHUFFLES, "RAPIDS' shuffles stay in GPU memory")
-        : Finding.said(
+        : Finding.warn(
             Item.GPU_SHUFFLES,
-            Verdict.WARN,
-            "RAPIDS' shuffles go through host memory: " + obstacle,
-            conf.getBoolean("spark.authenticate", false) ? KEEP_AUTHENTICATION : "");
+            Message.of("RAPIDS' shuffles go through host memory")
+                .because(obstacle)
+                .orRemedy(conf.getBoolean("spark.authenticate", false) ? KEEP_AUTHENTICATION : ""));
   }
 
   private Finding otherNodes() {
-    final String obstacle = OtherNodes.obstacle(conf);
+    final Message obstacle = OtherNodes.obstacle(conf);
     if (obstacle == null) {
       return Finding.ok(Item.OTHER_NODES, "other nodes are read by UCX, where it can be used");
     }
-    final String unsent = OtherNodes.sendObstacle(conf);
-    final String way =
+    final Message unsent = OtherNodes.sendObstacle(conf);
+    final Message way =
         unsent == null
-            ? "blocks of other nodes are sent over Spark's connections; not by UCX: " + obstacle
-            : "blocks of other nodes are staged: " + unsent + "; " + obstacle;
+            ? Message.of("blocks of other nodes are sent over Spark's connections, not by UCX")
+                .because(obstacle)
+            : Message.of("blocks of other nodes are staged")
+                .because(unsent.text() + ", and " + obstacle.text());
     if (ControlSecurity.encryptionDemandedBy(conf).isPresent()
         && ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)) {
       return Finding.warn(
           Item.OTHER_NODES,
-          way,
-          "choose: " + ZerohopConf.UCX_TRUSTED_NETWORK.key() + "=false, or no encryption");
+          way.remedy(
+              "choose: " + ZerohopConf.UCX_TRUSTED_NETWORK.key() + "=false, or no encryption"));
     }
     return unsent == null
-        ? Finding.ok(Item.OTHER_NODES, way)
-        : Finding.warn(Item.OTHER_NODES, way, OtherNodes.SEND_REMEDY);
+        ? new Finding(Item.OTHER_NODES, Verdict.OK, way)
+        : Finding.warn(Item.OTHER_NODES, way.remedy(OtherNodes.SEND_REMEDY));
   }
 
   /** What {@code auto} comes to here. */
@@ -206,7 +204,7 @@ final class SparkCheck implements Check {
     notes.add(
         plan.warning() == null
             ? Finding.ok(Item.SIZES, host)
-            : Finding.warn(Item.SIZES, host, plan.warning().toString()));
+            : Finding.warn(Item.SIZES, Message.of(host).because(plan.warning())));
     try {
       if (plugins(conf).contains(RAPIDS_PLUGIN)) {
         notes.add(
@@ -214,7 +212,7 @@ final class SparkCheck implements Check {
                 Item.SIZES, PoolSizing.devicePoolBytes(conf) / MIB + " MiB of its GPU's memory"));
       }
     } catch (final ZerohopException e) {
-      notes.add(Finding.said(Item.SIZES, Verdict.WARN, e.getMessage(), ""));
+      notes.add(Finding.warn(Item.SIZES, Message.of(e)));
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.apache.spark.SparkConf;
@@ -57,11 +58,11 @@ public final class SparkCommand implements Callable<Integer> {
     final List<Finding> findings = driver.notes().findings();
     findings.add(
         0,
-        Finding.said(
+        Finding.fail(
             Item.MANAGER,
-            Verdict.FAIL,
-            "the application does not start: " + cause.getMessage(),
-            "see the driver's log"));
+            Message.of("the application does not start")
+                .because(cause)
+                .orRemedy("see the driver's log")));
     return new Report(List.of(new Report.Section("driver", findings, List.of())));
   }
 }

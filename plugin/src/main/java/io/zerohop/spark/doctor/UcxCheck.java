@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -73,7 +74,8 @@ final class UcxCheck implements Check {
   }
 
   private Finding missing(final UcxException e) {
-    return new Finding(Item.LIBUCX, Verdict.FAIL.where(trial.wanted()), e.getMessage(), INSTALL);
+    return new Finding(
+        Item.LIBUCX, Verdict.FAIL.where(trial.wanted()), e.message().remedy(INSTALL));
   }
 
   private void start(final Notes notes) {
@@ -90,7 +92,7 @@ final class UcxCheck implements Check {
       LoopbackTest.run(engine);
       notes.add(Finding.ok(Item.JUCX, engine.describe() + ": moves bytes"));
     } catch (final UcxException e) {
-      notes.add(Finding.fail(Item.JUCX, engine.describe() + ": " + e.getMessage(), FIT));
+      notes.add(Finding.fail(Item.JUCX, Message.of(engine.describe()).because(e).remedy(FIT)));
     } finally {
       if (!engine.end()) {
         notes.add(
@@ -105,7 +107,7 @@ final class UcxCheck implements Check {
     final String name =
         "libucx " + (number >> 16) + "." + (number >> 8 & 0xff) + "." + (number & 0xff);
     if (gpus && !reachesGpuMemory) {
-      return new Finding(
+      return Finding.of(
           Item.LIBUCX,
           Verdict.WARN.where(trial.wanted()),
           name + " without CUDA: GPU memory of other nodes is sent over pinned host memory",

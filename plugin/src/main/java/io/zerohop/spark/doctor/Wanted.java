@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.nio.file.Path;
@@ -18,7 +19,7 @@ import java.util.Arrays;
  */
 record Wanted(
     Path socketBase,
-    String noPort,
+    Message noPort,
     Path jucx,
     boolean jucxOfFile,
     boolean emulatedGets,

@@ -1,5 +1,7 @@
 package io.zerohop.spark.driver;
 
+import io.zerohop.device.Message;
+import io.zerohop.spark.log.UnusableException;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.SecureRandom;
@@ -36,9 +38,9 @@ public final class AppSecret {
     }
     final String key = env.securityManager().getSecretKey();
     if (key == null) {
-      throw new IllegalStateException(
-          "The driver has spark.authenticate on, but this executor has no Spark secret; set"
-              + " spark.authenticate for executors as well");
+      throw new UnusableException(
+          Message.of("the driver has spark.authenticate on, but this executor has no Spark secret")
+              .remedy("set spark.authenticate for executors as well"));
     }
     try {
       final Mac mac = Mac.getInstance("HmacSHA256");

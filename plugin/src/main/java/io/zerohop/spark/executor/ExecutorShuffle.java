@@ -319,8 +319,11 @@ public final class ExecutorShuffle implements AutoCloseable {
         memory.run();
       }
     } catch (final RuntimeException e) {
-      SparkCode.CLOSE_FAILED.warn(
-          LOG, "Zerohop could not close cleanly in executor {}", env.executorId(), e);
+      SparkCode.CLOSE_FAILED
+          .says("could not close cleanly")
+          .at("executor " + env.executorId())
+          .because(e)
+          .warn(LOG, e);
     } finally {
       pages.close();
     }

@@ -62,8 +62,11 @@ final class LateClose {
     try {
       thread.start();
     } catch (final ZerohopException e) {
-      SparkCode.LATE_CLOSE_NOT_STARTED.warn(
-          LOG, "Zerohop: {} stays until this process ends", what, e);
+      SparkCode.LATE_CLOSE_NOT_STARTED
+          .says("cannot wait for the last task of a stopped SparkContext; its memory is kept")
+          .at(what)
+          .because(e)
+          .warn(LOG, e);
     }
   }
 
@@ -75,8 +78,13 @@ final class LateClose {
     } catch (final IllegalStateException inUse) {
       return inUse;
     } catch (final Exception e) {
-      SparkCode.NOT_FREED.warn(
-          LOG, "Zerohop could not free {}; it stays until this process ends", what, e);
+      SparkCode.NOT_FREED
+          .says(
+              "could not free the memory of a stopped SparkContext; it stays until this process"
+                  + " ends")
+          .at(what)
+          .because(e)
+          .warn(LOG, e);
       return null;
     }
   }
@@ -93,13 +101,14 @@ final class LateClose {
       use = tryOnce();
     }
     if (use != null) {
-      SparkCode.STILL_IN_USE.warn(
-          LOG,
-          "Zerohop: {} is still in use {} s after its SparkContext stopped, and stays until this"
-              + " process ends. Restart it to get the memory back",
-          what,
-          limit.toSeconds(),
-          use);
+      SparkCode.STILL_IN_USE
+          .says(
+              "memory is still in use "
+                  + limit.toSeconds()
+                  + " s after its SparkContext stopped, and stays until this process ends")
+          .at(what)
+          .remedy("restart the process")
+          .warn(LOG, use);
     }
   }
 }

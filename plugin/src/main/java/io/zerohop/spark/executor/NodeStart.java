@@ -1,6 +1,6 @@
 package io.zerohop.spark.executor;
 
-import io.zerohop.device.ZerohopException;
+import io.zerohop.device.Message;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.cuda.TopologyReader;
@@ -67,10 +67,8 @@ final class NodeStart {
   /** Starts it; null if this executor cannot hold blocks in memory. */
   ShuffleNode start() {
     if (pool.warning() != null) {
-      final SparkCode code = pool.isSet() ? SparkCode.POOL_TOO_LARGE : SparkCode.POOL_SMALL;
-      code.warn(LOG, "{}", pool.warning());
-      reports.advise(
-          new Advice("sizes", "warn", code.marked(pool.warning().why()), pool.warning().mend()));
+      pool.warning().warn(LOG);
+      reports.advise(Advice.of("sizes", "warn", pool.warning()));
     }
     if (wantsGpu()) {
       try {
@@ -78,8 +76,9 @@ final class NodeStart {
       } catch (final Throwable e) {
         throwFatal(e);
         missing(
-            SparkCode.NO_GPU_MEMORY,
-            "holds no shuffle blocks in GPU memory, and shuffles RAPIDS' tables through the host",
+            SparkCode.NO_GPU_MEMORY.says(
+                "this executor holds no shuffle blocks in GPU memory; RAPIDS' tables are shuffled"
+                    + " through the host"),
             e);
       }
     }
@@ -87,7 +86,10 @@ final class NodeStart {
       return attempts.run("the start", this::startOnHost);
     } catch (final Throwable e) {
       throwFatal(e);
-      missing(SparkCode.NO_SHARED_MEMORY, "keeps shuffle blocks in files, not in memory", e);
+      missing(
+          SparkCode.NO_SHARED_MEMORY.says(
+              "this executor keeps shuffle blocks in files, not in memory"),
+          e);
       return null;
     }
   }
@@ -99,11 +101,10 @@ final class NodeStart {
     }
   }
 
-  private void missing(final SparkCode code, final String what, final Throwable why) {
-    // Messages of our own say what happened; those of others often need the class.
-    final String reason = why instanceof ZerohopException ? why.getMessage() : String.valueOf(why);
-    code.warn(LOG, "Zerohop: executor {} {}: {}", env.executorId(), what, reason, why);
-    reports.advise(Advice.said("start", "warn", code.marked(what + ": " + reason)));
+  private void missing(final Message what, final Throwable why) {
+    final Message message = what.at("executor " + env.executorId()).because(why);
+    message.warn(LOG, why);
+    reports.advise(Advice.of("start", "warn", message.at("")));
   }
 
   /** For an executor for which {@link #start} gave none. */

@@ -58,8 +58,12 @@ final class OrphanedShuffles implements AutoCloseable {
     try {
       asking.scheduleWithFixedDelay(this::round, millis, millis, TimeUnit.MILLISECONDS);
     } catch (final ZerohopException e) {
-      SparkCode.ORPHANS_NOT_ASKED.warn(
-          LOG, "Zerohop never asks which shuffles live, and drops those that the driver names", e);
+      SparkCode.ORPHANS_NOT_ASKED
+          .says(
+              "cannot ask the driver which shuffles are alive; a shuffle whose removal is lost"
+                  + " keeps its memory")
+          .because(e)
+          .warn(LOG, e);
     }
   }
 
@@ -82,7 +86,7 @@ final class OrphanedShuffles implements AutoCloseable {
       missing.removeAll(twice);
       unknown = missing;
       for (final int shuffleId : twice) {
-        LOG.info("Zerohop drops shuffle {}, which the driver does not know any more", shuffleId);
+        LOG.info("Zerohop: dropped shuffle {}, which the driver no longer knows", shuffleId);
         drop.accept(shuffleId);
       }
     } catch (final Exception e) {

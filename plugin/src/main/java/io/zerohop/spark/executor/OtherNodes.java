@@ -1,5 +1,6 @@
 package io.zerohop.spark.executor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.block.Path;
@@ -55,9 +56,9 @@ public final class OtherNodes {
       final SparkConf conf,
       final byte[] secret,
       final String gpu) {
-    final String obstacle = obstacle(conf);
+    final Message obstacle = obstacle(conf);
     if (obstacle != null) {
-      LOG.info("Zerohop: blocks of other nodes do not come by UCX: {}", obstacle);
+      LOG.info("Zerohop: blocks of other nodes are not read by UCX: {}", obstacle);
       return;
     }
     final String host = env.blockManager().blockManagerId().host();
@@ -82,7 +83,7 @@ public final class OtherNodes {
     if (DRIVER.equals(env.executorId())) {
       return; // It has no other executors.
     }
-    final String obstacle = sendObstacle(conf);
+    final Message obstacle = sendObstacle(conf);
     if (obstacle != null) {
       LOG.info("Zerohop: blocks of other nodes are staged, and not sent: {}", obstacle);
       return;
@@ -93,31 +94,32 @@ public final class OtherNodes {
   private static void describe(
       final NetworkDevices devices, final String executorId, final String host) {
     if (devices == null && !NetworkDevices.areChosen()) {
-      SparkCode.UCX_ON_ALL_INTERFACES.warn(
-          LOG,
-          "Zerohop: UCX listens on all interfaces of this host, since {} is the address of none;"
-              + " spark.executorEnv.UCX_NET_DEVICES names those that it shall use",
-          host);
+      SparkCode.UCX_ON_ALL_INTERFACES
+          .says("UCX listens on all interfaces of this host")
+          .at(host)
+          .because("no interface has this address")
+          .remedy("name the interfaces by spark.executorEnv.UCX_NET_DEVICES")
+          .warn(LOG);
     } else if (devices != null && RdmaDevices.any()) {
       LOG.info(
-          "Zerohop: executor {} uses for RDMA {} (spark.executorEnv.UCX_NET_DEVICES names others)",
+          "Zerohop: executor {} uses {} for RDMA (to choose others, set spark.executorEnv.UCX_NET_DEVICES)",
           executorId,
           devices.adapters().describe());
     }
   }
 
   /** Returns why no port is opened for other nodes; null if one may be. */
-  public static String obstacle(final SparkConf conf) {
+  public static Message obstacle(final SparkConf conf) {
     return NetworkTrust.obstacle(key -> conf.get(key, null));
   }
 
   /** Returns why no block is sent to other nodes, or comes from them so; null if they may be. */
-  public static String sendObstacle(final SparkConf conf) {
+  public static Message sendObstacle(final SparkConf conf) {
     if (!ZerohopConf.PATHS.get(conf).contains(Path.SENT)) {
-      return ZerohopConf.PATHS.key() + " does not have 'sent'";
+      return Message.of(ZerohopConf.PATHS.key() + " does not have 'sent'");
     }
     final String plain = PortEncryption.obstacle(conf);
-    return plain == null ? null : SparkCode.SENDING_NOT_ENCRYPTED.marked(plain);
+    return plain == null ? null : SparkCode.SENDING_NOT_ENCRYPTED.says(plain);
   }
 
   private static java.nio.file.Path jucx(final SparkConf conf) {

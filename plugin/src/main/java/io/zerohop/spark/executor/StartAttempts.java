@@ -44,7 +44,7 @@ final class StartAttempts {
         if (e.category() != ZerohopException.Category.RETRY || attempt == most || !sleep()) {
           throw e;
         }
-        LOG.info("Zerohop: {} failed and is tried again: {}", what, e.getMessage());
+        LOG.info("Zerohop: {} failed, retrying: {}", what, e.getMessage());
       }
     }
   }

@@ -1,7 +1,9 @@
 package io.zerohop.spark.memory;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.log.SparkCode;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
@@ -56,20 +58,7 @@ public final class PoolSizing {
    * @param warning of a default that is small, or of a set size that is more than there is; null if
    *     there is nothing to say
    */
-  public record Plan(long bytes, boolean isSet, Warning warning) {}
-
-  /**
-   * What is wrong with a pool's size.
-   *
-   * @param why in a sentence
-   * @param mend what makes it right, in another
-   */
-  public record Warning(String why, String mend) {
-    @Override
-    public String toString() {
-      return why + " " + mend;
-    }
-  }
+  public record Plan(long bytes, boolean isSet, Message warning) {}
 
   /**
    * What it would come to in an executor on this machine.
@@ -118,48 +107,48 @@ public final class PoolSizing {
   }
 
   /** Warns of a small pool; null if it is not. */
-  Warning shortage() {
+  Message shortage() {
     if (bytes() >= SMALL_BYTES) {
       return null;
     }
-    return new Warning(
-        "Zerohop has only "
-            + bytes() / MIB
-            + " MiB of shared memory for shuffle blocks, what does not fit goes to files: "
-            + promised()
-            + "; "
-            + host.availableBytes() / MIB
-            + " MiB are free now.",
-        "For a pool of "
-            + SMALL_BYTES / MIB
-            + " MiB "
-            + remedy(SMALL_BYTES)
-            + "; or set "
-            + ZerohopConf.POOL_SIZE.key()
-            + "="
-            + SMALL_BYTES / MIB
-            + "m if it is there in spite of that: executors that exceed their limit are killed.");
+    return SparkCode.POOL_SMALL
+        .says(
+            "only "
+                + bytes() / MIB
+                + " MiB of shared memory for shuffle blocks; what does not fit goes to files")
+        .because(promised() + "; " + host.availableBytes() / MIB + " MiB are free now")
+        .remedy(
+            "for a pool of "
+                + SMALL_BYTES / MIB
+                + " MiB "
+                + remedy(SMALL_BYTES)
+                + ", or set "
+                + ZerohopConf.POOL_SIZE.key()
+                + "="
+                + SMALL_BYTES / MIB
+                + "m if the memory is there all the same (executors that exceed their limit are"
+                + " killed)");
   }
 
   /**
    * Warns of a size that was set and gets an executor killed; null if it does not, or nobody
    * watches.
    */
-  Warning excess(final long setBytes) {
+  Message excess(final long setBytes) {
     final boolean isWatched = host.isLimited() || placement.hasContainers();
     if (!isWatched || setBytes <= roomBytes) {
       return null;
     }
-    return new Warning(
-        ZerohopConf.POOL_SIZE.key()
-            + " is "
-            + setBytes / MIB
-            + " MiB, and "
-            + Math.max(0, roomBytes) / MIB
-            + " MiB are left for it: "
-            + promised()
-            + ". An executor that fills the pool may be killed for it.",
-        "To leave as much " + remedy(setBytes) + ".");
+    return SparkCode.POOL_TOO_LARGE
+        .says(
+            ZerohopConf.POOL_SIZE.key()
+                + " is "
+                + setBytes / MIB
+                + " MiB, and "
+                + Math.max(0, roomBytes) / MIB
+                + " MiB are left for it; an executor that fills the pool may be killed")
+        .because(promised())
+        .remedy("to leave as much " + remedy(setBytes));
   }
 
   private String promised() {

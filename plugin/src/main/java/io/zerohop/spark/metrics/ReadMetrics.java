@@ -1,5 +1,6 @@
 package io.zerohop.spark.metrics;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
@@ -61,7 +62,7 @@ public final class ReadMetrics {
 
       @Override
       public void fellBack(
-          final BlockSource source, final List<Block> blocks, final String reason) {
+          final BlockSource source, final List<Block> blocks, final Message reason) {
         reports.fellBack(blocks.size(), blocks.stream().mapToLong(Block::bytes).sum(), reason);
       }
 

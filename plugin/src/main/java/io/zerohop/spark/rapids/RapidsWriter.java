@@ -1,8 +1,10 @@
 package io.zerohop.spark.rapids;
 
 import ai.rapids.cudf.ContiguousTable;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.spark.compat.SparkLinks;
+import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.write.KudoBatch;
@@ -138,11 +140,11 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     }
     final ContiguousTable table = rapids.packedTable(batch);
     if (table == null) {
-      throw new IllegalStateException(
-          "RAPIDS handed a batch of "
-              + batch.column(0).getClass().getName()
-              + " to a GPU shuffle, which Zerohop does not know; set"
-              + " spark.zerohop.rapids.enabled=false and report this");
+      throw new UnusableException(
+          Message.of(
+                  "RAPIDS handed a batch of an unknown class to a GPU shuffle: "
+                      + batch.column(0).getClass().getName())
+              .remedy("set spark.zerohop.rapids.enabled=false and report this"));
     }
     final long length = table.getBuffer() == null ? 0 : table.getBuffer().getLength();
     makeRoom(length);

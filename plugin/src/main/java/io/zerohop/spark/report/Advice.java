@@ -1,31 +1,39 @@
 package io.zerohop.spark.report;
 
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import com.fasterxml.jackson.annotation.JsonProperty;
+import io.zerohop.device.Message;
 
 /**
- * A line of what the doctor would say, as it travels in reports. Immutable.
+ * A finding of the doctor as it travels in reports and event logs. Immutable.
+ *
+ * <p>A log of an earlier release has neither {@code code} nor {@code where}: there the code ends
+ * the sentence in {@code what}, and stays there, since nobody takes sentences apart. The remedy
+ * keeps its name {@code mend} in logs, so that releases read each other's.
  *
  * @param check what was looked at
  * @param verdict {@code ok}, {@code skip}, {@code warn} or {@code fail}
+ * @param code by which docs/runbook.md explains it, such as {@code ZH-1001}; empty if there is none
  * @param what was found, in one sentence
- * @param mend what to do about it; empty if there is nothing to do
+ * @param where it was found: a device, peer or path; empty if the whole process is meant
+ * @param remedy the key to set or the command to run; empty if there is nothing to do
  */
-public record Advice(String check, String verdict, String what, String mend) {
+public record Advice(
+    String check,
+    String verdict,
+    String code,
+    String what,
+    String where,
+    @JsonProperty("mend") String remedy) {
 
-  /** What a message ends with, by which docs/runbook.md explains it. */
-  private static final Pattern CODE = Pattern.compile(" \\[ZH-\\d+]$");
+  /** Takes what an older release has not written for empty. */
+  public Advice {
+    code = code == null ? "" : code;
+    where = where == null ? "" : where;
+  }
 
-  /**
-   * Advice in the words of the product, whose messages name the mend behind their last semicolon.
-   */
-  public static Advice said(final String check, final String verdict, final String message) {
-    final Matcher coded = CODE.matcher(message);
-    final String code = coded.find() ? coded.group() : "";
-    final String text = message.substring(0, message.length() - code.length());
-    final int at = text.lastIndexOf("; ");
-    return at < 0
-        ? new Advice(check, verdict, message, "")
-        : new Advice(check, verdict, text.substring(0, at) + code, text.substring(at + 2));
+  /** Of a message. */
+  public static Advice of(final String check, final String verdict, final Message message) {
+    return new Advice(
+        check, verdict, message.code(), message.reasoned(), message.where(), message.remedy());
   }
 }

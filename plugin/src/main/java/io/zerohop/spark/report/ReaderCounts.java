@@ -1,5 +1,6 @@
 package io.zerohop.spark.report;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Link;
 import java.util.EnumMap;
 import java.util.HashMap;
@@ -65,7 +66,7 @@ public final class ReaderCounts {
   }
 
   /** Blocks have to be staged. */
-  public void fellBack(final long blocks, final long bytes, final String reason) {
+  public void fellBack(final long blocks, final long bytes, final Message reason) {
     executor.fellBack(shuffleId, blocks, bytes, reason);
   }
 

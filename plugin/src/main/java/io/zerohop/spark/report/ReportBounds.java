@@ -2,6 +2,7 @@ package io.zerohop.spark.report;
 
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Memory;
@@ -10,7 +11,6 @@ import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -112,8 +112,10 @@ public final class ReportBounds {
         && use.moved().values().stream().allMatch(ReportBounds::isMoved)
         && use.waitNanos() >= 0
         && use.waitNanos() <= MAX_NANOS
-        && areReasons(use.fallbacks())
-        && areReasons(use.fallbackBytes());
+        && areReasons(use.fallbacks().keySet())
+        && use.fallbacks().values().stream().allMatch(ReportBounds::areCounts)
+        && areReasons(use.causes().keySet())
+        && use.causes().values().stream().allMatch(ReportBounds::isCause);
   }
 
   private static boolean areStages(final Collection<Integer> stages) {
@@ -125,10 +127,15 @@ public final class ReportBounds {
     return areCounts(moved.blocks(), moved.bytes());
   }
 
-  private static boolean areReasons(final Map<String, Long> fallbacks) {
-    return fallbacks.size() <= ReportCounters.MOST_REASONS + 1
-        && fallbacks.keySet().stream().allMatch(reason -> isText(reason, MAX_TEXT))
-        && fallbacks.values().stream().allMatch(ReportBounds::areCounts);
+  private static boolean areReasons(final Set<String> reasons) {
+    return reasons.size() <= ReportCounters.MOST_REASONS + 1
+        && reasons.stream().allMatch(reason -> isText(reason, MAX_TEXT));
+  }
+
+  private static boolean isCause(final Cause cause) {
+    return isText(cause.code(), MAX_NAME)
+        && isText(cause.remedy(), MAX_TEXT)
+        && areCounts(cause.bytes());
   }
 
   private static boolean isMemory(final Memory memory) {
@@ -154,7 +161,9 @@ public final class ReportBounds {
     return isText(line.check(), MAX_NAME)
         && line.verdict() != null
         && VERDICTS.contains(line.verdict())
+        && isText(line.code(), MAX_NAME)
         && isText(line.what(), MAX_ADVICE)
-        && isText(line.mend(), MAX_ADVICE);
+        && isText(line.where(), MAX_TEXT)
+        && isText(line.remedy(), MAX_ADVICE);
   }
 }

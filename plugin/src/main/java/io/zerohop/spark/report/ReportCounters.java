@@ -1,8 +1,10 @@
 package io.zerohop.spark.report;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ContactListener;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Memory;
@@ -39,7 +41,7 @@ public final class ReportCounters implements ContactListener {
   /** Slots of a flow whose bytes are known, from its first one on: those of an interval. */
   private static final int MOST_SLOTS = 512;
 
-  /** Of advice, which ends with its code and is told once. */
+  /** Of advice, which is told once. */
   static final int MOST_ADVICE_CHARS = 1_000;
 
   /** What a text ends with that is shortened. */
@@ -119,20 +121,23 @@ public final class ReportCounters implements ContactListener {
   }
 
   /** Blocks have to be staged. */
-  void fellBack(final int shuffleId, final long blocks, final long bytes, final String reason) {
+  void fellBack(final int shuffleId, final long blocks, final long bytes, final Message reason) {
     if (enabled) {
       addFallback(shuffleId, blocks, bytes, reason);
     }
   }
 
   private synchronized void addFallback(
-      final int shuffleId, final long blocks, final long bytes, final String reason) {
+      final int shuffleId, final long blocks, final long bytes, final Message reason) {
     final UseCount use = use(shuffleId);
     if (use != null) {
-      final String known = shorten(reason);
+      final String known = shorten(reason.happened());
       final boolean room = use.fallbacks.size() < MOST_REASONS || use.fallbacks.containsKey(known);
       use.fallbacks.merge(room ? known : OTHERS, blocks, Long::sum);
-      use.fallbackBytes.merge(room ? known : OTHERS, bytes, Long::sum);
+      use.causes.merge(
+          room ? known : OTHERS,
+          room ? new Cause(reason.code(), shorten(reason.remedy()), bytes) : Cause.ofOthers(bytes),
+          (one, more) -> one.withBytes(one.bytes() + more.bytes()));
     }
   }
 
@@ -151,8 +156,10 @@ public final class ReportCounters implements ContactListener {
           new Advice(
               line.check(),
               line.verdict(),
+              line.code(),
               shorten(line.what(), MOST_ADVICE_CHARS),
-              shorten(line.mend(), MOST_ADVICE_CHARS)));
+              shorten(line.where()),
+              shorten(line.remedy(), MOST_ADVICE_CHARS)));
     }
   }
 
@@ -269,7 +276,7 @@ public final class ReportCounters implements ContactListener {
     private final TreeSet<Integer> readers = new TreeSet<>();
     private final Map<Path, MovedCount> moved = new EnumMap<>(Path.class);
     private final Map<String, Long> fallbacks = new HashMap<>();
-    private final Map<String, Long> fallbackBytes = new HashMap<>();
+    private final Map<String, Cause> causes = new HashMap<>();
     private long waitNanos;
 
     ShuffleUse report(final int shuffleId) {
@@ -283,7 +290,7 @@ public final class ReportCounters implements ContactListener {
           byPath,
           waitNanos,
           fallbacks,
-          fallbackBytes);
+          causes);
     }
   }
 }

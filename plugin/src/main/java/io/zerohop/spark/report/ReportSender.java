@@ -71,8 +71,11 @@ public final class ReportSender implements AutoCloseable {
       // Beside the reports, which are not to wait for it.
       Threads.daemon(() -> consult(doctor), "zerohop-doctor").start();
     } catch (final ZerohopException e) {
-      SparkCode.NOT_IN_TAB.warn(
-          LOG, "Zerohop: this executor is missing in the tab GPU Shuffle: no thread is left", e);
+      SparkCode.NOT_IN_TAB
+          .says("this executor does not report to the tab GPU Shuffle")
+          .at("executor " + executorId)
+          .because(e)
+          .warn(LOG, e);
     }
   }
 

@@ -97,8 +97,8 @@ public record ShuffleReport(
    * @param moved what was read, by the path's label
    * @param waitNanos time in nanoseconds that readers waited for blocks
    * @param fallbacks blocks that had to be staged, by the reason
-   * @param fallbackBytes about how many bytes these had, as map statuses say; a reason that is
-   *     missing is one of a release that does not count them
+   * @param causes what else is known of a reason; one that is missing is of a release that does not
+   *     say, where the code ends the reason, and stays there
    */
   public record ShuffleUse(
       int shuffleId,
@@ -107,7 +107,7 @@ public record ShuffleReport(
       Map<String, Moved> moved,
       long waitNanos,
       Map<String, Long> fallbacks,
-      Map<String, Long> fallbackBytes) {
+      Map<String, Cause> causes) {
 
     /** Takes what is missing for empty, and leaves out elements that are null. */
     public ShuffleUse {
@@ -115,7 +115,33 @@ public record ShuffleReport(
       readers = known(readers);
       moved = known(moved);
       fallbacks = known(fallbacks);
-      fallbackBytes = known(fallbackBytes);
+      causes = known(causes);
+    }
+  }
+
+  /**
+   * What is known of a reason for which blocks had to be staged, as fields of its message.
+   *
+   * @param code by which docs/runbook.md explains it, such as {@code ZH-6033}; empty if there is
+   *     none
+   * @param remedy the key to set or the command to run; empty if only the runbook says what to do
+   * @param bytes about how many bytes the blocks had, as map statuses say
+   */
+  public record Cause(String code, String remedy, long bytes) {
+    /** Of reasons beyond a limit, of which only the bytes are known. */
+    public static Cause ofOthers(final long bytes) {
+      return new Cause("", "", bytes);
+    }
+
+    /** Takes what is missing for empty. */
+    public Cause {
+      code = code == null ? "" : code;
+      remedy = remedy == null ? "" : remedy;
+    }
+
+    /** Returns this cause with another number of bytes. */
+    public Cause withBytes(final long all) {
+      return new Cause(code, remedy, all);
     }
   }
 

@@ -236,7 +236,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
         return new BlockFetchException(
             damaged.block(),
             damaged.source(),
-            SparkCode.ROWS_DAMAGED.marked(failure.getMessage()),
+            failure.message().code(SparkCode.ROWS_DAMAGED),
             failure);
       }
       return failure;

@@ -1,5 +1,6 @@
 package io.zerohop.spark.spillfiles;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.spark.log.SparkCode;
 import java.io.File;
@@ -72,16 +73,15 @@ public final class LocalDirs {
   }
 
   private static void say(final String what, final String dir, final IOException failure) {
-    final String text = "{} was written to {} instead: {}";
+    final Message message =
+        SparkCode.OTHER_LOCAL_DIR
+            .says(what + " was written to another local directory (logged once)")
+            .at(dir)
+            .because(failure.getCause());
     if (SAID.getAndSet(true)) {
-      LOG.debug(text, what, dir, failure.getCause().toString());
+      LOG.debug("{}", message);
     } else {
-      SparkCode.OTHER_LOCAL_DIR.warn(
-          LOG,
-          text + "; others will be, and it is not said again",
-          what,
-          dir,
-          failure.getCause().toString());
+      message.warn(LOG);
     }
   }
 

@@ -317,8 +317,11 @@ public final class MapOutputFiles implements ColdStorage {
     try {
       file.delete(shuffleId, mapId);
     } catch (final IOException e) {
-      SparkCode.FILE_NOT_DELETED.warn(
-          LOG, "map output {} of shuffle {} stays on disk: {}", mapId, shuffleId, e.toString());
+      SparkCode.FILE_NOT_DELETED
+          .says("cannot delete the file of a map output")
+          .at("map output " + mapId + " of shuffle " + shuffleId)
+          .because(e)
+          .warn(LOG);
     }
   }
 }

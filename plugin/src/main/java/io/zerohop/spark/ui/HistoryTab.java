@@ -25,8 +25,10 @@ public final class HistoryTab implements Consumer<SparkUI> {
         ShuffleTab.attach(ui, () -> StoredSnapshot.read(store));
       }
     } catch (final Exception | LinkageError e) {
-      SparkCode.NO_HISTORY_TAB.warn(
-          LOG, "Zerohop: an application has no tab {}; all else is shown", ShuffleTab.NAME, e);
+      SparkCode.NO_HISTORY_TAB
+          .says("cannot show the tab " + ShuffleTab.NAME + " of an application; all else is shown")
+          .because(e)
+          .warn(LOG, e);
     }
   }
 }

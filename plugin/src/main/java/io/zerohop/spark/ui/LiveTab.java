@@ -55,12 +55,11 @@ public final class LiveTab {
       }
       startDoctor(context, env, doctor);
     } catch (final RuntimeException | LinkageError e) {
-      SparkCode.NO_TAB.warn(
-          LOG,
-          "Zerohop: this application has no tab {}; set {}=0 if none is wanted",
-          ShuffleTab.NAME,
-          ZerohopConf.UI_INTERVAL.key(),
-          e);
+      SparkCode.NO_TAB
+          .says("cannot add the tab " + ShuffleTab.NAME + " to this application's UI")
+          .because(e)
+          .remedy("set " + ZerohopConf.UI_INTERVAL.key() + "=0 to do without it")
+          .warn(LOG, e);
     }
   }
 

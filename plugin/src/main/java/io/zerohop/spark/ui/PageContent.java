@@ -1,5 +1,6 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.report.Advice;
@@ -79,11 +80,12 @@ final class PageContent {
         page.text(" (and " + (reason.texts() - 1) + " like it)");
       }
       page.raw("</td><td>");
-      Runbook.links(page, reason.codes());
+      Runbook.link(page, reason.code());
       page.raw("</td><td>");
-      final Runbook.Entry entry =
-          reason.codes().isEmpty() ? null : Runbook.of(reason.codes().get(0));
-      if (entry != null) {
+      final Runbook.Entry entry = Runbook.of(reason.code());
+      if (!reason.remedy().isEmpty()) {
+        page.text(reason.remedy());
+      } else if (entry != null) {
         Runbook.write(page, entry.remedy());
       }
       page.raw("</td></tr>");
@@ -109,10 +111,16 @@ final class PageContent {
     for (final AdviceLine line : lines) {
       final Advice advice = line.advice();
       page.raw("<tr><td class=\"" + color(advice.verdict()) + "\">").text(advice.verdict());
-      page.raw("</td>").cell(advice.check()).cell(advice.what());
-      page.cell(advice.mend()).cell(line.count(), where(line)).raw("</tr>");
+      page.raw("</td>").cell(advice.check()).raw("<td>").text(found(advice) + " ");
+      Runbook.link(page, advice.code());
+      page.raw("</td>").cell(advice.remedy()).cell(line.count(), where(line)).raw("</tr>");
     }
     page.endTable();
+  }
+
+  /** What was found, and where; the code by which the runbook explains it stands beside it. */
+  private static String found(final Advice advice) {
+    return Message.of(advice.what()).at(advice.where()).happened();
   }
 
   private static String color(final String verdict) {

@@ -4,9 +4,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -20,7 +20,6 @@ final class Runbook {
   static final String PAGE = "runbook";
 
   private static final String RESOURCE = "/META-INF/zerohop/runbook.md";
-  private static final Pattern CODE = Pattern.compile("\\[(ZH-\\d{4})]");
   private static final Pattern ROW =
       Pattern.compile(
           "\\| <a id=\"zh-\\d+\"></a>(ZH-\\d+) \\| (.*?) \\| (.*?) \\| (.*?) \\|",
@@ -68,18 +67,6 @@ final class Runbook {
     return ENTRIES;
   }
 
-  /** Returns the codes that a message names, that of the first cause first. */
-  static List<String> codes(final String message) {
-    final List<String> codes = new ArrayList<>();
-    CODE.matcher(message).results().forEach(found -> codes.add(found.group(1)));
-    return codes;
-  }
-
-  /** Returns a message without its codes. */
-  static String plain(final String message) {
-    return CODE.matcher(message).replaceAll("").replaceAll(" +(?=[ ,.;:]|$)", "").trim();
-  }
-
   /** Writes a text of the page: its code as such, and of its links the words. */
   static void write(final Html page, final String markdown) {
     final Matcher mark = MARK.matcher(markdown);
@@ -96,16 +83,13 @@ final class Runbook {
     page.text(markdown.substring(at));
   }
 
-  /** Writes codes as links to what is said of them. */
-  static void links(final Html page, final List<String> codes) {
-    for (final String code : codes) {
-      page.raw(
-          "<a class=\"code\" href=\""
-              + PAGE
-              + "/#"
-              + code.toLowerCase(java.util.Locale.ROOT)
-              + "\">");
-      page.text(code).raw("</a> ");
+  /** Writes a code, as a link to what is said of it; a code that nobody knows is text only. */
+  static void link(final Html page, final String code) {
+    if (ENTRIES.containsKey(code)) {
+      page.raw("<a class=\"code\" href=\"" + PAGE + "/#" + code.toLowerCase(Locale.ROOT) + "\">");
+      page.text(code).raw("</a>");
+    } else {
+      page.text(code);
     }
   }
 
@@ -118,7 +102,7 @@ final class Runbook {
         .table("zerohop-runbook", "Code", "What it means", "What it costs", "What to do");
     ENTRIES.forEach(
         (code, entry) -> {
-          page.raw("<tr id=\"" + code.toLowerCase(java.util.Locale.ROOT) + "\"><td>").text(code);
+          page.raw("<tr id=\"" + code.toLowerCase(Locale.ROOT) + "\"><td>").text(code);
           for (final String part : List.of(entry.means(), entry.costs(), entry.remedy())) {
             page.raw("</td><td>");
             write(page, part);

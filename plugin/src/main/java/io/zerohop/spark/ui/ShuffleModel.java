@@ -4,6 +4,7 @@ import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.ContactLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
@@ -136,7 +137,9 @@ final class ShuffleModel {
   private void add(final String process, final Advice line) {
     // Many executors say the same with other numbers.
     final Advice kind =
-        line.mend().isEmpty() ? line : new Advice(line.check(), line.verdict(), "", line.mend());
+        line.remedy().isEmpty()
+            ? line
+            : new Advice(line.check(), line.verdict(), line.code(), "", "", line.remedy());
     if (advice.size() < limits.advice || advice.containsKey(kind)) {
       final AdviceSum sum = advice.computeIfAbsent(kind, any -> new AdviceSum(line));
       sum.count += sum.count == Integer.MAX_VALUE ? 0 : 1;
@@ -184,9 +187,12 @@ final class ShuffleModel {
                   sum.fallbacks.size() < limits.reasons || sum.fallbacks.containsKey(reason);
               final String as = room ? reason : ReportCounters.OTHERS;
               sum.fallbacks.merge(as, blocks, ShuffleModel::plus);
-              final Long bytes = use.fallbackBytes().get(reason);
-              if (bytes != null) {
-                sum.fallbackBytes.merge(as, bytes, ShuffleModel::plus);
+              final Cause cause = use.causes().get(reason);
+              if (cause != null) {
+                sum.causes.merge(
+                    as,
+                    room ? cause : Cause.ofOthers(cause.bytes()),
+                    (one, more) -> one.withBytes(plus(one.bytes(), more.bytes())));
               }
             });
     if (shuffles.size() > limits.shuffles) {
@@ -405,7 +411,7 @@ final class ShuffleModel {
     private final Map<String, Long> blocks = new TreeMap<>();
     private final Map<String, Long> bytes = new TreeMap<>();
     private final Map<String, Long> fallbacks = new TreeMap<>();
-    private final Map<String, Long> fallbackBytes = new TreeMap<>();
+    private final Map<String, Cause> causes = new TreeMap<>();
     private long waitNanos;
 
     Shuffle copy(final int shuffleId) {
@@ -417,7 +423,7 @@ final class ShuffleModel {
           new TreeMap<>(bytes),
           waitNanos,
           new TreeMap<>(fallbacks),
-          new TreeMap<>(fallbackBytes));
+          new TreeMap<>(causes));
     }
   }
 }

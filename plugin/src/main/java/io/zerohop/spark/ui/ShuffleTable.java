@@ -107,6 +107,7 @@ final class ShuffleTable {
         || shuffle.writers().stream().anyMatch(stage -> text.equals(stage.toString()))
         || shuffle.readers().stream().anyMatch(stage -> text.equals(stage.toString()))
         || shuffle.fallbacks().keySet().stream()
+            .map(reason -> reason + " " + shuffle.code(reason))
             .anyMatch(reason -> reason.toLowerCase(Locale.ROOT).contains(text));
   }
 
@@ -116,8 +117,8 @@ final class ShuffleTable {
         .fallbacks()
         .forEach(
             (reason, count) -> {
-              page.raw("<div>").text(count + " blocks: " + Runbook.plain(reason) + " ");
-              Runbook.links(page, Runbook.codes(reason));
+              page.raw("<div>").text(count + " blocks: " + reason + " ");
+              Runbook.link(page, shuffle.code(reason));
               page.raw("</div>");
             });
     page.raw("</td>");

@@ -1,6 +1,7 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import io.zerohop.spark.ui.UiSnapshot.Shuffle;
@@ -66,17 +67,19 @@ record Summary(
   }
 
   /**
-   * Why blocks were staged, all reasons with the same codes together.
+   * Why blocks were staged, all reasons of one code together for which the same is to be done. One
+   * of an earlier release, which tells no code, stands alone.
    *
-   * @param codes of the runbook, that of the first cause first; may be empty
-   * @param text one of the reasons, without its codes
+   * @param code of the runbook; empty if there is none, or none is known
+   * @param remedy what to do; empty if only the runbook says that
+   * @param text one of the reasons
    * @param texts how many different ones there are
    * @param blocks how many blocks
    * @param bytes about how many bytes; -1 if that is not known
    * @param shuffles in how many shuffles
    */
   record Reason(
-      List<String> codes, String text, int texts, long blocks, long bytes, int shuffles) {}
+      String code, String remedy, String text, int texts, long blocks, long bytes, int shuffles) {}
 
   /** Makes the summary of what is known. */
   static Summary of(final UiSnapshot known) {
@@ -202,16 +205,14 @@ record Summary(
   }
 
   private static List<Reason> reasons(final List<Shuffle> shuffles) {
-    final Map<List<String>, ReasonSum> sums = new LinkedHashMap<>();
+    final Map<ReasonKey, ReasonSum> sums = new LinkedHashMap<>();
     for (final Shuffle shuffle : shuffles) {
       shuffle
           .fallbacks()
           .forEach(
               (reason, blocks) -> {
-                final List<String> codes = Runbook.codes(reason);
-                final List<String> key =
-                    codes.isEmpty() ? List.of("", Runbook.plain(reason)) : codes;
-                sums.computeIfAbsent(key, any -> new ReasonSum(codes)).add(shuffle, reason, blocks);
+                final ReasonKey key = ReasonKey.of(reason, shuffle.causes().get(reason));
+                sums.computeIfAbsent(key, ReasonSum::new).add(shuffle, reason, blocks);
               });
     }
     return sums.values().stream()
@@ -221,24 +222,37 @@ record Summary(
         .toList();
   }
 
+  /**
+   * What reasons have in common that are one line.
+   *
+   * @param text of a reason without a code; otherwise empty
+   */
+  private record ReasonKey(String code, String remedy, String text) {
+    static ReasonKey of(final String reason, final Cause cause) {
+      return cause == null || cause.code().isEmpty()
+          ? new ReasonKey("", cause == null ? "" : cause.remedy(), reason)
+          : new ReasonKey(cause.code(), cause.remedy(), "");
+    }
+  }
+
   private static final class ReasonSum {
-    private final List<String> codes;
+    private final ReasonKey key;
     private final Map<String, Long> texts = new LinkedHashMap<>();
     private final Set<Integer> shuffles = new HashSet<>();
     private long blocks;
     private long bytes = -1;
 
-    ReasonSum(final List<String> codes) {
-      this.codes = codes;
+    ReasonSum(final ReasonKey key) {
+      this.key = key;
     }
 
     void add(final Shuffle shuffle, final String reason, final long more) {
-      texts.merge(Runbook.plain(reason), more, Long::sum);
+      texts.merge(reason, more, Long::sum);
       shuffles.add(shuffle.shuffleId());
       blocks += more;
-      final Long counted = shuffle.fallbackBytes().get(reason);
-      if (counted != null) {
-        bytes = Math.max(0, bytes) + counted;
+      final Cause cause = shuffle.causes().get(reason);
+      if (cause != null) {
+        bytes = Math.max(0, bytes) + cause.bytes();
       }
     }
 
@@ -248,7 +262,8 @@ record Summary(
               .max(Map.Entry.<String, Long>comparingByValue())
               .orElseThrow()
               .getKey();
-      return new Reason(codes, most, texts.size(), blocks, bytes, shuffles.size());
+      return new Reason(
+          key.code(), key.remedy(), most, texts.size(), blocks, bytes, shuffles.size());
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import java.util.List;
 import java.util.Map;
 
@@ -131,7 +132,7 @@ public record UiSnapshot(
    * @param bytes their bytes, by the path's label
    * @param waitNanos time in nanoseconds that readers waited, all together
    * @param fallbacks blocks that had to be staged, by the reason
-   * @param fallbackBytes about how many bytes these had, where that is known
+   * @param causes what else is known of these reasons, where they are not of an earlier release
    */
   public record Shuffle(
       int shuffleId,
@@ -141,11 +142,17 @@ public record UiSnapshot(
       Map<String, Long> bytes,
       long waitNanos,
       Map<String, Long> fallbacks,
-      Map<String, Long> fallbackBytes) {
+      Map<String, Cause> causes) {
 
     /** Takes what an older release has not written for empty. */
     public Shuffle {
-      fallbackBytes = fallbackBytes == null ? Map.of() : fallbackBytes;
+      causes = causes == null ? Map.of() : causes;
+    }
+
+    /** Returns the code of a reason; empty if it has none, or none is known. */
+    String code(final String reason) {
+      final Cause cause = causes.get(reason);
+      return cause == null ? "" : cause.code();
     }
   }
 

@@ -32,7 +32,7 @@ class ActivationTest {
     final SparkConf conf =
         new SparkConf(false).set("spark.shuffle.sort.io.plugin.class", "org.example.Remote");
     assertThat(Activation.check(conf, true)).isFalse();
-    assertThat(Activation.obstacle(conf)).contains("org.example.Remote");
+    assertThat(Activation.obstacle(conf)).asString().contains("org.example.Remote");
     conf.set(
         "spark.shuffle.sort.io.plugin.class",
         "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO");

@@ -38,6 +38,7 @@ class ManagerChoiceTest {
     assertThat(ManagerChoice.foresee(conf, "3.5.8")).isEqualTo(SORT);
     assertThat(conf.contains(ManagerChoice.KEY)).isFalse();
     assertThat(ManagerChoice.obstacle(conf, SORT, "3.5.8"))
+        .asString()
         .contains("the shuffle manager is " + SORT)
         .contains("Spark 3.5.8 makes the shuffle manager before the plugins")
         .endsWith("; set spark.shuffle.manager=" + OURS + " [ZH-1006]");
@@ -49,7 +50,9 @@ class ManagerChoiceTest {
       for (final String set : new String[] {RAPIDS, "org.example.Manager"}) {
         final SparkConf conf = both().set(ManagerChoice.KEY, set);
         assertThat(ManagerChoice.foresee(conf, spark)).isEqualTo(set);
-        assertThat(ManagerChoice.obstacle(conf, set, spark)).contains("is set to " + set);
+        assertThat(ManagerChoice.obstacle(conf, set, spark))
+            .asString()
+            .contains("is set to " + set);
       }
       assertThat(ManagerChoice.foresee(both().set(ManagerChoice.KEY, "tungsten-sort"), spark))
           .isEqualTo(SORT);
@@ -62,17 +65,20 @@ class ManagerChoiceTest {
     final SparkConf conf = conf("com.nvidia.spark.SQLPlugin");
     assertThat(ManagerChoice.foresee(conf, "4.1.3")).isEqualTo(SORT);
     assertThat(ManagerChoice.obstacle(conf, SORT, "4.1.3"))
+        .asString()
         .contains("; set spark.plugins=com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin");
     assertThat(ManagerChoice.obstacle(new SparkConf(false), SORT, "4.1.3"))
+        .asString()
         .contains("; set spark.plugins=io.zerohop.spark.ZerohopPlugin");
     assertThat(ManagerChoice.obstacle(conf, SORT, "3.5.8"))
+        .asString()
         .contains("; set spark.shuffle.manager=" + OURS);
   }
 
   @Test
   void aManagerThatSparkDidNotTakeIsSaid() {
     final SparkConf conf = both().set(ManagerChoice.KEY, OURS);
-    assertThat(ManagerChoice.obstacle(conf, SORT, "4.1.3")).contains("was set too late");
+    assertThat(ManagerChoice.obstacle(conf, SORT, "4.1.3")).asString().contains("was set too late");
   }
 
   @Test
@@ -98,7 +104,9 @@ class ManagerChoiceTest {
       ManagerChoice.prepare(conf);
       assertThat(conf.getAll()).hasSize(settings);
       assertThat(ManagerChoice.inPlace()).isEqualTo(SORT);
-      assertThat(ManagerChoice.warnOfOther(conf, "3.5.8")).contains("before the plugins");
+      assertThat(ManagerChoice.warnOfOther(conf, "3.5.8"))
+          .asString()
+          .contains("before the plugins");
     }
   }
 }

@@ -18,7 +18,7 @@ class RefusalTest {
     assertThat(US_ASCII.newEncoder().canEncode(text)).isTrue();
     final ZerohopException read = Refusal.read(new RuntimeException(text));
     assertThat(read.category()).isEqualTo(Category.RETRY);
-    assertThat(read).hasMessage(words);
+    assertThat(read.message().what()).isEqualTo(words);
   }
 
   @Test

@@ -195,7 +195,7 @@ class SparkControlChannelTest extends ControlChannelFixture {
       final Throwable refusal = failure(link.ask(AskedService.question(AskedService.REFUSE, "ü:")));
       assertThat(refusal)
           .isExactlyInstanceOf(ZerohopException.class)
-          .hasMessage("not ü:\nby me")
+          .hasMessage("not ü: by me")
           .extracting(e -> ((ZerohopException) e).category())
           .isEqualTo(Category.RETRY);
       assertThat(failure(link.ask(AskedService.question(AskedService.BREAK, ""))))

@@ -3,22 +3,23 @@ package io.zerohop.spark.docs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.zerohop.spark.docs.CheckRunner.Outcome;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.TimeUnit;
 import java.util.jar.Attributes;
 import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
-import javax.tools.ToolProvider;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -29,10 +30,9 @@ import org.junit.jupiter.api.io.TempDir;
  * this repository's NOTICE and POM.
  */
 class ReleaseFolderTest {
-  private static final Path REPOSITORY = Path.of("..").toAbsolutePath().normalize();
+  private static final Path REPOSITORY = CheckRunner.REPOSITORY;
   private static final String VERSION = "1.2.3";
   private static final String NAME = "zerohop-spark-" + VERSION;
-  private static final long LIMIT_SECONDS = 120;
 
   /** One file of each library, and what a release has to have. */
   private static final List<String> ENTRIES =
@@ -70,35 +70,27 @@ class ReleaseFolderTest {
           "org.slf4j/slf4j-api");
 
   @TempDir private static Path classes;
+  private static CheckRunner checks;
   @TempDir private Path temporary;
 
   private final Map<String, String> environment = new TreeMap<>();
   private Path release;
   private Path repository;
-
-  /** What a command has printed, and its exit status. */
-  private record Outcome(int status, String text) {}
+  private Path keys;
 
   @BeforeAll
   static void compile() {
-    final Path checks = REPOSITORY.resolve("integration-tests").resolve("checks");
-    for (final String check : List.of("ReleaseFolder", "CentralRules")) {
-      assertThat(
-              ToolProvider.getSystemJavaCompiler()
-                  .run(
-                      null,
-                      null,
-                      null,
-                      "-d",
-                      classes.toString(),
-                      checks.resolve(check + ".java").toString()))
-          .isZero();
-    }
+    checks = new CheckRunner(classes, "ReleaseFolder", "CentralRules");
   }
 
   @BeforeEach
   void makeRelease() throws Exception {
-    release = Files.createDirectories(temporary.resolve("release"));
+    keys = Files.copy(REPOSITORY.resolve("KEYS"), temporary.resolve("KEYS"));
+    makeRelease(temporary);
+  }
+
+  private void makeRelease(final Path folder) throws Exception {
+    release = Files.createDirectories(folder.resolve("release"));
     repository = release.resolve("repository");
     writeJar(NAME + ".jar", ENTRIES);
     writeJar(NAME + "-sources.jar", List.of("io/zerohop/spark/Main.java"));
@@ -108,14 +100,17 @@ class ReleaseFolderTest {
     for (final String name : List.of("LICENSE", "NOTICE")) {
       Files.copy(REPOSITORY.resolve(name), release.resolve(name));
     }
-    final Path home = Files.createDirectories(temporary.resolve("zerohop-" + VERSION));
+    Files.writeString(release.resolve("RELEASE-NOTES.md"), "# Zerohop");
+    final Path home = Files.createDirectories(folder.resolve("zerohop-" + VERSION));
     Files.createDirectory(home.resolve("docs"));
     for (final String name : List.of("README.md", "docs/limits.md", "LICENSE", "NOTICE")) {
       Files.writeString(home.resolve(name), name);
     }
     final String tarball = release.resolve("zerohop-" + VERSION + ".tar.gz").toString();
-    final String root = temporary.toString();
+    final String root = folder.toString();
     run(List.of("tar", "-czf", tarball, "-C", root, home.getFileName().toString()));
+    final String site = release.resolve("zerohop-" + VERSION + "-site.tar.gz").toString();
+    run(List.of("tar", "-czf", site, "-C", home.toString(), "docs"));
   }
 
   @Test
@@ -141,53 +136,51 @@ class ReleaseFolderTest {
 
   @Test
   void withAKeyEachFileIsSigned() throws Exception {
-    assumeThat(
-            Stream.of(System.getenv("PATH").split(":"))
-                .anyMatch(folder -> Files.isExecutable(Path.of(folder, "gpg"))))
-        .as("gpg is installed")
-        .isTrue();
-    // A folder that only its owner can read, as gpg wants it.
-    final Path keys = Files.createTempDirectory(temporary, "keys");
-    environment.put("GNUPGHOME", keys.toString());
-    final String who = "test@example.org";
-    try {
-      final Outcome made =
-          run(
-              List.of(
-                  "gpg",
-                  "--batch",
-                  "--passphrase",
-                  "",
-                  "--quick-generate-key",
-                  who,
-                  "ed25519",
-                  "sign",
-                  "1d"));
-      assertThat(made.status()).as(made.text()).isZero();
-      assertComplete(releaseFolder(who));
-      assertThat(release.resolve("zerohop-" + VERSION + ".tar.gz.asc")).exists();
-      final Outcome central = centralRules();
-      assertThat(central.status()).as(central.text()).isZero();
-      assertThat(central.text()).doesNotContain("no file is signed");
+    withKeyOf(
+        "test@example.org",
+        who -> {
+          appendKey(who);
+          assertComplete(releaseFolder(who));
+          assertThat(release.resolve("zerohop-" + VERSION + ".tar.gz.asc")).exists();
+          final Outcome central = centralRules();
+          assertThat(central.status()).as(central.text()).isZero();
+          assertThat(central.text()).doesNotContain("no file is signed");
 
-      final Path jar = repository.resolve("io/zerohop/zerohop-spark/" + VERSION);
-      final Path signature = jar.resolve(NAME + ".jar.asc");
-      final Path other = jar.resolve(NAME + ".pom.asc");
-      Files.write(signature, Files.readAllBytes(other));
-      assertThat(centralRules().text()).contains("is no valid signature");
-      Files.delete(signature);
-      assertThat(centralRules().text()).contains("3 of 4 files have a signature");
-    } finally {
-      run(List.of("gpgconf", "--kill", "all"));
-    }
+          final Path jar = repository.resolve("io/zerohop/zerohop-spark/" + VERSION);
+          final Path signature = jar.resolve(NAME + ".jar.asc");
+          final Path other = jar.resolve(NAME + ".pom.asc");
+          Files.write(signature, Files.readAllBytes(other));
+          assertThat(centralRules().text()).contains("is no valid signature");
+          Files.delete(signature);
+          assertThat(centralRules().text()).contains("3 of 4 files have a signature");
+        });
+  }
+
+  @Test
+  void aKeyThatUsersDoNotHaveFromKeysIsRefused() throws Exception {
+    withKeyOf(
+        "first@example.org",
+        first -> {
+          // The file begins with words for its readers, and may have no key yet.
+          assertRefusedKey(first, "KEYS has no key");
+          final String other = "second@example.org";
+          makeKey(other);
+          appendKey(other);
+          assertRefusedKey(first, first + " is no valid key of");
+          appendKey(first);
+          appendKey(revoked(first));
+          assertRefusedKey(first, first + " is no valid key of");
+        });
   }
 
   @Test
   void aKeyThatIsNotThereFails() throws Exception {
-    environment.put("GNUPGHOME", temporary.resolve("none").toString());
-    final Outcome outcome = releaseFolder("nobody@example.org");
-    assertThat(outcome.status()).isNotZero();
-    assertThat(outcome.text()).contains("ERROR: ").contains("gpg");
+    withKeyOf(
+        "test@example.org",
+        who -> {
+          appendKey(who);
+          assertRefusedKey("nobody@example.org", "--local-user, nobody@example.org");
+        });
   }
 
   @Test
@@ -255,6 +248,65 @@ class ReleaseFolderTest {
     assertThat(centralRules().text()).contains("description is not filled in");
   }
 
+  /** What is done while gpg has a key of one address, in a folder of its own. */
+  private interface WithKey {
+    void run(String who) throws Exception;
+  }
+
+  private void withKeyOf(final String who, final WithKey body) throws Exception {
+    assumeThat(
+            Stream.of(System.getenv("PATH").split(":"))
+                .anyMatch(folder -> Files.isExecutable(Path.of(folder, "gpg"))))
+        .as("gpg is installed")
+        .isTrue();
+    // A folder that only its owner can read, as gpg wants it.
+    environment.put("GNUPGHOME", Files.createTempDirectory(temporary, "keys").toString());
+    try {
+      makeKey(who);
+      body.run(who);
+    } finally {
+      run(List.of("gpgconf", "--kill", "all"));
+    }
+  }
+
+  private void makeKey(final String who) throws Exception {
+    gpg("--passphrase", "", "--quick-generate-key", who, "ed25519", "sign", "1d");
+  }
+
+  private void appendKey(final String whoOrKey) throws Exception {
+    final String key =
+        whoOrKey.contains("BEGIN PGP") ? whoOrKey : gpg("--armor", "--export", whoOrKey);
+    Files.writeString(keys, "\n" + key, StandardOpenOption.APPEND);
+  }
+
+  /** The certificate by which gpg lets a key be revoked, as its file has it. */
+  private String revoked(final String who) throws Exception {
+    final Matcher fingerprint =
+        Pattern.compile("fpr:+([0-9A-F]{40}):").matcher(gpg("--with-colons", "--list-keys", who));
+    assertThat(fingerprint.find()).isTrue();
+    final Path certificate =
+        Path.of(environment.get("GNUPGHOME"), "openpgp-revocs.d", fingerprint.group(1) + ".rev");
+    final String text = Files.readString(certificate);
+    return text.substring(text.indexOf(":-----BEGIN") + 1);
+  }
+
+  private String gpg(final String... arguments) throws Exception {
+    final List<String> command = new ArrayList<>(List.of("gpg", "--batch"));
+    command.addAll(List.of(arguments));
+    final Outcome outcome = run(command);
+    assertThat(outcome.status()).as(outcome.text()).isZero();
+    return outcome.text();
+  }
+
+  private void assertRefusedKey(final String who, final String why) throws Exception {
+    // A release that was refused is not tried twice: the build makes it anew.
+    makeRelease(Files.createTempDirectory(temporary, "again"));
+    final Outcome outcome = releaseFolder(who);
+    assertThat(outcome.status()).as(outcome.text()).isNotZero();
+    assertThat(outcome.text()).contains(why);
+    assertThat(outcome.text()).doesNotContain("is complete");
+  }
+
   private static List<String> plus(final List<String> names, final String other) {
     return Stream.concat(names.stream(), Stream.of(other)).toList();
   }
@@ -272,7 +324,7 @@ class ReleaseFolderTest {
   }
 
   private Outcome releaseFolder(final String key) throws Exception {
-    return java("ReleaseFolder", release.toString(), VERSION, key);
+    return java("ReleaseFolder", release.toString(), VERSION, key, keys.toString());
   }
 
   private Outcome centralRules() throws Exception {
@@ -280,23 +332,11 @@ class ReleaseFolderTest {
   }
 
   private Outcome java(final String name, final String... arguments) throws Exception {
-    final String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-    final List<String> command = new ArrayList<>(List.of(java, "-cp", classes.toString(), name));
-    command.addAll(Arrays.asList(arguments));
-    return run(command);
+    return checks.java(environment, name, arguments);
   }
 
   private Outcome run(final List<String> command) throws Exception {
-    final Path out = Files.createTempFile(classes, "out", ".txt");
-    final ProcessBuilder builder =
-        new ProcessBuilder(command)
-            .directory(REPOSITORY.toFile())
-            .redirectErrorStream(true)
-            .redirectOutput(out.toFile());
-    builder.environment().putAll(environment);
-    final Process process = builder.start();
-    assertThat(process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)).as("%s ends", command).isTrue();
-    return new Outcome(process.exitValue(), Files.readString(out));
+    return checks.run(environment, command);
   }
 
   private void writeJar(final String name, final List<String> entries) throws IOException {

@@ -22,8 +22,7 @@ class DoctorPageTest {
     return Arrays.stream(Item.values())
         .map(item -> "| `" + item.key() + "` | " + item.looks() + " | " + item.verdicts() + " |\n")
         .collect(
-            Collectors.joining(
-                "", "| check | what is looked at | verdicts |\n| --- | --- | --- |\n", ""));
+            Collectors.joining("", "| check | subject | verdicts |\n| --- | --- | --- |\n", ""));
   }
 
   @Test

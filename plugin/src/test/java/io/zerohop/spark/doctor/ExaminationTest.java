@@ -2,6 +2,7 @@ package io.zerohop.spark.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.time.Duration;
@@ -31,9 +32,9 @@ class ExaminationTest {
         .run(Item.JAVA, LONG, notes -> notes.add(Finding.ok(Item.JAVA, "next")));
     assertThat(interrupted.getCount()).isZero();
     final List<Finding> findings = examination.notes().findings();
-    assertThat(findings.get(0).what()).isEqualTo("before");
-    assertThat(findings).anyMatch(it -> it.what().contains("did not end within"));
-    assertThat(findings.get(findings.size() - 1).what()).isEqualTo("next");
+    assertThat(findings.get(0).message().happened()).isEqualTo("before");
+    assertThat(findings).anyMatch(it -> it.message().happened().contains("did not end within"));
+    assertThat(findings.get(findings.size() - 1).message().happened()).isEqualTo("next");
   }
 
   @Test
@@ -44,7 +45,8 @@ class ExaminationTest {
                 Item.LIBRARY,
                 LONG,
                 notes -> {
-                  throw new ZerohopException(Category.FALLBACK, "no library; build it");
+                  throw new ZerohopException(
+                      Category.FALLBACK, Message.of("no; library").remedy("build it"));
                 })
             .run(
                 Item.LIBUCX,
@@ -55,7 +57,8 @@ class ExaminationTest {
             .notes()
             .findings();
     assertThat(findings).extracting(Finding::verdict).containsOnly(Verdict.FAIL);
-    assertThat(findings.get(0).mend()).isEqualTo("build it");
-    assertThat(findings.get(1).what()).contains("org/example/Missing");
+    assertThat(findings.get(0).message().what()).isEqualTo("no; library");
+    assertThat(findings.get(0).message().remedy()).isEqualTo("build it");
+    assertThat(findings.get(1).message().happened()).contains("org/example/Missing");
   }
 }

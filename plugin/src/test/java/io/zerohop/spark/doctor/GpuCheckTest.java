@@ -2,6 +2,7 @@ package io.zerohop.spark.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Message;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -24,8 +25,8 @@ class GpuCheckTest {
   void everyPairMapsAndCopies() {
     final List<Finding> findings = findings(true, 3);
     assertThat(findings).allMatch(it -> it.verdict() == Verdict.OK);
-    assertThat(one(findings, Item.P2P).what()).startsWith("6 of 6 pairs");
-    assertThat(one(findings, Item.NVLINK).what())
+    assertThat(one(findings, Item.P2P).message().happened()).startsWith("6 of 6 pairs");
+    assertThat(one(findings, Item.NVLINK).message().happened())
         .contains("FULLY_CONNECTED")
         .contains("- NV18 NV18 | NV18 - NV18 | NV18 NV18 -");
   }
@@ -36,17 +37,17 @@ class GpuCheckTest {
     final List<Finding> findings = findings(true, 3);
     assertThat(one(findings, Item.NVLINK).verdict()).isEqualTo(Verdict.WARN);
     assertThat(one(findings, Item.P2P).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(one(findings, Item.P2P).mend()).contains("nvidia-smi topo");
+    assertThat(one(findings, Item.P2P).message().remedy()).contains("nvidia-smi topo");
   }
 
   @Test
   void aMissingDriverMattersAsFarAsAGpuIsWanted() {
-    gpus.absence = "this machine has no CUDA driver";
+    gpus.absence = Message.of("this machine has no CUDA driver");
     assertThat(one(findings(false, 0), Item.DRIVER).verdict()).isEqualTo(Verdict.SKIP);
     assertThat(one(findings(false, 2), Item.DRIVER).verdict()).isEqualTo(Verdict.WARN);
     final Finding wanted = one(findings(true, 0), Item.DRIVER);
     assertThat(wanted.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(wanted.mend()).contains("--gpus all");
+    assertThat(wanted.message().remedy()).contains("--gpus all");
   }
 
   @Test
@@ -56,7 +57,7 @@ class GpuCheckTest {
     assertThat(findings.stream().filter(it -> it.item() == Item.KERNELS))
         .extracting(Finding::verdict)
         .containsExactly(Verdict.OK, Verdict.OK, Verdict.FAIL);
-    assertThat(one(findings, Item.P2P).what()).startsWith("2 of 2 pairs");
+    assertThat(one(findings, Item.P2P).message().happened()).startsWith("2 of 2 pairs");
   }
 
   @Test

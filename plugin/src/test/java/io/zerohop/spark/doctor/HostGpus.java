@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
@@ -14,10 +15,10 @@ final class HostGpus implements Gpus {
   private final List<HostDevice> opened = new ArrayList<>();
 
   /** Why no GPU is there; null if they are. */
-  String absence;
+  Message absence;
 
   /** Why the jar has no kernels; null if it has. */
-  String missingKernels;
+  Message missingKernels;
 
   /** What opening the last GPU fails with; null if it does not. */
   String refusal;
@@ -31,12 +32,12 @@ final class HostGpus implements Gpus {
   }
 
   @Override
-  public String absence() {
+  public Message absence() {
     return absence;
   }
 
   @Override
-  public String missingKernels() {
+  public Message missingKernels() {
     return missingKernels;
   }
 

@@ -95,7 +95,7 @@ class LimitCheckTest {
   void fewFilesAreAWarning() throws IOException {
     write("proc/self/limits", limits("unlimited", "1024", "unlimited"));
     assertThat(find(Item.FILES).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(find(Item.FILES).mend()).contains("ulimit -n");
+    assertThat(find(Item.FILES).message().remedy()).contains("ulimit -n");
   }
 
   @Test
@@ -104,7 +104,9 @@ class LimitCheckTest {
     write("proc/17/status", "Uid:\t1000\t1000\nThreads:\t700\n");
     write("proc/18/status", "Uid:\t1001\t1001\nThreads:\t5000\n");
     assertThat(find(Item.PROCESSES).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(find(Item.PROCESSES).what()).startsWith("300 threads").contains("ulimit -u");
+    assertThat(find(Item.PROCESSES).message().happened())
+        .startsWith("300 threads")
+        .contains("ulimit -u");
     write("proc/17/status", "Uid:\t1000\t1000\nThreads:\t980\n");
     assertThat(find(Item.PROCESSES).verdict()).isEqualTo(Verdict.FAIL);
   }
@@ -117,11 +119,11 @@ class LimitCheckTest {
     write("sys/fs/cgroup/pod/container/pids.max", "max\n");
     final Finding found = find(Item.PROCESSES);
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.what()).startsWith("40 threads").contains("pids.max");
+    assertThat(found.message().happened()).startsWith("40 threads").contains("pids.max");
     write("proc/self/cgroup", "5:pids:/a\n");
     write("sys/fs/cgroup/pids/a/pids.max", "600\n");
     write("sys/fs/cgroup/pids/a/pids.current", "200\n");
-    assertThat(find(Item.PROCESSES).what()).startsWith("400 threads");
+    assertThat(find(Item.PROCESSES).message().happened()).startsWith("400 threads");
   }
 
   @Test

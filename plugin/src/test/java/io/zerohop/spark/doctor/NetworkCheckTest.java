@@ -57,8 +57,8 @@ class NetworkCheckTest {
       new UcxCheck(library, () -> 0x010d01, trial, false).run(notes);
       final Finding found = one(notes.findings(), Item.LIBUCX);
       assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-      assertThat(found.what()).isEqualTo(sentence);
-      assertThat(found.mend()).contains("1.19 or later");
+      assertThat(found.message().happened()).isEqualTo(sentence);
+      assertThat(found.message().remedy()).contains("1.19 or later");
       assertThat(one(notes.findings(), Item.JUCX).verdict()).isEqualTo(Verdict.SKIP);
     }
   }
@@ -68,7 +68,7 @@ class NetworkCheckTest {
     engine.gpuMemory = false;
     final Finding found = one(ucx(true), Item.LIBUCX);
     assertThat(found.verdict()).isEqualTo(Verdict.WARN);
-    assertThat(found.mend()).contains("built with CUDA");
+    assertThat(found.message().remedy()).contains("built with CUDA");
     assertThat(one(ucx(false), Item.LIBUCX).verdict()).isEqualTo(Verdict.OK);
   }
 
@@ -78,8 +78,8 @@ class NetworkCheckTest {
     engine.failure = "Invalid parameter";
     final Finding found = one(ucx(false), Item.JUCX);
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.what()).contains("the fake jucx").contains("Invalid parameter");
-    assertThat(found.mend()).contains("spark.zerohop.ucx.jucx");
+    assertThat(found.message().happened()).contains("the fake jucx").contains("Invalid parameter");
+    assertThat(found.message().remedy()).contains("spark.zerohop.ucx.jucx");
   }
 
   @Test
@@ -100,7 +100,7 @@ class NetworkCheckTest {
             obstacle,
             false);
     new UcxCheck(() -> LOOKED, () -> VERSION, trial, false).run(notes);
-    assertThat(one(notes.findings(), Item.LIBUCX).what()).isEqualTo("libucx 1.20.1");
+    assertThat(one(notes.findings(), Item.LIBUCX).message().happened()).isEqualTo("libucx 1.20.1");
     assertThat(one(notes.findings(), Item.JUCX)).isEqualTo(obstacle);
   }
 
@@ -116,11 +116,11 @@ class NetworkCheckTest {
   void adaptersThatCannotBeUsedAreAWarning() {
     assertThat(one(adapters(false, List.of(), true, true), Item.ADAPTERS).verdict())
         .isEqualTo(Verdict.SKIP);
-    assertThat(one(adapters(true, List.of(), true, true), Item.ADAPTERS).mend())
+    assertThat(one(adapters(true, List.of(), true, true), Item.ADAPTERS).message().remedy())
         .contains("/dev/infiniband");
     final Finding used = one(adapters(true, List.of("mlx5_0:1"), true, true), Item.ADAPTERS);
     assertThat(used.verdict()).isEqualTo(Verdict.OK);
-    assertThat(used.what()).contains("mlx5_0:1: for a test");
+    assertThat(used.message().happened()).contains("mlx5_0:1: for a test");
   }
 
   @Test
@@ -132,7 +132,7 @@ class NetworkCheckTest {
         .isEqualTo(Verdict.OK);
     final Finding neither = one(adapters(true, ports, false, false), Item.GPUDIRECT);
     assertThat(neither.verdict()).isEqualTo(Verdict.WARN);
-    assertThat(neither.mend()).contains("modprobe nvidia-peermem");
+    assertThat(neither.message().remedy()).contains("modprobe nvidia-peermem");
   }
 
   @Test
@@ -151,7 +151,7 @@ class NetworkCheckTest {
     assertThat(nothing.socketBase()).isNull();
     assertThat(nothing.jucx()).isNull();
     assertThat(nothing.rapids()).isFalse();
-    assertThat(nothing.noPort()).contains("spark.zerohop.ucx.trustedNetwork=true");
+    assertThat(nothing.noPort()).asString().contains("spark.zerohop.ucx.trustedNetwork=true");
   }
 
   /** Copies what it is asked to get. */

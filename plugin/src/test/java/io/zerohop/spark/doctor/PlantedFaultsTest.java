@@ -80,8 +80,10 @@ class PlantedFaultsTest {
   void libucxIsMissing() throws Exception {
     final Finding found = find(Item.LIBUCX, withoutLibucx(true));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.what()).contains("libucp.so.0");
-    assertThat(found.mend()).contains("libucx 1.19 or later").contains("LD_LIBRARY_PATH");
+    assertThat(found.message().happened()).contains("libucp.so.0");
+    assertThat(found.message().remedy())
+        .contains("libucx 1.19 or later")
+        .contains("LD_LIBRARY_PATH");
   }
 
   @Test
@@ -89,7 +91,7 @@ class PlantedFaultsTest {
     final Notes notes = new Notes();
     withoutLibucx(false).run(notes);
     assertThat(notes.findings()).extracting(Finding::verdict).containsOnly(Verdict.SKIP);
-    assertThat(notes.findings().get(0).mend()).contains("between nodes only");
+    assertThat(notes.findings().get(0).message().remedy()).contains("between nodes only");
   }
 
   @Test
@@ -102,8 +104,8 @@ class PlantedFaultsTest {
     }
     final Finding found = find(Item.SOCKETS, new SocketCheck(base));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.what()).contains("belongs to user");
-    assertThat(found.mend()).contains("spark.zerohop.socket.dir");
+    assertThat(found.message().happened()).contains("belongs to user");
+    assertThat(found.message().remedy()).contains("spark.zerohop.socket.dir");
   }
 
   @Test
@@ -113,7 +115,7 @@ class PlantedFaultsTest {
     file("proc/self/status", "CapEff:\t0000000000000000\nUid:\t1000\t1000\n");
     final Finding found = find(Item.MEMLOCK, limits(8L << 30));
     assertThat(found.verdict()).isEqualTo(Verdict.WARN);
-    assertThat(found.mend()).contains("ulimit -l");
+    assertThat(found.message().remedy()).contains("ulimit -l");
   }
 
   private Check limits(final long shm) {
@@ -142,16 +144,18 @@ class PlantedFaultsTest {
         "\u0001GNU C Library (GNU libc) stable release version 2.12, by R. McGrath\u0000");
     final Finding found = find(Item.GLIBC, new Glibc(new SystemFiles(folder)));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.what()).contains("glibc 2.12");
-    assertThat(found.mend()).contains("build the jar on a system as old");
+    assertThat(found.message().happened()).contains("glibc 2.12");
+    assertThat(found.message().remedy()).contains("build the jar on a system as old");
   }
 
   @Test
   void authenticationIsOn() throws Exception {
     final Finding found =
         find(Item.GPU_SHUFFLES, settings(conf().set("spark.authenticate", "true")));
-    assertThat(found.what()).contains("spark.authenticate is on");
-    assertThat(found.mend()).contains("spark.authenticate=false").contains("SECURITY.md");
+    assertThat(found.message().happened()).contains("spark.authenticate is on");
+    assertThat(found.message().remedy())
+        .contains("spark.authenticate=false")
+        .contains("SECURITY.md");
   }
 
   @Test
@@ -159,7 +163,7 @@ class PlantedFaultsTest {
     final Finding found =
         find(Item.STEPS_ASIDE, settings(conf().set("spark.shuffle.service.enabled", "true")));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.mend()).contains("spark.shuffle.service.enabled=false");
+    assertThat(found.message().remedy()).contains("spark.shuffle.service.enabled=false");
   }
 
   @Test
@@ -168,15 +172,17 @@ class PlantedFaultsTest {
     gpus.refusal = "cuda:0: cuModuleLoadDataEx failed: CUDA_ERROR_NO_BINARY_FOR_GPU (209)";
     final Finding found = find(Item.KERNELS, new GpuCheck(gpus, true, 1));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.what()).contains("NO_BINARY_FOR_GPU");
-    assertThat(found.mend()).contains("ZEROHOP_CUDA_ARCHS");
+    assertThat(found.message().happened()).contains("NO_BINARY_FOR_GPU");
+    assertThat(found.message().remedy()).contains("ZEROHOP_CUDA_ARCHS");
   }
 
   @Test
   void devShmIsFull() throws Exception {
     final Finding found = find(Item.SHM, limits(0));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.mend()).contains("remount,size=1g /dev/shm").contains("--shm-size");
+    assertThat(found.message().remedy())
+        .contains("remount,size=1g /dev/shm")
+        .contains("--shm-size");
   }
 
   @Test
@@ -192,7 +198,9 @@ class PlantedFaultsTest {
               "0");
       final Finding found = find(Item.PORT, new PortCheck(settings::get));
       assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-      assertThat(found.mend()).contains("spark.zerohop.port").contains("spark.port.maxRetries");
+      assertThat(found.message().remedy())
+          .contains("spark.zerohop.port")
+          .contains("spark.port.maxRetries");
     }
   }
 
@@ -206,8 +214,8 @@ class PlantedFaultsTest {
     others.add(new SparkChecks.Address("7", "127.0.0.1", port));
     final Finding found = find(Item.REACH, notes -> SparkChecks.reach(notes, others));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(found.what()).contains("executor 7").contains(Integer.toString(port));
-    assertThat(found.mend()).contains("firewall").contains("spark.blockManager.port");
+    assertThat(found.message().happened()).contains("executor 7").contains(Integer.toString(port));
+    assertThat(found.message().remedy()).contains("firewall").contains("spark.blockManager.port");
   }
 
   @Test
@@ -215,9 +223,9 @@ class PlantedFaultsTest {
     final Preflight old = new Preflight("24.10.1", RapidsProbe.complete(), null, null);
     final Finding rapids = find(Item.RAPIDS, new SparkCheck(conf(), null, "4.1.3", old, HEAP));
     assertThat(rapids.verdict()).isEqualTo(Verdict.FAIL);
-    assertThat(rapids.what()).contains("24.10.1").contains("24.12");
-    assertThat(rapids.mend()).contains("rapids-4-spark");
+    assertThat(rapids.message().happened()).contains("24.10.1").contains("24.12");
+    assertThat(rapids.message().remedy()).contains("rapids-4-spark");
     final Finding spark = find(Item.SPARK, new SparkCheck(conf(), null, "3.4.4", SEEN, HEAP));
-    assertThat(spark.what()).contains("3.4.4").contains("3.5");
+    assertThat(spark.message().happened()).contains("3.4.4").contains("3.5");
   }
 }

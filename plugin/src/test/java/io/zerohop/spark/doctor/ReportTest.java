@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.zerohop.device.Message;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.spark.log.SparkCode;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -11,7 +15,13 @@ class ReportTest {
   private static final Finding OK = Finding.ok(Item.JAVA, "Java 17");
   private static final Finding SKIP = Finding.skip(Item.DRIVER, "no GPU");
   private static final Finding WARN =
-      Finding.warn(Item.FILES, "only \"100\"\tfiles \\ few", "raise it");
+      Finding.warn(
+          Item.FILES,
+          SparkCode.POOL_SMALL
+              .says("only \"100\"\tfiles \\ few")
+              .at("here")
+              .because("so; it is")
+              .remedy("raise it"));
   private static final Finding FAIL = Finding.fail(Item.SOCKETS, "refused", "chmod 700");
 
   private static Report of(final Finding... findings) {
@@ -47,18 +57,32 @@ class ReportTest {
     assertThat(process.get("process").asText()).isEqualTo("host a");
     final JsonNode warning = process.get("findings").get(1);
     assertThat(warning.get("check").asText()).isEqualTo("files");
-    assertThat(warning.get("what").asText()).isEqualTo(WARN.what());
-    assertThat(warning.get("mend").asText()).isEqualTo("raise it");
+    assertThat(warning.get("code").asText()).isEqualTo("ZH-2001");
+    assertThat(warning.get("what").asText()).isEqualTo("only \"100\"\tfiles \\ few: so; it is");
+    assertThat(warning.get("where").asText()).isEqualTo("here");
+    assertThat(warning.get("remedy").asText()).isEqualTo("raise it");
+    assertThat(warning.get("mend").asText()).as("as in 0.2.0").isEqualTo("raise it");
     assertThat(process.get("rates").get(0).get("gigabytesPerSecond").asDouble()).isEqualTo(123.5);
   }
 
   @Test
-  void whatTheProductSaysIsCutAtItsMend() {
-    final Finding found =
-        Finding.said(Item.SOCKETS, Verdict.FAIL, "it is refused; really; set a key", "");
-    assertThat(found.what()).isEqualTo("it is refused; really");
-    assertThat(found.mend()).isEqualTo("set a key");
-    assertThat(Finding.said(Item.SOCKETS, Verdict.FAIL, "refused", "else").mend())
-        .isEqualTo("else");
+  void aFailureHasItsOwnRemedyOrTheOneOfTheCheck() {
+    final Message refused = Message.of("it is refused; really");
+    final ZerohopException failure =
+        new ZerohopException(Category.FALLBACK, refused.remedy("set a key"));
+    assertThat(Finding.fail(Item.SOCKETS, failure, "else").message())
+        .isEqualTo(refused.remedy("set a key"));
+    assertThat(
+            Finding.fail(Item.SOCKETS, new ZerohopException(Category.FALLBACK, refused), "else")
+                .message())
+        .isEqualTo(refused.remedy("else"));
+  }
+
+  @Test
+  void textNamesThePlaceAndTheCodeAndHasTheRemedyOnALineOfItsOwn() {
+    assertThat(of(WARN).text().lines())
+        .containsSubsequence(
+            "warn files        only \"100\" files \\ few (here): so; it is [ZH-2001]",
+            "                  -> raise it");
   }
 }

@@ -43,7 +43,7 @@ class SparkCheckTest {
   @Test
   void anotherManagerIsAWarning() {
     conf.set("spark.shuffle.manager", "sort");
-    assertThat(find(Item.MANAGER).mend())
+    assertThat(find(Item.MANAGER).message().remedy())
         .isEqualTo("set spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager");
   }
 
@@ -51,7 +51,7 @@ class SparkCheckTest {
   void aBadValueIsAFailureAndAnUnknownKeyAWarning() {
     conf.set("spark.zerohop.pool.sise", "1g");
     assertThat(find(Item.MANAGER).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(find(Item.MANAGER).what()).contains("spark.zerohop.pool.sise");
+    assertThat(find(Item.MANAGER).message().happened()).contains("spark.zerohop.pool.sise");
     conf.set("spark.zerohop.pool.size", "much");
     assertThat(find(Item.MANAGER).verdict()).isEqualTo(Verdict.FAIL);
   }
@@ -59,28 +59,29 @@ class SparkCheckTest {
   @Test
   void aCodecKeepsGpuShufflesAway() {
     conf.set("spark.rapids.shuffle.compression.codec", "lz4");
-    assertThat(find(Item.GPU_SHUFFLES).mend())
+    assertThat(find(Item.GPU_SHUFFLES).message().remedy())
         .isEqualTo("set spark.rapids.shuffle.compression.codec=none");
   }
 
   @Test
   void nobodyIsToldOfAuthenticationThatIsOff() {
     conf.set("spark.zerohop.rapids.enabled", "false");
-    assertThat(find(Item.GPU_SHUFFLES).mend())
+    assertThat(find(Item.GPU_SHUFFLES).message().remedy())
         .isEqualTo("set spark.zerohop.rapids.enabled=true to allow it");
   }
 
   @Test
   void ourPluginHasToBeBesideRapids() {
     conf.set("spark.plugins", "com.nvidia.spark.SQLPlugin");
-    assertThat(find(Item.GPU_SHUFFLES).mend()).contains("io.zerohop.spark.ZerohopPlugin");
+    assertThat(find(Item.GPU_SHUFFLES).message().remedy())
+        .contains("io.zerohop.spark.ZerohopPlugin");
   }
 
   @Test
   void aMissingRapidsJarIsSaid() {
     seen = new Preflight(null, null, null, null);
     assertThat(find(Item.RAPIDS).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(find(Item.RAPIDS).mend()).contains("rapids-4-spark");
+    assertThat(find(Item.RAPIDS).message().remedy()).contains("rapids-4-spark");
   }
 
   @Test
@@ -106,15 +107,18 @@ class SparkCheckTest {
   @Test
   void theWayOfOtherNodesIsSaid() {
     assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.OK);
-    assertThat(find(Item.OTHER_NODES).what()).contains("are sent over Spark's connections");
+    assertThat(find(Item.OTHER_NODES).message().happened())
+        .contains("are sent over Spark's connections");
     conf.set("spark.io.encryption.enabled", "true");
     assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(find(Item.OTHER_NODES).what()).contains("are staged: spark.io.encryption.enabled");
+    assertThat(find(Item.OTHER_NODES).message().happened())
+        .contains("are staged: spark.io.encryption.enabled");
     conf.set("spark.authenticate", "true").set("spark.network.crypto.enabled", "true");
-    assertThat(find(Item.OTHER_NODES).what()).contains("are sent over Spark's connections");
+    assertThat(find(Item.OTHER_NODES).message().happened())
+        .contains("are sent over Spark's connections");
     conf.set("spark.zerohop.paths", "local,peer,staged");
     assertThat(find(Item.OTHER_NODES).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(find(Item.OTHER_NODES).what()).contains("does not have 'sent'");
+    assertThat(find(Item.OTHER_NODES).message().happened()).contains("does not have 'sent'");
   }
 
   @Test
@@ -128,10 +132,10 @@ class SparkCheckTest {
   @Test
   void sizesAreThoseThatTheExecutorTakes() {
     conf.set("spark.zerohop.pool.size", "3g").set("spark.zerohop.device.pool.size", "2g");
-    assertThat(find(Item.SIZES).what()).startsWith("3072 MiB of shared memory");
+    assertThat(find(Item.SIZES).message().happened()).startsWith("3072 MiB of shared memory");
     // YARN ends containers by what Spark asks for, so nothing is left of this one.
     conf.set("spark.zerohop.pool.size", "auto").set("spark.master", "yarn");
     assertThat(find(Item.SIZES).verdict()).isEqualTo(Verdict.WARN);
-    assertThat(find(Item.SIZES).mend()).contains("spark.executor.memoryOverhead=");
+    assertThat(find(Item.SIZES).message().remedy()).contains("spark.executor.memoryOverhead=");
   }
 }

@@ -24,21 +24,25 @@ class OtherNodesTest {
 
   @Test
   void nothingIsOpenedUnlessTheUserTrustsTheNetwork() {
-    assertThat(OtherNodes.obstacle(conf)).contains(TRUSTED + "=true");
-    assertThat(OtherNodes.obstacle(conf.set("spark.authenticate", "true"))).contains(TRUSTED);
+    assertThat(OtherNodes.obstacle(conf)).asString().contains(TRUSTED + "=true");
+    assertThat(OtherNodes.obstacle(conf.set("spark.authenticate", "true")))
+        .asString()
+        .contains(TRUSTED);
     assertThat(OtherNodes.obstacle(conf.set(TRUSTED, "true"))).isNull();
   }
 
   @Test
   void nothingIsOpenedWhereThePathIsNotWanted() {
     conf.set(TRUSTED, "true").set("spark.zerohop.paths", "local,staged");
-    assertThat(OtherNodes.obstacle(conf)).startsWith("spark.zerohop.paths");
+    assertThat(OtherNodes.obstacle(conf)).asString().startsWith("spark.zerohop.paths");
   }
 
   @Test
   void nothingIsOpenedWhereEncryptionIsDemanded() {
     conf.set(TRUSTED, "true").set("spark.network.crypto.enabled", "true");
-    assertThat(OtherNodes.obstacle(conf)).startsWith("spark.network.crypto.enabled demands");
+    assertThat(OtherNodes.obstacle(conf))
+        .asString()
+        .startsWith("spark.network.crypto.enabled demands");
   }
 
   @Test

@@ -28,7 +28,35 @@ class RunbookTest {
   /** A call that writes a warning or an error without a code; it may be broken over lines. */
   private static final Pattern UNCODED =
       Pattern.compile(
-          "(?i)\\blog(ger)?(\\(\\))?\\s*\\.\\s*(warn|error|atWarn|atError|atLevel)\\s*\\(");
+          "(?i)\\blog(ger)?(\\(\\))?\\s*"
+              + "(\\.\\s*(warn|error|atWarn|atError|atLevel)\\s*\\(|::\\s*(warn|error))"
+              + "|\\bMessage\\s*\\.\\s*of\\([^;]*\\.(warn|error)\\(\\s*LOG");
+
+  private static final String PARSES =
+      "\\s*\\.\\s*(matches|indexOf|lastIndexOf|substring|split|contains|startsWith|endsWith|replace"
+          + "|replaceAll|replaceFirst|regionMatches|lines)\\(";
+
+  /** What gives a text that was made for people. */
+  private static final String SAYS =
+      "\\b(getMessage|getLocalizedMessage|text|happened|reasoned|what|why|remedy)\\(\\)";
+
+  /** What such texts are called, and are parameters of. */
+  private static final String NAMES = "\\b(message|reason|why|what|sentence|said|remedy|refusal)";
+
+  /** Code that takes a sentence apart, to learn a code, a reason or a remedy from it. */
+  private static final List<Pattern> PROSE_PARSERS =
+      List.of(
+          Pattern.compile(SAYS + PARSES),
+          Pattern.compile(NAMES + PARSES),
+          Pattern.compile("\\bmatcher\\(\\s*([\\w.]*" + SAYS + "|" + NAMES + "\\s*\\))"),
+          Pattern.compile("[iI]ndexOf\\(\\s*\"[;:.] |\\bsplit\\(\\s*\"[;:.] "),
+          Pattern.compile("\"[^\"\n]*ZH-"));
+
+  /** A text made for people that gets a name, which group 1 is. */
+  private static final Pattern NAMED = Pattern.compile("String (\\w+)\\s*=[^;]*" + SAYS + "\\s*;");
+
+  /** Spark sends the print of an exception and nothing else: it reads what itself has written. */
+  private static final String WIRE = "Refusal.java";
 
   @Test
   void eachNumberBelongsToOneCode() {
@@ -56,15 +84,62 @@ class RunbookTest {
   @Test
   void everyWarningAndErrorHasACode() throws IOException {
     assertThat(UNCODED.matcher("LOG\n    .warn(").find()).isTrue();
-    assertThat(UNCODED.matcher("ShuffleCode.UCX_DIED.error(LOG, ").find()).isFalse();
+    assertThat(UNCODED.matcher("forEach(LOG::warn)").find()).isTrue();
+    assertThat(UNCODED.matcher("Message.of(\"x\").at(\"y\").warn(LOG)").find()).isTrue();
+    assertThat(UNCODED.matcher("ShuffleCode.UCX_DIED.says(\"x\").error(LOG, e)").find()).isFalse();
     for (final Source source : sources()) {
       final Matcher found = UNCODED.matcher(source.text);
-      if (!source.file.endsWith("LogCode.java")) {
+      if (!source.file.endsWith("Message.java")) {
         assertThat(found.find())
             .as("%s logs without a code; add one to the module's enum and to %s", source, PAGE)
             .isFalse();
       }
     }
+  }
+
+  @Test
+  void noSentenceIsTakenApart() throws IOException {
+    for (final Source source : sources()) {
+      if (!source.file.endsWith("LogCode.java") && !source.file.endsWith(WIRE)) {
+        assertThat(proseParsers(source.text))
+            .as("%s takes a text for people apart; use the fields of Message", source)
+            .isEmpty();
+      }
+    }
+  }
+
+  @Test
+  void whatTakesASentenceApartIsFound() {
+    for (final String parser :
+        List.of(
+            "e.getMessage().lastIndexOf(c)",
+            "said.text()\n    .split(x)",
+            "Pattern.compile(\" \\\\[ZH-\\\\d+]$\")",
+            "CODE.matcher(message)",
+            "CODE.matcher(e.getMessage())",
+            "message.substring(0, 3)",
+            "text.lastIndexOf(\"; \")",
+            "final String words = finding.why();\n use(words.indexOf(x))",
+            "String words = e.getMessage();\n CODE.matcher(words)")) {
+      assertThat(proseParsers(parser)).as(parser).isNotEmpty();
+    }
+    assertThat(proseParsers("path.substring(1); line.split(\":\", 3); e.getMessage()")).isEmpty();
+  }
+
+  private static List<String> proseParsers(final String text) {
+    final List<String> found = new ArrayList<>();
+    for (final Pattern parser : PROSE_PARSERS) {
+      parser.matcher(text).results().forEach(one -> found.add(one.group()));
+    }
+    final Matcher named = NAMED.matcher(text);
+    while (named.find()) {
+      final String name = "\\b" + named.group(1);
+      Pattern.compile(name + PARSES + "|\\bmatcher\\(\\s*" + name.substring(2) + "\\s*\\)")
+          .matcher(text)
+          .results()
+          .forEach(one -> found.add(one.group()));
+    }
+    return found;
   }
 
   @Test

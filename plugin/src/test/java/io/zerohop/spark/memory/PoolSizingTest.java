@@ -171,7 +171,7 @@ class PoolSizingTest {
           .contains("heap 4096", "write.buffer", "landing.size 512");
       final String overhead =
           full.shortage()
-              .mend()
+              .remedy()
               .replaceFirst("(?s).*spark.executor.memoryOverhead=(\\d+m).*", "$1");
       conf.set("spark.executor.memoryOverhead", overhead);
       final PoolSizing enlarged = sizing(conf, pod(conf));
@@ -191,6 +191,6 @@ class PoolSizingTest {
     assertThat(full.shortage().toString())
         .contains("spark.executor.memory", "spark.zerohop.pool.size=512m");
     final PoolSizing limited = sizing(conf("local[*]"), limited(8 * GIB, 8 * GIB));
-    assertThat(limited.shortage().mend()).contains("control group to 10");
+    assertThat(limited.shortage().remedy()).contains("control group to 10");
   }
 }

@@ -34,7 +34,7 @@ class MetricsPageTest {
       List.of(
           read("localBytesRead", "bytes", "Read by paths `local` and `peer`"),
           read("localBlocksFetched", "blocks", "Blocks of these bytes, as Spark counts blocks"),
-          read("remoteBytesRead", "bytes", "Read by paths `ucx` and `staged`"),
+          read("remoteBytesRead", "bytes", "Read by paths `ucx`, `sent` and `staged`"),
           read("remoteBlocksFetched", "blocks", "Blocks of these bytes, as Spark counts blocks"),
           read("fetchWaitTime", "ms", "Time that the task waited for blocks"),
           read("recordsRead", "rows", "Rows"),

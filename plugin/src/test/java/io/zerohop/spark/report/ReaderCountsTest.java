@@ -2,6 +2,7 @@ package io.zerohop.spark.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Moved;
@@ -20,7 +21,7 @@ class ReaderCountsTest {
     }
     reader.waited(40);
     reader.waited(2);
-    reader.fellBack(4, 7, "it is on another node");
+    reader.fellBack(4, 7, Message.of("it is on another node"));
     reader.end();
     reader.end();
     final ShuffleReport report = executor.drain("1", "n", null);

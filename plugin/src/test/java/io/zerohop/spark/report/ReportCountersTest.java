@@ -2,7 +2,9 @@ package io.zerohop.spark.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Moved;
@@ -24,9 +26,12 @@ class ReportCountersTest {
     reader.fetched("8", Link.STAGED, 4, 10);
     reader.waited(5_000);
     reader.end();
-    counters.fellBack(3, 4, 7, "it is on another node");
+    final Message reason =
+        new Message("ZH-6033", "it is in files", "executor 7", "", "raise a key");
+    counters.fellBack(3, 4, 7, reason);
+    counters.fellBack(3, 1, 2, reason);
     counters.met("7", "read in place", Link.PEER_HOST, 2);
-    final Advice advice = new Advice("files", "warn", "few", "raise them");
+    final Advice advice = new Advice("files", "warn", "", "few", "", "raise them");
     counters.advise(advice);
 
     final ShuffleReport report = counters.drain("1", "n", null);
@@ -39,8 +44,8 @@ class ReportCountersTest {
                 List.of(2),
                 Map.of("peer", new Moved(3, 150), "staged", new Moved(4, 10)),
                 5_000,
-                Map.of("it is on another node", 4L),
-                Map.of("it is on another node", 7L)));
+                Map.of("it is in files (executor 7)", 5L),
+                Map.of("it is in files (executor 7)", new Cause("ZH-6033", "raise a key", 9))));
     assertThat(report.flows()).extracting(Flow::owner).containsExactlyInAnyOrder("7", "8");
     final Flow peer =
         report.flows().stream().filter(flow -> flow.owner().equals("7")).findFirst().get();
@@ -61,7 +66,7 @@ class ReportCountersTest {
   void whatNobodyTakesIsNotCounted() {
     final ReportCounters off = new ReportCounters(false);
     off.writes(1, 1);
-    off.fellBack(1, 1, 7, "reason");
+    off.fellBack(1, 1, 7, Message.of("reason"));
     off.met("2", "how", Link.UCX, 0);
     assertThat(off.isEmpty()).isTrue();
   }
@@ -73,7 +78,7 @@ class ReportCountersTest {
       final ReaderCounts reader = new ReaderCounts(counters, i);
       reader.fetched(String.valueOf(i), Link.LOCAL, 1, 10);
       reader.end();
-      counters.fellBack(0, 1, 7, "reason " + i);
+      counters.fellBack(0, 1, 7, Message.of("reason " + i));
       counters.met(String.valueOf(i), "how", Link.UCX, 0);
       counters.reads(0, i);
     }
@@ -86,12 +91,15 @@ class ReportCountersTest {
         report.shuffles().stream().filter(use -> use.shuffleId() == 0).findFirst().get();
     assertThat(first.fallbacks()).hasSize(ReportCounters.MOST_REASONS + 1);
     assertThat(first.fallbacks().values().stream().mapToLong(n -> n).sum()).isEqualTo(owners);
+    assertThat(first.causes().keySet()).isEqualTo(first.fallbacks().keySet());
+    assertThat(first.causes().values().stream().mapToLong(Cause::bytes).sum())
+        .isEqualTo(7L * owners);
     assertThat(first.readers()).hasSize(ReportCounters.MOST_STAGES);
   }
 
   @Test
   void longTextIsCut() {
-    counters.fellBack(1, 1, 7, "x".repeat(10_000));
+    counters.fellBack(1, 1, 7, Message.of("x".repeat(10_000)));
     final String reason =
         counters.drain("1", "n", null).shuffles().get(0).fallbacks().keySet().iterator().next();
     assertThat(reason).hasSizeLessThan(ReportCounters.MOST_CHARS + 10);

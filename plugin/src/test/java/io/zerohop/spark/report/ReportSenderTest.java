@@ -18,7 +18,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class ReportSenderTest {
   private static final Duration NEVER = Duration.ofDays(1);
-  private static final Advice ADVICE = new Advice("memlock", "warn", "it is low", "raise it");
+  private static final Advice ADVICE =
+      new Advice("memlock", "warn", "", "it is low", "", "raise it");
   private static final Duration OFTEN = Duration.ofMillis(5);
 
   private final ReportCounters counters = new ReportCounters(true);

@@ -3,9 +3,13 @@ package io.zerohop.spark.ui;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportJson;
 import io.zerohop.spark.report.ShuffleReport;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.status.KVUtils;
 import org.apache.spark.status.protobuf.KVStoreProtobufSerializer;
@@ -60,9 +64,45 @@ class EventLogTest {
     assertThat(StoredSnapshot.read(store)).isEqualTo(model.snapshot());
   }
 
+  /** As 0.2.0 wrote it, and a release before that knew no advice. */
+  @Test
+  void aStoredLogOfAnEarlierReleaseIsReadAndShown() throws Exception {
+    final ShuffleModel model = new ShuffleModel();
+    for (final String line :
+        Files.readAllLines(Path.of("src/test/resources/event-log-0.2.0.jsonl"))) {
+      final SparkListenerEvent event = JsonProtocol$.MODULE$.sparkEventFromJson(line);
+      model.add(((ShuffleReportEvent) event).report());
+    }
+    final UiSnapshot read = model.snapshot();
+    assertThat(read.refused()).isZero();
+    final String reason = "it could not be reached: Connection refused [ZH-3034]";
+    assertThat(read.shuffles().get(0).fallbacks()).containsExactly(Map.entry(reason, 72L));
+    assertThat(read.shuffles().get(0).causes()).isEmpty();
+    assertThat(read.contacts()).hasSize(1);
+    assertThat(read.advice()).hasSize(2);
+    final Advice start = read.advice().get(0).advice();
+    assertThat(start.what()).endsWith("belongs to user 1000 [ZH-1010]");
+    assertThat(start.remedy()).isEqualTo("set spark.zerohop.socket.dir to a folder of your own");
+    assertThat(start.code() + start.where()).isEmpty();
+  }
+
+  /** A history server of an earlier release may read what this one writes. */
+  @Test
+  void theRemedyKeepsItsNameInLogs() {
+    final String json = ReportJson.write(Reports.MEND);
+    assertThat(json).contains("\"mend\":\"raise it\"", "\"code\":\"ZH-2001\"");
+    assertThat(ReportJson.read(json, Advice.class)).isEqualTo(Reports.MEND);
+  }
+
   @Test
   void aSnapshotOfAnEarlierReleaseIsRead() {
     assertThat(ReportJson.read("{\"memory\":[]}", UiSnapshot.class).advice()).isEmpty();
+    final String advised =
+        "{\"advice\":[{\"advice\":"
+            + "{\"check\":\"c\",\"verdict\":\"warn\",\"what\":\"w\",\"mend\":\"m\"},"
+            + "\"processes\":[\"1\"],\"count\":1}]}";
+    assertThat(ReportJson.read(advised, UiSnapshot.class).advice().get(0).advice())
+        .isEqualTo(new Advice("c", "warn", "", "w", "", "m"));
   }
 
   @Test

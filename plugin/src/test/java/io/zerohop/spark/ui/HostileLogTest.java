@@ -6,6 +6,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Memory;
@@ -135,6 +136,7 @@ class HostileLogTest {
       reports.add(use(0, List.of(), Map.of("peer", new Moved(1, bad)), 0, Map.of()));
       reports.add(use(0, List.of(), Map.of(), bad < 0 ? bad : Long.MAX_VALUE, Map.of()));
       reports.add(use(0, List.of(), Map.of(), 0, Map.of("reason", bad)));
+      reports.add(cause("reason", new Cause("code", "remedy", bad)));
       for (int at = 0; at < 8; at++) {
         reports.add(memory(at, bad));
       }
@@ -147,6 +149,9 @@ class HostileLogTest {
     reports.add(use(1, IntStream.range(0, 33).boxed().toList(), Map.of(), 0, Map.of()));
     reports.add(use(1, List.of(), Map.of("?", new Moved(1, 1)), 0, Map.of()));
     reports.add(use(1, List.of(), Map.of(), 0, Map.of(LONG, 1L)));
+    reports.add(cause(LONG, new Cause("code", "remedy", 1)));
+    reports.add(cause("reason", new Cause(LONG, "remedy", 1)));
+    reports.add(cause("reason", new Cause("code", LONG, 1)));
     reports.add(new ShuffleReport(LONG, "", 1, null, null, null, null, null));
     reports.add(new ShuffleReport(null, "", 1, null, null, null, null, null));
     reports.add(flows(Reports.flow(LONG, "peer", 1, 1, 1)));
@@ -159,11 +164,13 @@ class HostileLogTest {
     for (final String text : new String[] {LONG, null}) {
       reports.add(contact(new Contact(text, "how", null, 0)));
       reports.add(contact(new Contact("o", text, null, 0)));
-      reports.add(advice(new Advice(text, "warn", "what", "mend")));
-      reports.add(advice(new Advice("check", text, "what", "mend")));
-      reports.add(advice(new Advice("check", "warn", text, "mend")));
-      reports.add(advice(new Advice("check", "warn", "what", text)));
+      reports.add(advice(new Advice(text, "warn", "code", "what", "where", "remedy")));
+      reports.add(advice(new Advice("check", text, "code", "what", "where", "remedy")));
+      reports.add(advice(new Advice("check", "warn", "code", text, "where", "remedy")));
+      reports.add(advice(new Advice("check", "warn", "code", "what", "where", text)));
     }
+    reports.add(advice(new Advice("check", "warn", LONG, "what", "where", "remedy")));
+    reports.add(advice(new Advice("check", "warn", "code", "what", LONG, "remedy")));
     for (final ShuffleReport report : reports) {
       final ShuffleModel model = new ShuffleModel();
       model.add(report);
@@ -188,8 +195,12 @@ class HostileLogTest {
       final Map<String, Moved> moved,
       final long waited,
       final Map<String, Long> fallbacks) {
-    final ShuffleUse use =
-        new ShuffleUse(shuffle, stages, stages, moved, waited, fallbacks, fallbacks);
+    final ShuffleUse use = new ShuffleUse(shuffle, stages, stages, moved, waited, fallbacks, null);
+    return new ShuffleReport("a", "", 1, null, List.of(use), null, null, null);
+  }
+
+  private static ShuffleReport cause(final String reason, final Cause cause) {
+    final ShuffleUse use = new ShuffleUse(1, null, null, null, 0, null, Map.of(reason, cause));
     return new ShuffleReport("a", "", 1, null, List.of(use), null, null, null);
   }
 
@@ -239,7 +250,7 @@ class HostileLogTest {
                     Map.of("peer", new Moved(MAX, MAX), "local", new Moved(MAX, MAX)),
                     ReportBounds.MAX_NANOS,
                     Map.of("r", MAX),
-                    Map.of("r", MAX))),
+                    Map.of("r", new Cause("ZH-3034", "", MAX)))),
             new Memory(MAX, MAX, MAX, MAX, MAX, MAX, MAX, MAX),
             null,
             null);

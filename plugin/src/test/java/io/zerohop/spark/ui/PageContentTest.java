@@ -3,6 +3,7 @@ package io.zerohop.spark.ui;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Moved;
@@ -65,20 +66,24 @@ class PageContentTest {
 
   @Test
   void reasonsForFallbacksHaveTheirRemedyAndALinkToTheRunbook() throws Exception {
-    final String reason = "it does not hold them in memory [ZH-6033]";
-    model.add(fellBack(1, reason));
-    model.add(fellBack(2, reason));
+    final String reason = "it does not hold them in memory";
+    model.add(fellBack(1, reason, new Cause("ZH-6033", "", 768)));
+    model.add(fellBack(2, reason, new Cause("ZH-6033", "", 768)));
+    model.add(fellBack(3, "it has <another> reason", new Cause("\"><b>", "set <a key>", 1)));
     final Document page = page(PageQuery.ALL);
     final String row = "//table[@id='zerohop-reasons']/tbody/tr";
-    assertThat(text(page, row)).startsWith("1.5 KiB42it does not hold them in memory");
-    assertThat(text(page, row + "/td[5]/a/@href")).isEqualTo("runbook/#zh-6033");
-    assertThat(text(page, row + "/td[6]")).contains("a larger pool");
+    assertThat(text(page, row + "[1]")).startsWith("1.5 KiB42it does not hold them in memory");
+    assertThat(text(page, row + "[1]/td[5]/a/@href")).isEqualTo("runbook/#zh-6033");
+    assertThat(text(page, row + "[1]/td[6]")).contains("a larger pool");
+    assertThat(text(page, row + "[2]/td[5]")).isEqualTo("\"><b>");
+    assertThat(text(page, row + "[2]/td[6]")).isEqualTo("set <a key>");
+    assertThat(text(page, "count(" + row + "[2]//a)")).isEqualTo("0");
     assertThat(text(page, "//div[@id='zerohop-verdict']/@class")).contains("LOOK");
     assertThat(Runbook.all()).hasSizeGreaterThan(100);
     assertThat(Runbook.page()).contains("<tr id=\"zh-6033\">").doesNotContain("](");
   }
 
-  private static ShuffleReport fellBack(final int shuffle, final String reason) {
+  private static ShuffleReport fellBack(final int shuffle, final String reason, final Cause cause) {
     return new ShuffleReport(
         "1",
         "",
@@ -92,7 +97,7 @@ class PageContentTest {
                 Map.of("staged", new Moved(2, 768)),
                 0,
                 Map.of(reason, 2L),
-                Map.of(reason, 768L))),
+                Map.of(reason, cause))),
         null,
         null,
         null);
@@ -148,7 +153,9 @@ class PageContentTest {
     model.add(Reports.full("2"));
     final Document page = page(PageQuery.ALL);
     assertThat(text(page, "//table[@id='zerohop-doctor']/tbody"))
-        .isEqualTo("warnmemlocktoo <little>raise it1, 2");
+        .isEqualTo("warnmemlocktoo <little> (here & there) ZH-2001raise it1, 2");
+    assertThat(text(page, "//table[@id='zerohop-doctor']/tbody//a/@href"))
+        .isEqualTo("runbook/#zh-2001");
     assertThat(text(page, "//details//table[@id='zerohop-doctor-all']/tbody"))
         .contains("Spark 4", "too <little>");
   }

@@ -2,6 +2,7 @@ package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Memory;
@@ -15,8 +16,10 @@ final class Reports {
   static final long BEGIN = 1_700_000_000_000L;
   static final String REASON = "it could not be reached: <timeout> & \"more\" \u0001";
 
-  static final Advice MEND = new Advice("memlock", "warn", "too <little>", "raise it");
-  static final Advice FINE = new Advice("spark", "ok", "Spark 4", "");
+  static final Advice MEND =
+      new Advice("memlock", "warn", "ZH-2001", "too <little>", "here & there", "raise it");
+  static final Cause CAUSE = new Cause("ZH-3034", "", 310);
+  static final Advice FINE = new Advice("spark", "ok", "", "Spark 4", "", "");
 
   private Reports() {}
 
@@ -47,7 +50,7 @@ final class Reports {
                     "staged", new Moved(5, 300)),
                 2_500_000,
                 Map.of(REASON, 5L),
-                Map.of(REASON, 310L))),
+                Map.of(REASON, CAUSE))),
         memory(1 << 20),
         List.of(new Contact("2", "read by UCX: get over rc", "ucx", 0)),
         List.of(MEND, FINE));

@@ -38,7 +38,7 @@ class ShuffleModelTest {
                 Map.of("local", 3_000L, "peer", 15_000_000L, "staged", 900L),
                 7_500_000,
                 Map.of(Reports.REASON, 15L),
-                Map.of(Reports.REASON, 930L)));
+                Map.of(Reports.REASON, Reports.CAUSE.withBytes(930))));
     assertThat(snapshot.contacts()).hasSize(3);
     assertThat(snapshot.memory()).hasSize(2);
   }
@@ -137,7 +137,8 @@ class ShuffleModelTest {
     IntStream.range(1, 20)
         .forEach(
             i -> {
-              final Advice other = new Advice("memlock", "warn", "it has " + i, "raise it");
+              final Advice other =
+                  new Advice("memlock", "warn", "ZH-2001", "it has " + i, "", "raise it");
               model.add(advised(String.valueOf(i), other));
             });
     model.add(advised("driver", Reports.FINE));
@@ -152,7 +153,7 @@ class ShuffleModelTest {
   void adviceWithoutEndIsBounded() {
     final ShuffleModel model = new ShuffleModel();
     for (int i = 0; i < 1_000; i++) {
-      model.add(advised("1", new Advice("memory", "warn", i + " MiB are left", "")));
+      model.add(advised("1", new Advice("memory", "warn", "", i + " MiB are left", "", "")));
     }
     assertThat(model.snapshot().advice()).hasSizeLessThan(500);
   }

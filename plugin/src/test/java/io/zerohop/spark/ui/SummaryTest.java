@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
 import io.zerohop.spark.ui.Summary.Reason;
@@ -26,10 +27,10 @@ class SummaryTest {
   }
 
   private void fellBack(
-      final int shuffle, final String reason, final long blocks, final Long bytes) {
-    final Map<String, Long> size = bytes == null ? null : Map.of(reason, bytes);
+      final int shuffle, final String reason, final long blocks, final Cause cause) {
+    final Map<String, Cause> causes = cause == null ? null : Map.of(reason, cause);
     final ShuffleUse use =
-        new ShuffleUse(shuffle, null, null, null, 0, Map.of(reason, blocks), size);
+        new ShuffleUse(shuffle, null, null, null, 0, Map.of(reason, blocks), causes);
     model.add(new ShuffleReport("1", "", 1, null, List.of(use), null, null, null));
   }
 
@@ -61,7 +62,7 @@ class SummaryTest {
   void whatFellBackIsWorthALookAlthoughTheDoctorHasNothing() {
     read("peer", null, 32);
     read("staged", null, 68);
-    fellBack(3, "it does not hold them in memory [ZH-6033]", 64, 68L);
+    fellBack(3, "it does not hold them in memory", 64, new Cause("ZH-6033", "", 68));
     advise(Reports.FINE);
     assertThat(summary().verdict()).isEqualTo(Verdict.LOOK);
     assertThat(summary().details())
@@ -85,7 +86,7 @@ class SummaryTest {
     read("peer", null, 100);
     model.ran(1_000, 0);
     advise(Reports.MEND);
-    advise(new Advice("manager", "fail", "another one", "set the key"));
+    advise(new Advice("manager", "fail", "", "another one", "", "set the key"));
     assertThat(summary().verdict()).isEqualTo(Verdict.LOOK);
     assertThat(summary().problems())
         .extracting(line -> line.advice().verdict())
@@ -95,30 +96,28 @@ class SummaryTest {
 
   @Test
   void whereZerohopIsNotUsedTheReasonIsSaid() {
-    advise(new Advice("steps-aside", "fail", "the shuffle service is on", "turn it off"));
+    advise(new Advice("steps-aside", "fail", "", "the shuffle service is on", "", "turn it off"));
     assertThat(summary().verdict()).isEqualTo(Verdict.SLOW);
     assertThat(summary().headline()).startsWith("Zerohop is not used");
     assertThat(summary().details()).contains("the shuffle service is on");
   }
 
   @Test
-  void reasonsAreAddedUpOverShufflesByTheirCodes() {
-    final String first = "executor 7 could not be reached: timeout [ZH-3034]";
-    final String other = "executor 8 could not be reached: timeout [ZH-3034]";
-    fellBack(1, first, 5, 100L);
-    fellBack(1, other, 9, 300L);
-    fellBack(2, other, 1, 50L);
-    fellBack(2, "UCX is off [ZH-4060], so they are sent [ZH-4022]", 1, 9_000L);
-    fellBack(3, "of an older release", 77, null);
-    final List<Reason> reasons = summary().reasons();
-    assertThat(reasons)
+  void reasonsAreAddedUpOverShufflesByCodeAndRemedy() {
+    final String first = "it could not be reached (executor 7)";
+    final String other = "it could not be reached (executor 8)";
+    fellBack(1, first, 5, new Cause("ZH-3034", "", 100));
+    fellBack(1, other, 9, new Cause("ZH-3034", "", 300));
+    fellBack(2, other, 1, new Cause("ZH-3034", "", 50));
+    fellBack(2, "UCX is off: no key [ZH-4022]", 1, new Cause("ZH-4060", "set a key", 9_000));
+    fellBack(2, "UCX is off: no device", 1, new Cause("ZH-4060", "add a device", 8_000));
+    fellBack(3, "of an older release [ZH-6033]", 77, null);
+    assertThat(summary().reasons())
         .containsExactly(
-            new Reason(
-                List.of("ZH-4060", "ZH-4022"), "UCX is off, so they are sent", 1, 1, 9_000, 1),
-            new Reason(
-                List.of("ZH-3034"), "executor 8 could not be reached: timeout", 2, 15, 450, 2),
-            new Reason(List.of(), "of an older release", 1, 77, -1, 1));
-    assertThat(Runbook.of(reasons.get(0).codes().get(0)).remedy()).contains("trustedNetwork");
+            new Reason("ZH-4060", "set a key", "UCX is off: no key [ZH-4022]", 1, 1, 9_000, 1),
+            new Reason("ZH-4060", "add a device", "UCX is off: no device", 1, 1, 8_000, 1),
+            new Reason("ZH-3034", "", other, 2, 15, 450, 2),
+            new Reason("", "", "of an older release [ZH-6033]", 1, 77, -1, 1));
   }
 
   @Test

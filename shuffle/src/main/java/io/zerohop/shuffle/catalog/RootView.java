@@ -38,7 +38,7 @@ public final class RootView {
     }
     if (buffer.getLong(RootLayout.INCARNATION_OFFSET) != incarnation) {
       throw new CatalogException(
-          "executor " + owner + " was restarted; what it held before is gone");
+          "executor " + owner + " was restarted, and its earlier blocks are lost");
     }
   }
 

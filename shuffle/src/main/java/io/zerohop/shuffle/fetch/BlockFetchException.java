@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
-import io.zerohop.device.LogCode;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
@@ -14,30 +14,29 @@ public final class BlockFetchException extends ZerohopException {
   private final transient BlockSource source;
 
   public BlockFetchException(
-      final Block block, final BlockSource source, final String message, final Throwable cause) {
+      final Block block, final BlockSource source, final Message message, final Throwable cause) {
     super(Category.FETCH_FAILED, message, cause);
     this.block = block;
     this.source = source;
   }
 
   /**
-   * One whose message names the block, its owner and the way it took, and has a code.
+   * One whose message names the block, its owner and the path.
    *
-   * @param code of this failure
-   * @param what went wrong
+   * @param message what went wrong, with a code; its reason is the cause
+   * @param cause null if there is none
    */
   static BlockFetchException of(
       final Block block,
       final BlockSource source,
       final Path path,
-      final LogCode code,
-      final String what,
+      final Message message,
       final Throwable cause) {
     return new BlockFetchException(
         block,
         source,
-        code.marked(
-            block + " of executor " + source.executorId() + " (" + path.label() + "): " + what),
+        (cause == null ? message : message.because(cause))
+            .at(block + " of executor " + source.executorId() + ", path " + path.label()),
         cause);
   }
 

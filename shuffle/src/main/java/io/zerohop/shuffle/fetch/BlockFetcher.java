@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
@@ -263,19 +264,17 @@ public final class BlockFetcher implements AutoCloseable {
             && cause instanceof ZerohopException known
             && known.category() == ZerohopException.Category.FALLBACK;
     if (elsewhere || !onlySent && attempts + 1 >= MOST_ATTEMPTS) {
-      context.paths().staged(source.executorId(), cause.getMessage());
-      listener.fellBack(source, List.of(failed), String.valueOf(cause.getMessage()));
+      context.paths().staged(source.executorId(), Message.of(cause));
+      listener.fellBack(source, List.of(failed), Message.of(cause));
       return Path.STAGED;
     }
     final Route route =
-        onlySent ? plan.withoutGets(source, cause.getMessage()) : plan.choose(source);
+        onlySent ? plan.withoutGets(source, Message.of(cause)) : plan.choose(source);
     if (route.path() == Path.UCX || route.path() == Path.SENT) {
       return route.path();
     }
     listener.fellBack(
-        source,
-        List.of(failed),
-        route.path() == Path.STAGED ? route.reason() : String.valueOf(cause.getMessage()));
+        source, List.of(failed), route.path() == Path.STAGED ? route.reason() : Message.of(cause));
     return Path.STAGED;
   }
 
@@ -303,7 +302,7 @@ public final class BlockFetcher implements AutoCloseable {
         stage(
             request.source(),
             request.blocks(),
-            ShuffleCode.NO_LANE_FREE.marked("it had no lane free for another reader"));
+            ShuffleCode.NO_LANE_FREE.says("the owner has no lane free for another reader"));
       }
       return;
     }
@@ -316,10 +315,10 @@ public final class BlockFetcher implements AutoCloseable {
     stage(
         request.source(),
         opened.notHeld(),
-        ShuffleCode.NOT_IN_MEMORY.marked("it does not hold them in memory"));
+        ShuffleCode.NOT_IN_MEMORY.says("the owner does not hold the blocks in memory"));
   }
 
-  private void stage(final BlockSource source, final List<Block> blocks, final String reason) {
+  private void stage(final BlockSource source, final List<Block> blocks, final Message reason) {
     if (!blocks.isEmpty()) {
       context.paths().staged(source.executorId(), reason);
       listener.fellBack(source, blocks, reason);

@@ -210,7 +210,11 @@ final class BlockTransfers implements AutoCloseable {
       // Nobody asks for a block without bytes, so its rows are lost, as Spark's own reader says,
       // too.
       throw failed(
-          ShuffleCode.ARRIVED_EMPTY, request, arrival.block, "it arrived without any bytes", null);
+          ShuffleCode.ARRIVED_EMPTY,
+          request,
+          arrival.block,
+          "a block arrived without any bytes",
+          null);
     }
     if (arrival.payload.extents() == null) {
       return new StagedBlock(source, arrival.block, arrival.payload);
@@ -238,7 +242,11 @@ final class BlockTransfers implements AutoCloseable {
     final Request request = failed.window.request;
     if (request.path == Path.STAGED) {
       throw failed(
-          ShuffleCode.FETCH_FAILED, request, failed.block, "it could not be fetched", failed.cause);
+          ShuffleCode.FETCH_FAILED,
+          request,
+          failed.block,
+          "a block could not be fetched",
+          failed.cause);
     }
     final Path path = rerouter.again(request.source, failed.block, failed.cause, request.attempts);
     // First in line: its owner was just connected anew, and would be idle again at the end of it.
@@ -279,7 +287,9 @@ final class BlockTransfers implements AutoCloseable {
               ShuffleCode.NOT_ARRIVED,
               first.getValue().request,
               first.getKey(),
-              "it did not arrive, and no other staged block did for " + limit.toSeconds() + " s",
+              "a block did not arrive, and no other staged block did for "
+                  + limit.toSeconds()
+                  + " s",
               null);
         }
         try {
@@ -388,13 +398,7 @@ final class BlockTransfers implements AutoCloseable {
       final Block block,
       final String what,
       final Throwable cause) {
-    return BlockFetchException.of(
-        block,
-        request.source,
-        request.path,
-        code,
-        what + (cause == null ? "" : ": " + cause),
-        cause);
+    return BlockFetchException.of(block, request.source, request.path, code.says(what), cause);
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
@@ -26,7 +27,7 @@ public interface FetchListener {
    * @param blocks which; not empty, valid during the call only
    * @param reason why, in words
    */
-  default void fellBack(final BlockSource source, final List<Block> blocks, final String reason) {}
+  default void fellBack(final BlockSource source, final List<Block> blocks, final Message reason) {}
 
   /** The reader stood still for this many nanoseconds. */
   void waited(long nanos);

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
@@ -87,7 +88,7 @@ final class FetchPlan {
    *
    * @throws BlockFetchException (FETCH_FAILED) if the owner is gone
    */
-  Route withoutGets(final BlockSource source, final String why) {
+  Route withoutGets(final BlockSource source, final Message why) {
     return unlessGone(source, () -> context.paths().withoutGets(source, transport, why));
   }
 
@@ -96,7 +97,8 @@ final class FetchPlan {
       return choice.get();
     } catch (final OwnerGoneException e) {
       final Block first = source.blocks().get(0);
-      throw new BlockFetchException(first, source, first + ": " + e.getMessage(), e);
+      throw new BlockFetchException(
+          first, source, e.message().at(first + " of " + e.message().where()), e);
     }
   }
 

@@ -126,7 +126,7 @@ final class InPlaceWindow implements AutoCloseable {
         throw e;
       } catch (final ZerohopException e) {
         if (!isUnavailable(e)) {
-          throw failed(ShuffleCode.BLOCK_NOT_LOOKED_UP, block, e.getMessage(), e);
+          throw failed(ShuffleCode.BLOCK_NOT_LOOKED_UP, block, "a block could not be looked up", e);
         }
         unavailable = block.shuffleId(); // Its catalog cannot be mapped now: others can read it.
         notHeld.add(block);
@@ -169,7 +169,10 @@ final class InPlaceWindow implements AutoCloseable {
         throw e;
       }
       throw failed(
-          ShuffleCode.BLOCK_NOT_COPIED, blocks.get(0), "it could not be copied from the device", e);
+          ShuffleCode.BLOCK_NOT_COPIED,
+          blocks.get(0),
+          "a block could not be copied from the device",
+          e);
     }
   }
 
@@ -190,7 +193,9 @@ final class InPlaceWindow implements AutoCloseable {
       throw failed(
           ShuffleCode.BLOCK_EMPTY,
           block,
-          "its map status says that it has about " + block.bytes() + " bytes, its owner has none",
+          "the map status says that a block has about "
+              + block.bytes()
+              + " bytes, its owner has none",
           null);
     }
     if (blocks.size() == ends.length) {
@@ -215,7 +220,7 @@ final class InPlaceWindow implements AutoCloseable {
       throw failed(
           ShuffleCode.BLOCK_SEGMENT_MISSING,
           block,
-          "its segment " + cursor.segmentId() + " is not there",
+          "segment " + cursor.segmentId() + " of a block is missing",
           null);
     }
     cursor.addTo(extents, segment, context.devices());
@@ -332,7 +337,7 @@ final class InPlaceWindow implements AutoCloseable {
       throw failed(
           ShuffleCode.BLOCK_DAMAGED_IN_PLACE,
           block,
-          "its bytes are damaged: " + where(block, extents.address(extent)) + ", " + damage,
+          "a block is damaged: " + where(block, extents.address(extent)) + ", " + damage,
           null);
     }
   }
@@ -359,7 +364,7 @@ final class InPlaceWindow implements AutoCloseable {
         }
       }
     }
-    return "a segment that is gone";
+    return "a segment that no longer exists";
   }
 
   /** Whether the lease is open, so that blocks may be read. */
@@ -377,14 +382,14 @@ final class InPlaceWindow implements AutoCloseable {
       throw failed(
           ShuffleCode.OWNER_LOST_WHILE_READ,
           blocks.get(next - 1),
-          "the connection to its owner was lost while it was being read",
+          "the connection to the owner was lost while a block was being read",
           null);
     }
   }
 
   private BlockFetchException failed(
       final LogCode code, final Block block, final String what, final Throwable cause) {
-    return BlockFetchException.of(block, source, path(), code, what, cause);
+    return BlockFetchException.of(block, source, path(), code.says(what), cause);
   }
 
   /** Ends the lease and frees what was copied. Idempotent. */

@@ -51,7 +51,7 @@ final class ReceivedBlock implements FetchedBlock {
       if (damage != null) {
         throw failed(
             ShuffleCode.BLOCK_DAMAGED_ON_ARRIVAL,
-            "its bytes are damaged: in extent " + i + ", " + damage,
+            "a block is damaged: in extent " + i + ", " + damage,
             null);
       }
     }
@@ -59,7 +59,7 @@ final class ReceivedBlock implements FetchedBlock {
   }
 
   private BlockFetchException failed(final LogCode code, final String what, final Exception cause) {
-    return BlockFetchException.of(block, source, path, code, what, cause);
+    return BlockFetchException.of(block, source, path, code.says(what), cause);
   }
 
   @Override
@@ -117,7 +117,7 @@ final class ReceivedBlock implements FetchedBlock {
     try {
       return payload.open();
     } catch (final IOException e) {
-      throw failed(ShuffleCode.RECEIVED_NOT_OPENED, "it cannot be opened", e);
+      throw failed(ShuffleCode.RECEIVED_NOT_OPENED, "a block cannot be opened", e);
     }
   }
 

@@ -70,11 +70,11 @@ final class StagedBlock implements FetchedBlock {
     try {
       return payload.open();
     } catch (final IOException e) {
-      throw new BlockFetchException(
+      throw BlockFetchException.of(
           block,
           source,
-          ShuffleCode.STAGED_NOT_OPENED.marked(
-              block + " of executor " + source.executorId() + " (staged): cannot be opened"),
+          Path.STAGED,
+          ShuffleCode.STAGED_NOT_OPENED.says("a staged block cannot be opened"),
           e);
     }
   }

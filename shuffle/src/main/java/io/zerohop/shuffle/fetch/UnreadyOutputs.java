@@ -93,8 +93,7 @@ final class UnreadyOutputs {
           block,
           source,
           memory.path(),
-          ShuffleCode.OUTPUT_NOT_READY,
-          "its map output did not become ready",
+          ShuffleCode.OUTPUT_NOT_READY.says("the map output did not become ready"),
           e);
     }
   }

@@ -32,13 +32,11 @@ public final class Overflow {
   public boolean say(final int shuffleId, final Tier from, final PoolFullException reason) {
     final boolean first = isFirst(said, shuffleId, from);
     if (first) {
-      ShuffleCode.POOL_OUTGROWN.warn(
-          LOG,
-          "shuffle {} has outgrown its {} here and goes on in {}: {}",
-          shuffleId,
-          place(from),
-          below(from),
-          reason.getMessage());
+      ShuffleCode.POOL_OUTGROWN
+          .says("a shuffle has outgrown " + place(from) + " and continues in " + below(from))
+          .at("shuffle " + shuffleId)
+          .because(reason)
+          .warn(LOG);
     }
     return first;
   }
@@ -53,7 +51,7 @@ public final class Overflow {
     final boolean first = isFirst(saidMoved, shuffleId, from);
     if (first) {
       LOG.info(
-          "shuffle {}, not used for {} s, leaves {} for {} to make room; to keep it, {}",
+          "moved idle shuffle {} (not used for {} s) from {} to {}; to keep it, {}",
           shuffleId,
           idleSeconds,
           place(from),

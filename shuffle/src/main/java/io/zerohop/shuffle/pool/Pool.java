@@ -2,6 +2,7 @@ package io.zerohop.shuffle.pool;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.Message;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -112,19 +113,19 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       }
       if (frozen) {
         throw new PoolFullException(
-            "the pool is frozen, since this executor cannot share memory any more (see its log);"
-                + " restart it",
+            Message.of("the pool is frozen, since this executor can no longer share memory")
+                .at(name() + " pool")
+                .remedy("see its log, and restart it"),
             wanted,
             null);
       }
       if (isPaused()) {
         throw new PoolFullException(
-            "the "
-                + name()
-                + " pool takes nothing in for some seconds, since others have run out of this"
-                + " memory and were given part of the pool; lower "
-                + tier.sizeKey()
-                + ", or leave more free beside it",
+            Message.of(
+                    "the pool pauses for some seconds, since other users ran out of this memory and"
+                        + " took part of the pool")
+                .at(name() + " pool")
+                .remedy("lower " + tier.sizeKey() + ", or leave more memory free beside it"),
             wanted,
             null);
       }
@@ -332,15 +333,10 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       state = used + " of " + limit + " bytes are used, " + reserved + " are reserved";
     }
     return new PoolFullException(
-        "no room for "
-            + bytes
-            + " bytes in the "
-            + name()
-            + " pool: "
-            + state
-            + (cause == null ? "" : ", and the device is out of memory")
-            + "; "
-            + tier.remedy(),
+        Message.of("no room for " + bytes + " bytes")
+            .at(name() + " pool")
+            .because(state + (cause == null ? "" : ", and the device is out of memory"))
+            .remedy(tier.remedy()),
         bytes,
         cause);
   }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.pool;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 
 /** The pool has no room for a region; the bytes must go elsewhere. Nothing was changed. */
@@ -8,7 +9,12 @@ public final class PoolFullException extends ZerohopException {
 
   private final long requestedBytes;
 
-  public PoolFullException(final String message, final long requestedBytes, final Throwable cause) {
+  public PoolFullException(final String what, final long requestedBytes, final Throwable cause) {
+    this(Message.of(what), requestedBytes, cause);
+  }
+
+  public PoolFullException(
+      final Message message, final long requestedBytes, final Throwable cause) {
     super(Category.FALLBACK, message, cause);
     this.requestedBytes = requestedBytes;
   }

@@ -109,13 +109,14 @@ public final class SegmentMemory implements AutoCloseable {
           throw e;
         }
         become(State.UNREACHABLE);
-        ShuffleCode.SEGMENT_NOT_PINNED.warn(
-            LOG,
-            "{} cannot reach a segment of {} bytes in host memory, which makes blocks there slower"
-                + " to read: {}",
-            gpu.name(),
-            segment.bytes(),
-            e.getMessage());
+        ShuffleCode.SEGMENT_NOT_PINNED
+            .says(
+                "the GPU cannot reach a segment of "
+                    + segment.bytes()
+                    + " bytes in host memory, so blocks in it are copied first")
+            .at(gpu.name())
+            .because(e)
+            .warn(LOG);
       }
     }
     return state == State.PINNED;
@@ -176,8 +177,10 @@ public final class SegmentMemory implements AutoCloseable {
     try {
       attachment.close();
     } catch (final Exception e) {
-      ShuffleCode.SEGMENT_STILL_HELD.warn(
-          LOG, "segment {} is unmapped although something still holds it", id, e);
+      ShuffleCode.SEGMENT_STILL_HELD
+          .says("a segment was unmapped although a library still holds it")
+          .at(toString())
+          .warn(LOG, e);
     }
   }
 

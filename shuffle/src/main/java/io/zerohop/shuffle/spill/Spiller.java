@@ -190,7 +190,7 @@ final class Spiller implements AutoCloseable {
         eviction.await(PoolShrinker.LOOK_NANOS);
       }
     } catch (final InterruptedException e) {
-      LOG.debug("interrupted; whoever waits for GPU memory gets what there is", e);
+      LOG.debug("interrupted; requests for GPU memory get what is free", e);
     }
     return false;
   }
@@ -285,10 +285,18 @@ final class Spiller implements AutoCloseable {
     immovable.add(output);
     if (cause.category() == ZerohopException.Category.FATAL) {
       stopped = true;
-      ShuffleCode.SPILLER_STOPPED.error(
-          LOG, "FATAL: {} stays where it is, and so does all else", name(output), cause);
+      ShuffleCode.SPILLER_STOPPED
+          .says("FATAL: could not move a map output; no map output is moved from now on")
+          .at(name(output))
+          .because(cause)
+          .remedy("restart the executor")
+          .error(LOG, cause);
     } else {
-      ShuffleCode.OUTPUT_IMMOVABLE.warn(LOG, "{} stays where it is", name(output), cause);
+      ShuffleCode.OUTPUT_IMMOVABLE
+          .says("could not move a map output, which stays where it is")
+          .at(name(output))
+          .because(cause)
+          .warn(LOG, cause);
     }
   }
 
@@ -322,7 +330,7 @@ final class Spiller implements AutoCloseable {
       storageFailed = false;
     } catch (final DamagedOutputException e) {
       immovable.add(output);
-      ShuffleCode.OUTPUT_DAMAGED.error(LOG, "It is not moved to a file: {}", e.getMessage());
+      ShuffleCode.OUTPUT_DAMAGED.says("a map output was not moved to a file").because(e).error(LOG);
       return false;
     } catch (final ZerohopException e) {
       throw e; // Of this output's memory, not of the storage.
@@ -349,13 +357,16 @@ final class Spiller implements AutoCloseable {
     fileCounters.addFailure();
     storageFailed = true;
     storageFailedAt = clock.nanos();
-    ShuffleCode.STORAGE_FAILED.warn(
-        LOG,
-        "{} stays in memory since it could not be written to a file; nothing is moved to files for"
-            + " {} s. Make room in Spark's local directories (spark.local.dir): {}",
-        name(output),
-        STORAGE_PAUSE.toSeconds(),
-        cause.toString());
+    ShuffleCode.STORAGE_FAILED
+        .says(
+            "could not write a map output to a file, so it stays in memory; no map output is moved"
+                + " to files for "
+                + STORAGE_PAUSE.toSeconds()
+                + " s")
+        .at(name(output))
+        .because(cause)
+        .remedy("make room in Spark's local directories (spark.local.dir)")
+        .warn(LOG);
   }
 
   private void say(final OwnOutput output, final Tier from) {

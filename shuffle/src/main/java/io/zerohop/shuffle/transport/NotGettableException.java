@@ -10,6 +10,6 @@ public final class NotGettableException extends ZerohopException {
    * @param why they cannot be, as a part of a sentence
    */
   public NotGettableException(final String why) {
-    super(Category.FALLBACK, "it cannot be got: " + why);
+    super(Category.FALLBACK, "the blocks cannot be read directly: " + why);
   }
 }

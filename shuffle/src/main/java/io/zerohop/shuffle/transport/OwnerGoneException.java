@@ -1,12 +1,13 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 
 /** The owner of blocks is dead, and what it held in memory is gone with it. */
 public final class OwnerGoneException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 
-  public OwnerGoneException(final String message, final Throwable cause) {
+  public OwnerGoneException(final Message message, final Throwable cause) {
     super(Category.FETCH_FAILED, message, cause);
   }
 }

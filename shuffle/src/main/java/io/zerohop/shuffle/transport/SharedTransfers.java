@@ -181,7 +181,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       return;
     }
     if (closed) {
-      throw new IllegalStateException("blocks are asked for while the executor ends");
+      throw new IllegalStateException("blocks were requested while the executor shuts down");
     }
     final Map<Block, Transfer> begun = new LinkedHashMap<>(); // Owners read blocks in order.
     for (final Block block : blocks) {
@@ -267,7 +267,10 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       news.accept(sink);
       return true;
     } catch (final Throwable e) {
-      ShuffleCode.NEWS_NOT_TAKEN.warn(LOG, "a reader did not take what became of {}", what, e);
+      ShuffleCode.NEWS_NOT_TAKEN
+          .says("a reader failed when it was told what became of its blocks")
+          .at(String.valueOf(what))
+          .warn(LOG, e);
       return false;
     }
   }

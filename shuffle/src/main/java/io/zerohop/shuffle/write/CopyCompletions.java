@@ -121,8 +121,8 @@ public final class CopyCompletions implements AutoCloseable {
               + output.mapId()
               + " of shuffle "
               + output.shuffleId()
-              + " failed, or took longer than spark.zerohop.device.timeout, after it was published,"
-              + " so that nobody can be told but its readers",
+              + " failed, or took longer than spark.zerohop.device.timeout, after it was published;"
+              + " its readers will fail",
           e);
     }
     output.release();

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.write;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.BatchImage;
@@ -210,7 +211,8 @@ public final class MapOutputWriter implements AutoCloseable {
       source.forEachChunk(partition, measure);
       if (measure.length > Integer.MAX_VALUE - (long) image.bytes()) {
         throw new PoolFullException(
-            "a batch of more than 2 GiB fits no segment; append smaller batches",
+            Message.of("a batch of more than 2 GiB fits no segment")
+                .remedy("append smaller batches"),
             measure.length,
             null);
       }

@@ -135,7 +135,7 @@ final class ArrivingMessage implements Arriving {
 
   /** Nobody waits for it any more, and the rest may never come: its owner's host may be gone. */
   private void stop() {
-    failed("nobody waits for it any more");
+    failed("its reader has left");
   }
 
   private synchronized boolean end() {

@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
@@ -101,7 +102,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     try {
       selfTest.run(settings.connectLimit());
     } catch (final ExchangeException e) {
-      throw new CarrierException(e.getMessage(), e);
+      throw new CarrierException(e.message(), e);
     }
   }
 
@@ -136,7 +137,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     } catch (final ExchangeException e) {
       neighbours.forget(executorId);
       throw new CarrierException(
-          "executor " + executorId + " cannot be reached: " + e.getMessage(), e);
+          Message.of("an executor cannot be reached").at("executor " + executorId).because(e), e);
     }
   }
 

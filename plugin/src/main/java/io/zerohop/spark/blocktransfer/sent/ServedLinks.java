@@ -160,7 +160,7 @@ final class ServedLinks implements AutoCloseable {
                 }
               });
     } catch (final RuntimeException e) {
-      LOG.debug("executor {} cannot be told something", executorId, e);
+      LOG.debug("cannot notify executor {}", executorId, e);
     }
   }
 
@@ -252,7 +252,7 @@ final class ServedLinks implements AutoCloseable {
     try {
       back(executorId, false);
     } catch (final RuntimeException e) {
-      LOG.debug("executor {} is gone, and does not read any more", executorId, e);
+      LOG.debug("executor {} has left, and reads no more", executorId, e);
       gone(executorId, broken);
     }
   }

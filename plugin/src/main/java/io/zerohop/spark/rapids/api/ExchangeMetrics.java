@@ -66,13 +66,15 @@ public final class ExchangeMetrics {
   /** Says once in an application what is missing; for the driver, which makes the plans. */
   public void warnOfMissing() {
     if (!missing().isEmpty() && !SAID.getAndSet(true)) {
-      SparkCode.EXCHANGE_METRICS_MISSING.warn(
-          LOG,
-          "RAPIDS' exchanges have no metric {} here, so adaptive execution takes every shuffle for"
-              + " empty and may broadcast large tables; set"
-              + " spark.sql.adaptive.autoBroadcastJoinThreshold=-1, or use a version of"
-              + " docs/compatibility.md",
-          missing());
+      SparkCode.EXCHANGE_METRICS_MISSING
+          .says(
+              "RAPIDS' exchanges lack a metric, so adaptive execution takes every shuffle for empty"
+                  + " and may broadcast large tables")
+          .at("metric " + missing())
+          .remedy(
+              "set spark.sql.adaptive.autoBroadcastJoinThreshold=-1, or use a version of"
+                  + " docs/compatibility.md")
+          .warn(LOG);
     }
   }
 

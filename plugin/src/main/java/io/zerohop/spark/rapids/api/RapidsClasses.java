@@ -5,6 +5,8 @@ import ai.rapids.cudf.ContiguousTable;
 import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.ShimLoader;
+import io.zerohop.device.Message;
+import io.zerohop.spark.log.UnusableException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodType;
 import java.util.function.Supplier;
@@ -71,11 +73,12 @@ public final class RapidsClasses {
       try {
         return new RapidsClasses();
       } catch (final ReflectiveOperationException e) {
-        throw new IllegalStateException(
-            "This RAPIDS Accelerator is not one that Zerohop knows ("
-                + e
-                + "); set spark.zerohop.rapids.enabled=false, or use a version of"
-                + " docs/compatibility.md",
+        throw new UnusableException(
+            Message.of("Zerohop does not know this RAPIDS Accelerator")
+                .because(e)
+                .remedy(
+                    "set spark.zerohop.rapids.enabled=false, or use a version of"
+                        + " docs/compatibility.md"),
             e);
       }
     }

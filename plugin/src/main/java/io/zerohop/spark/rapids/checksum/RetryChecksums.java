@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.checksum;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.log.SparkCode;
 import java.lang.reflect.Field;
 import java.util.NoSuchElementException;
@@ -29,7 +30,7 @@ public final class RetryChecksums {
       "spark.sql.shuffle.orderIndependentChecksum.enableQueryLevelRollbackOnMismatch";
 
   private static final Logger LOG = LoggerFactory.getLogger(RetryChecksums.class);
-  private static final Set<SparkCode> SAID = ConcurrentHashMap.newKeySet();
+  private static final Set<String> SAID = ConcurrentHashMap.newKeySet();
 
   private RetryChecksums() {}
 
@@ -69,10 +70,12 @@ public final class RetryChecksums {
     }
     if (Fields.FULL_RETRY == null) {
       say(
-          SparkCode.CHECKSUMS_NOT_IN_SPARK,
-          "this version of Spark does not let Zerohop report row checksums of RAPIDS' shuffles, so"
-              + " {} does nothing for them; Spark 4.1 and 4.2 do",
-          retry ? FULL_RETRY : ENABLED);
+          SparkCode.CHECKSUMS_NOT_IN_SPARK
+              .says(
+                  "this version of Spark cannot take row checksums of RAPIDS' shuffles, so the key"
+                      + " has no effect on them")
+              .at(retry ? FULL_RETRY : ENABLED)
+              .remedy("use Spark 4.1 or 4.2"));
       return false;
     }
     return !retry || set(dependency);
@@ -87,9 +90,9 @@ public final class RetryChecksums {
       return true;
     } catch (final IllegalAccessException e) {
       say(
-          SparkCode.CHECKSUMS_NOT_SETTABLE,
-          "this Java does not let Zerohop tell Spark of row checksums ({}), so there are none",
-          e);
+          SparkCode.CHECKSUMS_NOT_SETTABLE
+              .says("this Java does not let Zerohop tell Spark of row checksums, so there are none")
+              .because(e));
       return false;
     }
   }
@@ -104,9 +107,9 @@ public final class RetryChecksums {
   }
 
   /** Once; every shuffle would say the same. */
-  private static void say(final SparkCode code, final String message, final Object about) {
-    if (SAID.add(code)) {
-      code.warn(LOG, message, about);
+  private static void say(final Message message) {
+    if (SAID.add(message.code())) {
+      message.warn(LOG);
     }
   }
 }

@@ -120,12 +120,13 @@ public final class RowHash implements AutoCloseable {
 
   private static void sayUnknown(final String table) {
     if (!SAID_UNKNOWN.getAndSet(true)) {
-      SparkCode.ROWS_NOT_HASHED.warn(
-          LOG,
-          "Zerohop does not know the layout of {}, so its rows have no checksum. If Spark computes"
-              + " such a map output again, it treats it as a different one and runs its consumers"
-              + " again; see docs/rapids.md",
-          table);
+      SparkCode.ROWS_NOT_HASHED
+          .says(
+              "Zerohop does not know the layout of a table, so its rows have no checksum; if Spark"
+                  + " computes such a map output again, it runs its consumers again, too")
+          .at(String.valueOf(table))
+          .remedy("see docs/rapids.md")
+          .warn(LOG);
     }
   }
 

@@ -69,13 +69,17 @@ public final class PackedColumns {
     final PackedColumns columns = read(metadata);
     if (columns == null && metadata.length > 0 && !SAID_UNKNOWN.getAndSet(true)) {
       // Rows are right either way, but someone who wonders about the speed should find this.
-      SparkCode.TABLES_NOT_PARSED.warn(
-          LOG,
-          "this version of cudf describes packed tables in a way that Zerohop does not know, so"
-              + " small tables are concatenated, which is slower; see docs/compatibility.md"
-              + " (metadata of {} bytes: {})",
-          metadata.length,
-          HexFormat.of().formatHex(metadata, 0, Math.min(SHOWN_BYTES, metadata.length)));
+      SparkCode.TABLES_NOT_PARSED
+          .says(
+              "this version of cudf describes packed tables in an unknown way, so small tables are"
+                  + " concatenated, which is slower")
+          .at(
+              "metadata of "
+                  + metadata.length
+                  + " bytes: "
+                  + HexFormat.of().formatHex(metadata, 0, Math.min(SHOWN_BYTES, metadata.length)))
+          .remedy("see docs/compatibility.md")
+          .warn(LOG);
     }
     return columns;
   }

@@ -112,12 +112,13 @@ public final class DevicePressure implements AutoCloseable {
       handles.add(store.add(Long.MAX_VALUE, place(EvictionScope.ALL)));
       LOG.debug("RAPIDS asks Zerohop's pool in GPU memory when it runs out of memory");
     } catch (final Throwable e) {
-      SparkCode.SPILL_STORE_UNKNOWN.warn(
-          LOG,
-          "Zerohop: RAPIDS cannot ask the pool in GPU memory for memory, since this version of it"
-              + " has no list for that which is known ({}); leave enough free for the pool by {}",
-          e.toString(),
-          RapidsMode.RESERVE);
+      SparkCode.SPILL_STORE_UNKNOWN
+          .says(
+              "cannot register with RAPIDS' spill framework, so RAPIDS cannot ask the pool in GPU"
+                  + " memory to shrink")
+          .because(e)
+          .remedy("leave enough GPU memory free for the pool by " + RapidsMode.RESERVE)
+          .warn(LOG);
     }
   }
 
@@ -161,8 +162,9 @@ public final class DevicePressure implements AutoCloseable {
         final long spare = pool.shrinkableDeviceBytes(reach);
         return spare == 0 ? 0 : Math.min(spare, wanted());
       } catch (final RuntimeException e) {
-        SparkCode.SPARE_UNKNOWN.warn(
-            LOG, "cannot tell how much GPU memory the pool could give back", e);
+        SparkCode.SPARE_UNKNOWN
+            .says("cannot tell how much GPU memory the pool could release")
+            .warn(LOG, e);
         return 0;
       }
     }
@@ -177,19 +179,25 @@ public final class DevicePressure implements AutoCloseable {
       try {
         given = pool.shrinkDevicePool(wanted(), reach, LIMIT);
       } catch (final RuntimeException e) {
-        SparkCode.SHRINK_FAILED.warn(LOG, "the pool could not give GPU memory back to RAPIDS", e);
+        SparkCode.SHRINK_FAILED
+            .says("the pool could not release GPU memory for RAPIDS")
+            .warn(LOG, e);
       }
       // Without this RAPIDS would not get to what it could spill itself.
       quietUntil = clock.in(Evictor.SHRINK_PAUSE);
       quiet = given == 0;
       if (given > 0 && said.compareAndSet(false, true)) {
-        SparkCode.POOL_SHRUNK.warn(
-            LOG,
-            "RAPIDS ran out of GPU memory, and Zerohop's pool gave {} MiB of it back; blocks that"
-                + " were there lie in host memory now. Lower {}, or leave as much free by {}",
-            given >> 20,
-            ZerohopConf.DEVICE_POOL_SIZE.key(),
-            RapidsMode.RESERVE);
+        SparkCode.POOL_SHRUNK
+            .says(
+                "RAPIDS ran out of GPU memory, so Zerohop's pool released "
+                    + (given >> 20)
+                    + " MiB and moved blocks to host memory")
+            .remedy(
+                "lower "
+                    + ZerohopConf.DEVICE_POOL_SIZE.key()
+                    + ", or leave as much free by "
+                    + RapidsMode.RESERVE)
+            .warn(LOG);
       }
       return given;
     }

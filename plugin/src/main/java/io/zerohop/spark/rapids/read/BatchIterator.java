@@ -210,8 +210,10 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
     return new BlockFetchException(
         damaged.block(),
         owner,
-        SparkCode.TABLES_DAMAGED.marked(
-            damaged.block() + " of executor " + owner.executorId() + ": " + cause.getMessage()),
+        SparkCode.TABLES_DAMAGED
+            .says("the tables of a block are damaged")
+            .at(damaged.block() + " of executor " + owner.executorId())
+            .because(String.valueOf(cause.getMessage())),
         cause);
   }
 

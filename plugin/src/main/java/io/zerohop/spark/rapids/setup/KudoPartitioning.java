@@ -150,12 +150,13 @@ public final class KudoPartitioning {
       try {
         return new KudoPartitioning();
       } catch (final ReflectiveOperationException | IOException | LinkageError e) {
-        SparkCode.PARTITIONINGS_UNKNOWN.warn(
-            LOG,
-            "Zerohop: this RAPIDS Accelerator's partitionings are other ones than are known, so"
-                + " RAPIDS splits each batch by itself, one allocation a partition; use a version"
-                + " of docs/rapids.md",
-            e);
+        SparkCode.PARTITIONINGS_UNKNOWN
+            .says(
+                "this RAPIDS Accelerator has unknown partitionings, so RAPIDS splits each batch"
+                    + " itself, with one allocation a partition")
+            .because(e)
+            .remedy("use a version of docs/compatibility.md")
+            .warn(LOG, e);
         return null;
       }
     }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.setup;
 
+import io.zerohop.device.Message;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsFeature;
@@ -95,7 +96,7 @@ final class KudoRule extends Rule<SparkPlan> {
     for (final StructField column : columns) {
       if (!isKnown(column.dataType())) {
         say(
-            SparkCode.SPLIT_FOR_TYPE.marked(
+            SparkCode.SPLIT_FOR_TYPE.says(
                 "a column is of type " + column.dataType().simpleString()));
         return false;
       }
@@ -143,13 +144,12 @@ final class KudoRule extends Rule<SparkPlan> {
   }
 
   /** Once; every exchange of the kind would say the same. */
-  private static void say(final String why) {
-    if (SAID.add(why)) {
-      SparkCode.RAPIDS_SPLITS.warn(
-          LOG,
-          "Zerohop: RAPIDS splits batches of some exchanges by itself, one allocation a partition:"
-              + " {}",
-          why);
+  private static void say(final Message why) {
+    if (SAID.add(why.text())) {
+      SparkCode.RAPIDS_SPLITS
+          .says("RAPIDS splits batches of some exchanges itself, with one allocation a partition")
+          .because(why)
+          .warn(LOG);
     }
   }
 }

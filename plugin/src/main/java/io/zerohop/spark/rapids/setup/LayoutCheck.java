@@ -71,18 +71,17 @@ final class LayoutCheck {
     }
     PackedColumns.trust(wrong == null);
     if (wrong != null) {
-      say("packs tables in another way than is known", wrong);
+      say("packs tables in an unknown way", wrong);
     }
     return true;
   }
 
   private static void say(final String what, final Object why) {
-    SparkCode.LAYOUT_UNKNOWN.warn(
-        LOG,
-        "Zerohop: this cudf {} ({}), so small tables are concatenated by cudf, which is slower; see"
-            + " docs/compatibility.md",
-        what,
-        String.valueOf(why));
+    SparkCode.LAYOUT_UNKNOWN
+        .says("this cudf " + what + ", so cudf concatenates small tables, which is slower")
+        .because(String.valueOf(why))
+        .remedy("see docs/compatibility.md")
+        .warn(LOG);
   }
 
   /** What is another way than we know; null if nothing is. */

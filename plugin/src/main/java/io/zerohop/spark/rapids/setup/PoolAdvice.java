@@ -31,13 +31,13 @@ public final class PoolAdvice {
   /** Says it once in an application. */
   static void give(final SparkConf conf, final int partitions) {
     if (applies(conf, partitions) && !SAID.getAndSet(true)) {
-      SparkCode.ARENA_ADVISED.warn(
-          LOG,
-          "a shuffle of RAPIDS has {} partitions, and RAPIDS splits its batches itself: with"
-              + " {}=ARENA its map tasks would spend far less time on allocations; see"
-              + " docs/rapids.md",
-          partitions,
-          POOL);
+      SparkCode.ARENA_ADVISED
+          .says(
+              "RAPIDS splits the batches of a shuffle itself, so its map tasks spend much time on"
+                  + " allocations")
+          .at(partitions + " partitions")
+          .remedy("set " + POOL + "=ARENA (docs/rapids.md)")
+          .warn(LOG);
     }
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.setup;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.posix.NativeLibrary;
@@ -20,7 +21,7 @@ import org.slf4j.LoggerFactory;
  * @param kernels why our jar cannot use a GPU; null if it can
  * @param library why this machine cannot load our native library; null if it can
  */
-public record Preflight(String rapids, RapidsProbe probe, String kernels, String library) {
+public record Preflight(String rapids, RapidsProbe probe, Message kernels, Message library) {
   private static final Logger LOG = LoggerFactory.getLogger(Preflight.class);
   private static final String VERSION_FILE = "rapids4spark-version-info.properties";
 
@@ -39,12 +40,12 @@ public record Preflight(String rapids, RapidsProbe probe, String kernels, String
     return new Preflight(rapidsVersion(), null, CudaDevice.missingKernels(), libraryFailure());
   }
 
-  private static String libraryFailure() {
+  private static Message libraryFailure() {
     try {
       NativeLibrary.require();
       return null;
     } catch (final ZerohopException e) {
-      return e.getMessage();
+      return e.message();
     }
   }
 

@@ -1,8 +1,10 @@
 package io.zerohop.spark.rapids.setup;
 
 import com.nvidia.spark.rapids.ShimLoader;
+import io.zerohop.device.Message;
 import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -45,7 +47,10 @@ public final class RapidsLatch {
       return LayoutCheck.run(RapidsClasses.get(), looks == MOST_LOOKS) || looks == MOST_LOOKS;
     } catch (final RuntimeException | LinkageError e) {
       failure = e instanceof RuntimeException known ? known : new IllegalStateException(e);
-      SparkCode.LATCH_FAILED.error(LOG, "Zerohop: GPU shuffles will fail in this executor", e);
+      SparkCode.LATCH_FAILED
+          .says("GPU shuffles will fail in this executor")
+          .because(e)
+          .error(LOG, e);
       return true;
     }
   }
@@ -58,7 +63,7 @@ public final class RapidsLatch {
   public static void check() {
     final RuntimeException cause = failure;
     if (cause != null) {
-      throw new IllegalStateException(cause.getMessage(), cause);
+      throw new UnusableException(Message.of(cause), cause);
     }
   }
 
@@ -81,14 +86,16 @@ public final class RapidsLatch {
       }
     }
     if (!usesGpu) {
-      throw new IllegalStateException(
-          "RAPIDS does not use GPU shuffles although "
-              + RapidsMode.MODE
-              + "="
-              + RapidsKeys.get(conf, RapidsMode.MODE, "")
-              + "; is spark.rapids.sql.enabled or spark.rapids.shuffle.enabled set to false? Set"
-              + " spark.zerohop.rapids.enabled=false to go on without");
+      throw new UnusableException(
+          Message.of(
+                  "RAPIDS does not use GPU shuffles although "
+                      + RapidsMode.MODE
+                      + "="
+                      + RapidsKeys.get(conf, RapidsMode.MODE, ""))
+              .remedy(
+                  "see whether spark.rapids.sql.enabled or spark.rapids.shuffle.enabled is false;"
+                      + " set spark.zerohop.rapids.enabled=false to go on without"));
     }
-    LOG.info("Zerohop: RAPIDS hands its batches over in GPU memory");
+    LOG.info("Zerohop: RAPIDS passes its batches in GPU memory");
   }
 }

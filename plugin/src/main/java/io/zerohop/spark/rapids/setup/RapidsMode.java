@@ -1,11 +1,13 @@
 package io.zerohop.spark.rapids.setup;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.api.RapidsFeature;
 import java.util.Arrays;
@@ -80,7 +82,7 @@ public final class RapidsMode {
     }
     learnKeys(conf, seen);
     final String mode = mode(conf);
-    final String obstacle = obstacle(conf, mode, seen);
+    final Message obstacle = obstacle(conf, mode, seen);
     if (obstacle == null) {
       final long pool = PoolSizing.devicePoolBytes(conf);
       RapidsKeys.set(conf, "", MODE, CACHE_ONLY);
@@ -96,24 +98,25 @@ public final class RapidsMode {
           "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} of it per executor",
           PoolSizing.isDevicePoolSet(conf) ? pool / MIB + " MiB" : "a fifth");
       if (seen.library() != null) {
-        SparkCode.LIBRARY_MISSING.warn(
-            LOG,
-            "Zerohop: executors on a machine like the driver's will shuffle RAPIDS' tables through"
-                + " files: {}",
-            seen.library());
+        SparkCode.LIBRARY_MISSING
+            .says(
+                "executors on machines like the driver's will shuffle RAPIDS' tables through files")
+            .because(seen.library())
+            .warn(LOG);
       }
     } else if (mode.equals(CACHE_ONLY) || mode.equals("UCX")) {
-      throw new IllegalStateException(
-          RapidsKeys.inForce(conf, MODE)
-              + "="
-              + mode
-              + " cannot work with Zerohop (remove that setting, or what is in its way): "
-              + obstacle);
+      throw new UnusableException(
+          Message.of(
+                  RapidsKeys.inForce(conf, MODE)
+                      + "="
+                      + mode
+                      + " cannot work with Zerohop (remove that setting, or what is in its way)")
+              .because(obstacle));
     } else {
-      SparkCode.NOT_FROM_GPU_TO_GPU.warn(
-          LOG,
-          "Zerohop carries RAPIDS' shuffles through host memory, not from GPU to GPU: {}",
-          obstacle);
+      SparkCode.NOT_FROM_GPU_TO_GPU
+          .says("RAPIDS' shuffles go through host memory, not from GPU to GPU")
+          .because(obstacle)
+          .warn(LOG);
     }
   }
 
@@ -131,28 +134,31 @@ public final class RapidsMode {
   private static void tellOf(final SparkConf conf, final Preflight seen) {
     final RapidsRelease release = RapidsRelease.of(seen.rapids());
     if (release.basis() == RapidsRelease.Basis.SOURCE) {
-      SparkCode.RAPIDS_NOT_RUN.warn(
-          LOG,
-          "Zerohop: RAPIDS Accelerator {} is known by its source alone; all that Zerohop uses of it"
-              + " is there (docs/compatibility.md)",
-          seen.rapids());
+      SparkCode.RAPIDS_NOT_RUN
+          .says(
+              "Zerohop was compared with this RAPIDS Accelerator's source and not run with it; all"
+                  + " classes that it needs are there")
+          .at("RAPIDS Accelerator " + seen.rapids())
+          .remedy("see docs/compatibility.md")
+          .warn(LOG);
     } else if (release.basis() == RapidsRelease.Basis.PROBE) {
-      SparkCode.RAPIDS_NEW.warn(
-          LOG,
-          "Zerohop: RAPIDS Accelerator {} is new to Zerohop; all that Zerohop uses of it is there"
-              + " (docs/compatibility.md)",
-          seen.rapids());
+      SparkCode.RAPIDS_NEW
+          .says(
+              "this RAPIDS Accelerator is newer than those that Zerohop was tested with; all"
+                  + " classes that it needs are there")
+          .at("RAPIDS Accelerator " + seen.rapids())
+          .remedy("see docs/compatibility.md")
+          .warn(LOG);
     }
     for (final RapidsFeature feature : List.of(RapidsFeature.KUDO, RapidsFeature.SPILL_STORE)) {
       final String lacks = seen.probe().missing(feature);
       final String why = release.without().getOrDefault(feature, lacks);
       if (why != null) {
-        SparkCode.RAPIDS_WITHOUT.warn(
-            LOG,
-            "Zerohop: RAPIDS Accelerator {} goes without {}: {}",
-            seen.rapids(),
-            feature.words(),
-            why.equals(lacks) ? "it lacks " + lacks : why);
+        SparkCode.RAPIDS_WITHOUT
+            .says("goes without " + feature.words())
+            .at("RAPIDS Accelerator " + seen.rapids())
+            .because(why.equals(lacks) ? "it lacks " + lacks : why)
+            .warn(LOG);
         conf.set(WITHOUT, conf.get(WITHOUT, "") + "," + feature.name());
       }
     }
@@ -188,8 +194,10 @@ public final class RapidsMode {
     try {
       return CudaDriver.leastMemory();
     } catch (final ZerohopException e) {
-      SparkCode.GPU_SIZE_UNKNOWN.warn(
-          LOG, "Zerohop: the size of this executor's GPU is not known: {}", e.getMessage(), e);
+      SparkCode.GPU_SIZE_UNKNOWN
+          .says("the memory size of this executor's GPU is unknown; using the default")
+          .because(e)
+          .warn(LOG, e);
       return 0;
     }
   }
@@ -218,47 +226,42 @@ public final class RapidsMode {
         && ZerohopConf.ENABLED.get(conf);
   }
 
-  /** Why RAPIDS' shuffles would not stay in GPU memory; null if they would. Changes nothing. */
-  public static String obstacle(final SparkConf conf, final Preflight seen) {
+  /** Returns why RAPIDS' shuffles would not stay in GPU memory; null if they would. */
+  public static Message obstacle(final SparkConf conf, final Preflight seen) {
     final SparkConf copy = conf.clone();
     learnKeys(copy, seen);
     return obstacle(copy, mode(copy), seen);
   }
 
-  /** What stands in the way and what mends it; null if nothing does. */
-  static String obstacle(final SparkConf conf, final String mode, final Preflight seen) {
+  /** Returns what prevents it, and the remedy; null if nothing does. */
+  static Message obstacle(final SparkConf conf, final String mode, final Preflight seen) {
     if (!ZerohopConf.RAPIDS_ENABLED.get(conf)) {
-      return SparkCode.GPU_SHUFFLES_OFF.marked(
-          ZerohopConf.RAPIDS_ENABLED.key()
-              + " is false; set "
-              + ZerohopConf.RAPIDS_ENABLED.key()
-              + "=true to allow it");
+      return SparkCode.GPU_SHUFFLES_OFF
+          .says(ZerohopConf.RAPIDS_ENABLED.key() + " is false")
+          .remedy("set " + ZerohopConf.RAPIDS_ENABLED.key() + "=true to allow it");
     }
     // The manager steps aside for the same, and sort shuffle cannot take batches on the GPU.
-    final String inactive = Activation.obstacle(conf);
+    final Message inactive = Activation.obstacle(conf);
     if (inactive != null) {
       return inactive;
     }
     if (conf.getBoolean("spark.authenticate", false)) {
       // No remedy is named: without it Spark's own ports are open, and our secret travels by them.
-      return SparkCode.AUTHENTICATION_ON.marked(
+      return SparkCode.AUTHENTICATION_ON.says(
           "RAPIDS hands out no GPU batches while spark.authenticate is on");
     }
     if (!RapidsKeys.get(conf, CODEC, "none").equalsIgnoreCase("none")) {
-      return SparkCode.COMPRESSED_BATCHES.marked(
-          "compressed GPU batches are not supported; set "
-              + RapidsKeys.inForce(conf, CODEC)
-              + "=none");
+      return SparkCode.COMPRESSED_BATCHES
+          .says("compressed GPU batches are not supported")
+          .remedy("set " + RapidsKeys.inForce(conf, CODEC) + "=none");
     }
     if (!mode.isEmpty() && !mode.equals(CACHE_ONLY)) {
-      return SparkCode.OTHER_RAPIDS_MODE.marked(
-          RapidsKeys.inForce(conf, MODE)
-              + "="
-              + mode
-              + " asks for another shuffle manager; remove that setting");
+      return SparkCode.OTHER_RAPIDS_MODE
+          .says(RapidsKeys.inForce(conf, MODE) + "=" + mode + " asks for another shuffle manager")
+          .remedy("remove that setting");
     }
     if (seen.kernels() != null) {
-      return SparkCode.NO_KERNELS.marked(seen.kernels());
+      return seen.kernels().code(SparkCode.NO_KERNELS);
     }
     return releaseObstacle(seen);
   }
@@ -269,31 +272,29 @@ public final class RapidsMode {
     return release != null && release.basis() == RapidsRelease.Basis.JAR;
   }
 
-  /** Why this release of RAPIDS cannot be used; null if it can. */
-  public static String releaseObstacle(final Preflight seen) {
+  /** Returns why this release of RAPIDS cannot be used; null if it can. */
+  public static Message releaseObstacle(final Preflight seen) {
     final String version = seen.rapids();
     if (version == null) {
-      return SparkCode.RAPIDS_NOT_FOUND.marked(
-          "the RAPIDS Accelerator's version could not be found; put its jar on the driver's class"
-              + " path");
+      return SparkCode.RAPIDS_NOT_FOUND
+          .says("the RAPIDS Accelerator's version could not be found")
+          .remedy("put its jar on the driver's class path");
     }
     if (RapidsRelease.of(version) == null) {
-      return SparkCode.RAPIDS_UNKNOWN.marked(
-          "RAPIDS Accelerator "
-              + version
-              + " is older than "
-              + RapidsRelease.all().get(0).name()
-              + "; use a rapids-4-spark jar of that or a later one");
+      return SparkCode.RAPIDS_UNKNOWN
+          .says(
+              "RAPIDS Accelerator "
+                  + version
+                  + " is older than "
+                  + RapidsRelease.all().get(0).name())
+          .remedy("use a rapids-4-spark jar of that or a later release");
     }
     final String missing =
         seen.probe() == null ? null : seen.probe().missing(RapidsFeature.SHUFFLE);
     if (missing != null) {
-      return SparkCode.RAPIDS_INCOMPLETE.marked(
-          "RAPIDS Accelerator "
-              + version
-              + " lacks "
-              + missing
-              + "; use a version of docs/compatibility.md");
+      return SparkCode.RAPIDS_INCOMPLETE
+          .says("RAPIDS Accelerator " + version + " lacks " + missing)
+          .remedy("use a version of docs/compatibility.md");
     }
     return null;
   }

@@ -5,6 +5,8 @@ import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.HostMemoryBuffer;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
+import io.zerohop.device.Message;
+import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.KudoLayout;
 import java.util.Arrays;
@@ -20,6 +22,9 @@ import scala.Tuple2;
  * with an allocation and metadata on the host.
  */
 public final class KudoSplit {
+  private static final String REMEDY =
+      "set spark.zerohop.rapids.kudo.enabled=false and report this";
+
   /** What a map output says of the bytes of a batch. */
   private static final long MOST_BYTES = Integer.MAX_VALUE;
 
@@ -102,12 +107,14 @@ public final class KudoSplit {
       final long length) {
     final long bytes = Long.BYTES * (partitions + 1L);
     if (offsets.getLength() != bytes) {
-      throw new IllegalStateException(
-          "RAPIDS' serializer gave "
-              + offsets.getLength()
-              + " bytes of offsets for "
-              + partitions
-              + " partitions; set spark.zerohop.rapids.kudo.enabled=false and report this");
+      throw new UnusableException(
+          Message.of(
+                  "RAPIDS' serializer gave "
+                      + offsets.getLength()
+                      + " bytes of offsets for "
+                      + partitions
+                      + " partitions")
+              .remedy(REMEDY));
     }
     final int[] starts = new int[partitions + 1];
     try (HostMemoryBuffer copy = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes))) {
@@ -115,9 +122,8 @@ public final class KudoSplit {
       for (int i = 0; i <= partitions; i++) {
         starts[i] = (int) Platform.getLong(null, copy.getAddress() + (long) Long.BYTES * i);
         if (starts[i] < (i == 0 ? 0 : starts[i - 1]) || starts[i] > length) {
-          throw new IllegalStateException(
-              "RAPIDS' serializer gave blocks that overlap; set"
-                  + " spark.zerohop.rapids.kudo.enabled=false and report this");
+          throw new UnusableException(
+              Message.of("RAPIDS' serializer gave blocks that overlap").remedy(REMEDY));
         }
       }
     }

@@ -20,8 +20,8 @@ class CompatibilityPageTest {
   private static final Path PAGE = Path.of("../docs/compatibility.md");
   private static final Path BOUND = Path.of("../docs/measurements/compatibility.json");
   private static final Path ON_GPUS = Path.of("../docs/measurements/gpu_compatibility.json");
-  private static final String BEGIN = "<!-- generated -->\n";
-  private static final String END = "<!-- /generated -->\n";
+  private static final String BEGIN = "<!-- releases:begin -->\n";
+  private static final String END = "<!-- releases:end -->\n";
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private static JsonNode matrix() throws IOException {
@@ -80,7 +80,7 @@ class CompatibilityPageTest {
   private static String tables(
       final JsonNode matrix, final List<JsonNode> bound, final List<JsonNode> onGpus) {
     final StringBuilder to = new StringBuilder();
-    to.append("| RAPIDS | CUDA | Spark | Scala | real classes, without a GPU | on a GPU |\n");
+    to.append("| RAPIDS | CUDA | Spark | Scala | classes | tests on a GPU |\n");
     to.append("| --- | --- | --- | --- | --- | --- |\n");
     for (final JsonNode cell : matrix.get("cells")) {
       final boolean binds =
@@ -96,23 +96,23 @@ class CompatibilityPageTest {
               binds ? "bound" : "not bound",
               seen(cell, onGpus)));
     }
-    to.append("\n| release | how it is known | cudf's metadata begins with | goes without |\n");
+    to.append("\n| release | basis | cudf's metadata begins with | unavailable features |\n");
     to.append("| --- | --- | --- | --- |\n");
     to.append("| before ").append(RapidsRelease.all().get(0).name());
-    to.append(" | refused | | |\n");
+    to.append(" | not supported | | |\n");
     for (final JsonNode release : matrix.get("releases")) {
       to.append(
           String.format(
               Locale.ROOT,
               "| %s | %s | %s | %s |%n",
               release.get("release").asText(),
-              release.get("basis").asText().equals("jar") ? "by its jar" : "by source, never run",
+              release.get("basis").asText().equals("jar") ? "jar" : "source only, not run",
               release.get("metadata").asText().equals("stub")
                   ? "an entry of 40 bytes"
                   : "a header of 16 bytes",
               without(release.get("without"))));
     }
-    to.append("| later | probed when it starts | looked at when it starts | what it lacks |\n");
+    to.append("| later | probe at start | checked at start | what the probe does not find |\n");
     return to.toString();
   }
 

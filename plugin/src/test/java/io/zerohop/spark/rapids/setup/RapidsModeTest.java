@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids.setup;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.spark.rapids.api.RapidsFeature;
 import io.zerohop.spark.rapids.api.RapidsProbe;
@@ -80,6 +81,7 @@ class RapidsModeTest {
       final SparkConf conf = conf().set(obstacle[0], obstacle[1]);
       final String before = conf.get(RapidsMode.MODE, "unset");
       assertThat(RapidsMode.obstacle(conf, conf.get(RapidsMode.MODE, ""), KNOWN))
+          .asString()
           .contains(obstacle[2]);
       RapidsMode.prepare(conf, KNOWN);
       assertThat(RapidsMode.isActive(conf)).isFalse();
@@ -91,7 +93,9 @@ class RapidsModeTest {
   @Test
   void nobodyIsToldToTurnAuthenticationOff() {
     final SparkConf conf = conf().set("spark.authenticate", "true");
-    assertThat(RapidsMode.obstacle(conf, "", KNOWN)).doesNotContain("spark.authenticate=false");
+    assertThat(RapidsMode.obstacle(conf, "", KNOWN))
+        .asString()
+        .doesNotContain("spark.authenticate=false");
   }
 
   @Test
@@ -102,6 +106,7 @@ class RapidsModeTest {
       assertThat(RapidsMode.isActive(conf)).as("%s", version).isFalse();
     }
     assertThat(RapidsMode.obstacle(conf(), "", seen("24.10.1")))
+        .asString()
         .contains("24.10.1")
         .contains("older than 24.12");
   }
@@ -129,6 +134,7 @@ class RapidsModeTest {
     final RapidsProbe probe = RapidsProbe.of(ClassLoader.getPlatformClassLoader());
     final Preflight seen = new Preflight("26.10.0", probe, null, null);
     assertThat(RapidsMode.obstacle(conf(), "", seen))
+        .asString()
         .contains("26.10.0")
         .contains("GpuShuffleDependency useGPUShuffle")
         .contains("docs/compatibility.md");
@@ -196,8 +202,8 @@ class RapidsModeTest {
   void aJarWithoutKernelsIsNoticedBeforeAnythingIsPlanned() {
     final SparkConf conf = conf();
     final Preflight seen =
-        new Preflight("26.08.1", RapidsProbe.complete(), "this jar was built without nvcc", null);
-    assertThat(RapidsMode.obstacle(conf, "", seen)).contains("built without nvcc");
+        new Preflight("26.08.1", RapidsProbe.complete(), Message.of("built without nvcc"), null);
+    assertThat(RapidsMode.obstacle(conf, "", seen)).asString().contains("built without nvcc");
     RapidsMode.prepare(conf, seen);
     assertThat(RapidsMode.isActive(conf)).isFalse();
   }
@@ -208,7 +214,7 @@ class RapidsModeTest {
     RapidsMode.prepare(
         conf,
         new Preflight(
-            "26.08.1", RapidsProbe.complete(), null, "no native library for this system"));
+            "26.08.1", RapidsProbe.complete(), null, Message.of("no native library here")));
     assertThat(RapidsMode.isActive(conf)).isTrue();
   }
 

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.fetch.route;
 
-import io.zerohop.device.LogCode;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.posix.Clock;
@@ -38,7 +38,7 @@ public final class PathChooser {
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
   /** Why no other way than staging is to be had; null if there may be others. */
-  private final String stagedOnly;
+  private final Message stagedOnly;
 
   /**
    * @param ucx the path between nodes by UCX; null if there is none here
@@ -64,7 +64,7 @@ public final class PathChooser {
       final UcxNode ucx,
       final SendingNode sending,
       final OwnerLiveness liveness,
-      final String stagedOnly) {
+      final Message stagedOnly) {
     this.self = self;
     this.allowed = allowed;
     this.local = local;
@@ -80,7 +80,7 @@ public final class PathChooser {
    *
    * @param reason why, for messages
    */
-  public static PathChooser stagedOnly(final Set<Path> allowed, final String reason) {
+  public static PathChooser stagedOnly(final Set<Path> allowed, final Message reason) {
     return new PathChooser(null, allowed, null, null, null, null, null, reason);
   }
 
@@ -108,12 +108,12 @@ public final class PathChooser {
    * @throws ZerohopException (RETRY) if neither is allowed
    */
   public Route withoutGets(
-      final BlockSource source, final FallbackTransport staging, final String why) {
+      final BlockSource source, final FallbackTransport staging, final Message why) {
     return orAllowed(
         source,
         allowed.contains(Path.SENT)
             ? bySending(source, staging, why)
-            : Route.staged(ShuffleCode.ONLY_SENT.marked(why)));
+            : Route.staged(ShuffleCode.ONLY_SENT.says("the blocks can only be sent").because(why)));
   }
 
   private Route orAllowed(final BlockSource source, final Route route) {
@@ -160,16 +160,15 @@ public final class PathChooser {
    *
    * @throws ZerohopException (RETRY) if it is not allowed
    */
-  public Route staged(final String executorId, final String reason) {
+  public Route staged(final String executorId, final Message reason) {
     if (!allowed.contains(Path.STAGED)) {
       throw new ZerohopException(
           ZerohopException.Category.RETRY,
-          ShuffleCode.STAGED_NOT_ALLOWED.marked(
-              "blocks of executor "
-                  + executorId
-                  + " can only be staged ("
-                  + reason
-                  + "), and spark.zerohop.paths does not allow that; add 'staged' to it"));
+          ShuffleCode.STAGED_NOT_ALLOWED
+              .says("blocks can only be staged, and spark.zerohop.paths does not allow that")
+              .at("executor " + executorId)
+              .because(reason)
+              .remedy("add 'staged' to spark.zerohop.paths"));
     }
     return Route.staged(reason);
   }
@@ -182,31 +181,32 @@ public final class PathChooser {
       return Route.staged(stagedOnly);
     }
     if (owner == null) {
-      return Route.staged(ShuffleCode.NO_LOCATION.marked("its map status has no location"));
+      return Route.staged(ShuffleCode.NO_LOCATION.says("the map status names no memory"));
     }
     if (isLocal(owner)) {
       return allowed.contains(Path.LOCAL)
           ? Route.inPlace(local)
           : Route.staged(
-              ShuffleCode.LOCAL_NOT_ALLOWED.marked("spark.zerohop.paths does not allow 'local'"));
+              ShuffleCode.LOCAL_NOT_ALLOWED.says("spark.zerohop.paths does not allow 'local'"));
     }
     if (!isOnThisNode(owner)) {
-      return elsewhere(source, staging, side, "it is on another node");
+      return elsewhere(source, staging, side, Message.of("the owner is on another node"));
     }
     if (!allowed.contains(Path.PEER)) {
-      return elsewhere(source, staging, side, "spark.zerohop.paths does not allow 'peer'");
+      return elsewhere(
+          source, staging, side, Message.of("spark.zerohop.paths does not allow 'peer'"));
     }
     if (!hasOurFolder(owner)) {
       if (mayUseUcx(owner) || maySend(owner)) {
-        return elsewhere(source, staging, side, "it has another spark.zerohop.socket.dir");
+        return elsewhere(
+            source, staging, side, Message.of("the owner has another spark.zerohop.socket.dir"));
       }
       return staged(
-          ShuffleCode.OTHER_SOCKET_FOLDER,
           executorId,
-          "executor {} is on this node but has another socket folder; its blocks are staged. Let"
-              + " both see the same spark.zerohop.socket.dir",
-          null,
-          "it has another spark.zerohop.socket.dir");
+          ShuffleCode.OTHER_SOCKET_FOLDER
+              .says("an executor of this node has another socket folder; its blocks are staged")
+              .remedy("let all executors of a node see the same spark.zerohop.socket.dir"),
+          null);
     }
     return peer(source, staging);
   }
@@ -218,7 +218,7 @@ public final class PathChooser {
       final BlockSource source,
       final FallbackTransport staging,
       final ReadSide side,
-      final String why) {
+      final Message why) {
     final Route byUcx = byUcx(source, staging, side, why);
     return byUcx.path() == Path.UCX || !allowed.contains(Path.SENT)
         ? byUcx
@@ -226,28 +226,34 @@ public final class PathChooser {
   }
 
   private Route bySending(
-      final BlockSource source, final FallbackTransport staging, final String why) {
+      final BlockSource source, final FallbackTransport staging, final Message why) {
     if (sending == null) {
       return Route.staged(
-          ShuffleCode.SENDING_NOT_HERE.marked(
-              why + ", and nothing is sent here (this executor's log says why)"));
+          ShuffleCode.SENDING_NOT_HERE
+              .says("this executor neither sends blocks nor receives sent ones")
+              .because(why)
+              .remedy("see this executor's log for the reason"));
     }
     if (!source.location().sends()) {
       return Route.staged(
-          ShuffleCode.SENDING_NOT_THERE.marked(
-              why + ", and it does not send its blocks (that executor's log says why)"));
+          ShuffleCode.SENDING_NOT_THERE
+              .says("the owner does not send its blocks")
+              .because(why)
+              .remedy("see that executor's log for the reason"));
     }
     try {
       sending.connect(source);
       return Route.sent();
     } catch (final ExchangeException e) {
       if (e.reason() == ExchangeException.Reason.BUSY) {
-        return Route.staged(ShuffleCode.SENDER_BUSY.marked(e.getMessage()));
+        return Route.staged(ShuffleCode.SENDER_BUSY.says("the owner is busy").because(e));
       }
       if (isDead(e, sending.hasMet(source.location()), source, staging)) {
         throw new OwnerGoneException(
-            ShuffleCode.SENDER_DEAD.marked(
-                "executor " + source.executorId() + " does not answer: " + e.getMessage()),
+            ShuffleCode.SENDER_DEAD
+                .says("an executor is dead: it does not answer")
+                .at("executor " + source.executorId())
+                .because(e),
             e);
       }
       return notSent(source, e);
@@ -258,12 +264,13 @@ public final class PathChooser {
 
   private Route notSent(final BlockSource source, final ZerohopException why) {
     return staged(
-        ShuffleCode.SENDER_NOT_REACHED,
         source.executorId(),
-        "executor {} does not send its blocks here; they are staged. It may be leaving, or this"
-            + " one, or have paused",
-        why,
-        "it does not send them: " + why.getMessage());
+        ShuffleCode.SENDER_NOT_REACHED
+            .says(
+                "an executor cannot send its blocks here, so they are staged; one of the two may be"
+                    + " leaving, or have paused")
+            .because(why),
+        why);
   }
 
   /**
@@ -289,38 +296,45 @@ public final class PathChooser {
       final BlockSource source,
       final FallbackTransport staging,
       final ReadSide side,
-      final String why) {
+      final Message why) {
     if (!allowed.contains(Path.UCX)) {
       return Route.staged(
-          ShuffleCode.UCX_NOT_ALLOWED.marked(
-              why + ", and spark.zerohop.paths does not allow 'ucx'"));
+          ShuffleCode.UCX_NOT_ALLOWED
+              .says("spark.zerohop.paths does not allow 'ucx'")
+              .because(why));
     }
     if (ucx == null) {
       return Route.staged(
-          ShuffleCode.UCX_NOT_HERE.marked(
-              why + ", and UCX is not used here (this executor's log says why)"));
+          ShuffleCode.UCX_NOT_HERE
+              .says("this executor does not use UCX")
+              .because(why)
+              .remedy("see this executor's log for the reason"));
     }
     if (source.location().port() == 0) {
       return Route.staged(
-          ShuffleCode.UCX_NOT_THERE.marked(
-              why + ", and UCX is not used there (that executor's log says why)"));
+          ShuffleCode.UCX_NOT_THERE
+              .says("the owner does not use UCX")
+              .because(why)
+              .remedy("see that executor's log for the reason"));
     }
     try {
       ucx.connect(source);
       return ucx.gets(source.location(), side)
           ? Route.ucx()
           : Route.staged(
-              ShuffleCode.NOTHING_GOT.marked(
-                  why + ", and it is not read by UCX (the line of first contact says why)"));
+              ShuffleCode.NOTHING_GOT
+                  .says("the owner is not read by UCX")
+                  .because(why)
+                  .remedy("see the line of first contact in this executor's log"));
     } catch (final ExchangeException e) {
       return unanswered(source, staging, e);
     } catch (final CarrierException e) {
       return staged(
-          ShuffleCode.UCX_CANNOT_READ,
           source.executorId(),
-          "UCX cannot read executor {}; its blocks go another way",
-          e,
-          "UCX cannot read it: " + e.getMessage());
+          ShuffleCode.UCX_CANNOT_READ
+              .says("UCX cannot read an executor; its blocks are sent or staged")
+              .because(e),
+          e);
     }
   }
 
@@ -329,30 +343,34 @@ public final class PathChooser {
     final String executorId = source.executorId();
     if (e.reason() == ExchangeException.Reason.AUTHENTICATION) {
       return staged(
-          ShuffleCode.OWNER_UNAUTHENTICATED,
           executorId,
-          "executor {} could not prove to belong to this application; its blocks go another"
-              + " way. Check spark.authenticate.secret",
-          e,
-          "it failed authentication, see spark.authenticate.secret");
+          ShuffleCode.OWNER_UNAUTHENTICATED
+              .says(
+                  "an executor could not prove to belong to this application; its blocks are sent"
+                      + " or staged")
+              .remedy("use the same spark.authenticate.secret for all executors"),
+          e);
     }
     if (e.reason() == ExchangeException.Reason.BUSY) {
-      return Route.staged(ShuffleCode.OWNER_BUSY.marked(e.getMessage()));
+      return Route.staged(ShuffleCode.OWNER_BUSY.says("the owner is busy").because(e));
     }
     if (isDead(e, ucx.hasMet(source.location()), source, staging)) {
       throw new OwnerGoneException(
-          ShuffleCode.OWNER_DEAD.marked(
-              "executor " + executorId + " does not answer: " + e.getMessage()),
+          ShuffleCode.OWNER_DEAD
+              .says("an executor is dead: it does not answer")
+              .at("executor " + executorId)
+              .because(e),
           e);
     }
     return staged(
-        ShuffleCode.OWNER_NOT_ASKED,
         executorId,
-        "executor {} cannot be asked at its control port; its blocks go another way. If a firewall"
-            + " is between, set spark.zerohop.port to a port that it lets through; it may also have"
-            + " paused, as for a full garbage collection",
-        e,
-        "it cannot be asked at its control port: " + e.getMessage());
+        ShuffleCode.OWNER_NOT_ASKED
+            .says(
+                "an executor does not answer at its control port, so its blocks are sent or staged;"
+                    + " it may have paused, as for a full garbage collection")
+            .because(e)
+            .remedy("if a firewall is between, set spark.zerohop.port to a port that it permits"),
+        e);
   }
 
   private Route peer(final BlockSource source, final FallbackTransport staging) {
@@ -367,30 +385,31 @@ public final class PathChooser {
           return unserved(source, staging, e);
         case AUTHENTICATION:
           return staged(
-              ShuffleCode.PEER_UNAUTHENTICATED,
               executorId,
-              "executor {} could not prove to belong to this application; its blocks are staged."
-                  + " Check spark.authenticate.secret and that both run as the same user; if both"
-                  + " are right, another process serves its socket: set spark.zerohop.socket.dir to"
-                  + " a folder of this application's own",
-              e,
-              "it failed authentication, see spark.authenticate.secret and"
-                  + " spark.zerohop.socket.dir");
+              ShuffleCode.PEER_UNAUTHENTICATED
+                  .says(
+                      "an executor of this node could not prove to belong to this application; its"
+                          + " blocks are staged")
+                  .remedy(
+                      "use the same spark.authenticate.secret and user for all executors; if they"
+                          + " are the same, another process serves the socket: set"
+                          + " spark.zerohop.socket.dir to a folder of this application's own"),
+              e);
         default:
           return staged(
-              ShuffleCode.PEER_NOT_REACHED,
               executorId,
-              "executor {} could not be reached; its blocks are staged",
-              e,
-              "it could not be reached: " + e.getMessage());
+              ShuffleCode.PEER_NOT_REACHED
+                  .says("an executor of this node could not be reached; its blocks are staged")
+                  .because(e),
+              e);
       }
     } catch (final ZerohopException e) {
       return staged(
-          ShuffleCode.PEER_NOT_MAPPED,
           executorId,
-          "the memory of executor {} cannot be mapped; its blocks are staged",
-          e,
-          "its memory cannot be mapped: " + e.getMessage());
+          ShuffleCode.PEER_NOT_MAPPED
+              .says("the memory of an executor cannot be mapped; its blocks are staged")
+              .because(e),
+          e);
     }
   }
 
@@ -406,40 +425,31 @@ public final class PathChooser {
     final boolean absent = cause.reason() == ExchangeException.Reason.ABSENT;
     if (!allowed.contains(Path.STAGED) || !liveness.answers(source, staging)) {
       throw new OwnerGoneException(
-          absent
-              ? ShuffleCode.PEER_ENDED.marked(
-                  "executor "
-                      + executorId
-                      + " has ended: its socket "
-                      + socket
-                      + " is gone (if it runs, see spark.zerohop.socket.dir)")
-              : ShuffleCode.PEER_DEAD.marked(
-                  "executor " + executorId + " is dead: nobody serves its socket " + socket),
+          (absent
+                  ? ShuffleCode.PEER_ENDED
+                      .says("an executor has ended: its socket is gone")
+                      .remedy("if it still runs, check spark.zerohop.socket.dir")
+                  : ShuffleCode.PEER_DEAD.says("an executor is dead: no process serves its socket"))
+              .at("executor " + executorId + ", socket " + socket),
           cause);
     }
-    final String what = absent ? "is gone" : "is served by nobody";
     return staged(
-        ShuffleCode.PEER_SOCKET_GONE,
         executorId,
-        "the socket of executor {} "
-            + what
-            + "; its blocks are staged. If the executor was ended, the driver's log says why; if it"
-            + " still runs, something changes its socket folder: set spark.zerohop.socket.dir to"
-            + " one of this application's own",
-        null,
-        "its socket " + socket + " " + what);
+        ShuffleCode.PEER_SOCKET_GONE
+            .says("an executor's socket does not work; its blocks are staged")
+            .because(absent ? "the socket is gone" : "no process serves the socket")
+            .remedy(
+                "if the executor ended, see the driver's log; if it still runs, another program"
+                    + " changes its socket folder: set spark.zerohop.socket.dir to a folder of this"
+                    + " application's own"),
+        null);
   }
 
   /** Stages the blocks, and logs each kind of trouble once for each owner. */
-  private Route staged(
-      final LogCode trouble,
-      final String executorId,
-      final String message,
-      final Exception cause,
-      final String reason) {
-    if (reported.add(executorId + ' ' + trouble.label())) {
-      trouble.warn(LOG, message, executorId, cause);
+  private Route staged(final String executorId, final Message trouble, final Exception cause) {
+    if (reported.add(executorId + ' ' + trouble.code())) {
+      trouble.at("executor " + executorId).warn(LOG, cause);
     }
-    return Route.staged(trouble.marked(reason));
+    return Route.staged(trouble);
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch.route;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.BlockMemory;
 
@@ -8,23 +9,24 @@ import io.zerohop.shuffle.transport.BlockMemory;
  *
  * @param path the way
  * @param memory where to read in place; null if the blocks are moved
- * @param reason why it is no better way, for messages
+ * @param reason why blocks are staged; null for any other path. It names no executor, so that equal
+ *     reasons add up
  */
-public record Route(Path path, BlockMemory memory, String reason) {
+public record Route(Path path, BlockMemory memory, Message reason) {
 
   static Route inPlace(final BlockMemory memory) {
-    return new Route(memory.path(), memory, "");
+    return new Route(memory.path(), memory, null);
   }
 
   static Route ucx() {
-    return new Route(Path.UCX, null, "");
+    return new Route(Path.UCX, null, null);
   }
 
   static Route sent() {
-    return new Route(Path.SENT, null, "");
+    return new Route(Path.SENT, null, null);
   }
 
-  static Route staged(final String reason) {
+  static Route staged(final Message reason) {
     return new Route(Path.STAGED, null, reason);
   }
 }

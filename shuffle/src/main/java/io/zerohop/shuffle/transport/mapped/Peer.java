@@ -251,12 +251,11 @@ final class Peer implements BlockMemory {
     } catch (final ExchangeException e) {
       if (e.reason() == ExchangeException.Reason.UNAVAILABLE
           && unavailable.put(segmentId, new Unavailable(clock.nanos(), e)) == null) {
-        ShuffleCode.SEGMENT_UNAVAILABLE.warn(
-            LOG,
-            "segment {} of executor {} cannot be had; its blocks are staged: {}",
-            segmentId,
-            name,
-            e.getMessage());
+        ShuffleCode.SEGMENT_UNAVAILABLE
+            .says("a peer did not export a segment; its blocks are staged")
+            .at("segment " + segmentId + " of executor " + name)
+            .because(e)
+            .warn(LOG);
       }
       throw e;
     }
@@ -269,11 +268,11 @@ final class Peer implements BlockMemory {
       if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
         refusedUntil = clock.in(REFUSED); // The GPU may have been full.
         gpuRefusal = e;
-        ShuffleCode.GPU_NOT_MAPPED.warn(
-            LOG,
-            "GPU memory of executor {} cannot be read in place; such blocks of it are staged: {}",
-            name,
-            e.getMessage());
+        ShuffleCode.GPU_NOT_MAPPED
+            .says("a peer's GPU memory cannot be read in place; its GPU blocks are staged")
+            .at("executor " + name)
+            .because(e)
+            .warn(LOG);
       }
       throw e;
     }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.mapped;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
@@ -45,7 +46,7 @@ public final class PeerDirectory implements AutoCloseable {
 
   private final List<Peer> peers = new CopyOnWriteArrayList<>();
   private final Set<String> met = ConcurrentHashMap.newKeySet();
-  private final Set<String> reported = ConcurrentHashMap.newKeySet();
+  private final Set<Message> reported = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
   /**
@@ -210,11 +211,13 @@ public final class PeerDirectory implements AutoCloseable {
   }
 
   private void reportProblems() {
-    problems().stream().filter(reported::add).forEach(LOG::warn);
+    problems().stream().filter(reported::add).forEach(problem -> problem.warn(LOG));
   }
 
-  /** What is odd about the GPUs of the executors that are connected, see {@link Topology}. */
-  public List<String> problems() {
+  /**
+   * Returns what is odd about the GPUs of the executors that are connected, see {@link Topology}.
+   */
+  public List<Message> problems() {
     if (view.gpuUuid().isEmpty()) {
       return List.of();
     }

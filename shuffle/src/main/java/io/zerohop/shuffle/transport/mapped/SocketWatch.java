@@ -42,12 +42,13 @@ public final class SocketWatch {
       return false;
     }
     reported = true;
-    ShuffleCode.SOCKET_REMOVED.warn(
-        LOG,
-        "the socket {} of this executor was removed or replaced. Executors that are not connected"
-            + " yet cannot read its memory in place; its blocks are staged for them. Something else"
-            + " changes that folder: set spark.zerohop.socket.dir to one of this application's own",
-        socket);
+    ShuffleCode.SOCKET_REMOVED
+        .says(
+            "another program removed or replaced this executor's socket; executors that are not"
+                + " connected yet read its blocks staged")
+        .at(socket.toString())
+        .remedy("set spark.zerohop.socket.dir to a folder of this application's own")
+        .warn(LOG);
     return true;
   }
 }

@@ -96,8 +96,10 @@ public final class RemoteThreads implements AutoCloseable {
         .await(
             executor::isTerminated,
             millis -> executor.awaitTermination(millis, TimeUnit.MILLISECONDS))) {
-      ShuffleCode.SERVING_NOT_ENDED.warn(
-          LOG, "threads that serve other nodes do not end: {}", executor);
+      ShuffleCode.SERVING_NOT_ENDED
+          .says("threads that serve other nodes did not end at shutdown")
+          .at(String.valueOf(executor))
+          .warn(LOG);
     }
   }
 }

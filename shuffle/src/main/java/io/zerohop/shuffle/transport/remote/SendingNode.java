@@ -108,18 +108,19 @@ public final class SendingNode implements AutoCloseable {
           new SendingNode(settings, incarnation, carrier, devices, holder, threads, slabs);
       done = true;
       LOG.info(
-          "executor {} sends its blocks to executors elsewhere, {}",
+          "executor {} sends its blocks to other nodes, {}",
           settings.executorId(),
           carrier.describe());
       return node;
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
-      LOG.info(
-          ShuffleCode.SENDING_UNAVAILABLE.marked(
-              "executor {} neither sends its blocks nor has others' sent; those that are not read"
-                  + " in place are staged: {}"),
-          settings.executorId(),
-          e.getMessage());
+      ShuffleCode.SENDING_UNAVAILABLE
+          .says(
+              "this executor neither sends nor receives blocks; those that are not read in place"
+                  + " are staged")
+          .at("executor " + settings.executorId())
+          .because(e)
+          .info(LOG);
       LOG.debug("why nothing is sent", e);
       return null;
     } finally {
@@ -228,8 +229,9 @@ public final class SendingNode implements AutoCloseable {
     alive = !carrier.end();
     threads.close();
     if (alive) {
-      ShuffleCode.SENDING_NOT_ENDED.warn(
-          LOG, "what is being sent does not end; the memory that it comes from stays mapped");
+      ShuffleCode.SENDING_NOT_ENDED
+          .says("sends did not end at shutdown; their memory stays mapped")
+          .warn(LOG);
       return;
     }
     service.close();

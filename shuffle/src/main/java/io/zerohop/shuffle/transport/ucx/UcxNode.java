@@ -125,11 +125,10 @@ public final class UcxNode implements AutoCloseable {
       return null;
     }
     if (!devices.hasGpu() && !RdmaDevices.any() && !settings.emulatedGets()) {
-      LOG.info(
-          ShuffleCode.NO_USE_OF_UCX.marked(
-              "executor {} does not start UCX, by which nothing could be got here: there is neither"
-                  + " an RDMA adapter nor a GPU"),
-          settings.executorId());
+      ShuffleCode.NO_USE_OF_UCX
+          .says("this executor does not start UCX: there is neither an RDMA adapter nor a GPU")
+          .at("executor " + settings.executorId())
+          .info(LOG);
       return null;
     }
     UcxEngine engine = null;
@@ -144,23 +143,24 @@ public final class UcxNode implements AutoCloseable {
           new UcxNode(settings, incarnation, clique, engine, devices, tiers, holder, threads);
       done = true;
       LOG.info(
-          "executor {} is read by other nodes by UCX, asked at port {} ({})",
+          "executor {} serves other nodes by UCX, control port {} ({})",
           settings.executorId(),
           node.port(),
           engine.describe());
       return node;
     } catch (final OldLibucxException e) {
-      ShuffleCode.LIBUCX_TOO_OLD.warn(LOG, e.getMessage());
+      e.message().code(ShuffleCode.LIBUCX_TOO_OLD).warn(LOG);
       return null;
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
-      LOG.info(
-          ShuffleCode.UCX_UNAVAILABLE.marked(
-              "executor {} neither reads other nodes nor is read by UCX, so blocks are sent or"
-                  + " staged: {}. UCX needs libucx 1.19 or later; if that is there, the jucx of its"
-                  + " kind has to be named by spark.zerohop.ucx.jucx"),
-          settings.executorId(),
-          e.getMessage());
+      ShuffleCode.UCX_UNAVAILABLE
+          .says("this executor does not use UCX; blocks of other nodes are sent or staged")
+          .at("executor " + settings.executorId())
+          .because(e)
+          .remedy(
+              "install libucx 1.19 or later; if it is there, name the jucx jar of its kind by"
+                  + " spark.zerohop.ucx.jucx")
+          .info(LOG);
       LOG.debug("why there is no UCX", e);
       return null;
     } finally {
@@ -291,8 +291,9 @@ public final class UcxNode implements AutoCloseable {
     threads.close();
     alive = !engine.end();
     if (alive) {
-      ShuffleCode.UCX_NOT_ENDED.warn(
-          LOG, "the thread of UCX does not end; what it may touch stays mapped");
+      ShuffleCode.UCX_NOT_ENDED
+          .says("UCX's thread did not end at shutdown; memory that it may use stays mapped")
+          .warn(LOG);
       return;
     }
     service.close();

@@ -161,7 +161,7 @@ class UcxFabricTest {
     fabric.refusesImports = true;
     final BlockSource source = write();
     final String log = loggedWhile(() -> fallsBack(source));
-    assertThat(log.lines().filter(line -> line.contains("executor 1 is not read over the NVLink")))
+    assertThat(log.lines().filter(line -> line.contains("cannot be read over the NVLink")))
         .singleElement()
         .asString()
         .contains("/dev/nvidia-caps-imex-channels/channel0", "nvidia-imex", "(800)")
@@ -329,6 +329,6 @@ class UcxFabricTest {
         });
     final Map<Path, Integer> paths = read(source);
     assertThat(paths).containsKey(Path.UCX).doesNotContainKey(Path.STAGED);
-    TestNodes.eventually("it is not mapped any more", () -> fabric.mappings() == 0);
+    TestNodes.eventually("its segment is no longer mapped", () -> fabric.mappings() == 0);
   }
 }

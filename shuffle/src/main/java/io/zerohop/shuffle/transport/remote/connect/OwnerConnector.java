@@ -66,7 +66,8 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
       final ByteBuffer answer = hello(peer);
       if (answer.getInt() != Wire.VERSION || answer.getLong() != source.location().incarnation()) {
         throw new ExchangeException(
-            Reason.REFUSED, "executor " + name + " is gone; another one answers in its place");
+            Reason.REFUSED,
+            "executor " + name + " has ended, and another one answers in its place");
       }
       LOG.info("executor {} sends its blocks here, {}", name, carrier.describe());
       contacts.met(

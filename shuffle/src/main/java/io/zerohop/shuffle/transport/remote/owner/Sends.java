@@ -147,7 +147,9 @@ public final class Sends implements CarrierAnswers<SentReader> {
     try {
       end.run();
     } catch (final RuntimeException e) {
-      ShuffleCode.SENT_NOT_FREED.warn(LOG, "what was sent to a reader cannot be let go", e);
+      ShuffleCode.SENT_NOT_FREED
+          .says("cannot release the memory of blocks that were sent to a reader")
+          .warn(LOG, e);
     }
     queue.ended(reader, bytes);
   }

@@ -62,7 +62,7 @@ public final class SentReader extends ServedReader {
   synchronized Road back() {
     if (address == null || isGone()) {
       throw new ZerohopException(
-          ZerohopException.Category.FALLBACK, "the reader is gone or has not introduced itself");
+          ZerohopException.Category.FALLBACK, "the reader has left, or has not sent its address");
     }
     if (back != null && back.lost) {
       drop(back);
@@ -117,10 +117,12 @@ public final class SentReader extends ServedReader {
     final long now = clock().nanos();
     if (sending.values().stream().anyMatch(since -> now - since > nanos)) {
       sending.replaceAll((transfer, since) -> now); // It ends in the background.
-      ShuffleCode.SEND_NOT_TAKEN.warn(
-          LOG,
-          "a reader on another node has not taken what was sent to it for {} s; it will ask again",
-          nanos / 1_000_000_000);
+      ShuffleCode.SEND_NOT_TAKEN
+          .says(
+              "a reader on another node did not take what was sent to it for "
+                  + nanos / 1_000_000_000
+                  + " s; it will ask again")
+          .warn(LOG);
       dropCurrent();
     }
     super.expire(nanos);

@@ -86,11 +86,14 @@ public class ServedReader {
     leases.forEach(
         (id, lease) -> {
           if (lease.ageNanos() > nanos && leave(id)) {
-            ShuffleCode.LEASE_EXPIRED.warn(
-                LOG,
-                "a reader on another node has not read {} blocks in {} s; it will ask again",
-                lease.extents().blocks(),
-                nanos / 1_000_000_000);
+            ShuffleCode.LEASE_EXPIRED
+                .says(
+                    "a reader on another node did not read "
+                        + lease.extents().blocks()
+                        + " blocks in "
+                        + nanos / 1_000_000_000
+                        + " s; its lease ended, and it will ask again")
+                .warn(LOG);
           }
         });
   }

@@ -144,7 +144,11 @@ public class RemotePeer implements AutoCloseable {
       }
       broken = why;
     }
-    LOG.info(brokenOff.marked("executor {} is no longer read by {}: {}"), name, way, why);
+    brokenOff
+        .says("stopped reading an executor by " + way)
+        .at("executor " + name)
+        .because(why)
+        .info(LOG);
     // In this order: with the link the owner's leases end, and what is still asked for needs them.
     disconnect();
     link.close();
@@ -162,7 +166,10 @@ public class RemotePeer implements AutoCloseable {
   private ZerohopException lost(final String why) {
     return new ZerohopException(
         ZerohopException.Category.RETRY,
-        ShuffleCode.CONNECTION_LOST.marked("executor " + name + " was lost: " + why));
+        ShuffleCode.CONNECTION_LOST
+            .says("the connection to an executor was lost")
+            .at("executor " + name)
+            .because(why));
   }
 
   @Override

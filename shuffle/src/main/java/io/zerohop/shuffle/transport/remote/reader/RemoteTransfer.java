@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.remote.reader;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
@@ -200,8 +201,8 @@ public abstract class RemoteTransfer {
       fail(
           new ZerohopException(
               Category.RETRY,
-              ShuffleCode.TRANSFER_STALLED.marked(
-                  "nothing came of it for " + nanos / 1_000_000_000 + " s")));
+              ShuffleCode.TRANSFER_STALLED.says(
+                  "a transfer stalled for " + nanos / 1_000_000_000 + " s")));
     }
   }
 
@@ -222,7 +223,7 @@ public abstract class RemoteTransfer {
     final Throwable cause = wrapped instanceof CompletionException ? wrapped.getCause() : wrapped;
     fail(
         cause instanceof ExchangeException
-            ? new ZerohopException(Category.RETRY, cause.getMessage(), cause)
+            ? new ZerohopException(Category.RETRY, Message.of(cause), cause)
             : cause);
     return null;
   }
@@ -235,7 +236,7 @@ public abstract class RemoteTransfer {
   private static ZerohopException damage() {
     return new ZerohopException(
         Category.RETRY,
-        ShuffleCode.MESSAGE_DAMAGED.marked("it was damaged on its way from its owner"));
+        ShuffleCode.MESSAGE_DAMAGED.says("the block was damaged on its way from its owner"));
   }
 
   private void end(final Throwable cause) {

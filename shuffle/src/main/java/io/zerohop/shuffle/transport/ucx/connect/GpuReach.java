@@ -44,8 +44,8 @@ enum GpuReach {
   String describe(final GetKind gets, final double rate) {
     return switch (this) {
       case DIRECT -> String.format(Locale.ROOT, "%s, %.1f GB/s", gets.words(), rate / 1e9);
-      case EMULATED -> code.marked("sent, since " + reason + " (" + wanted() + ")");
-      default -> code.marked("sent, since " + reason);
+      case EMULATED -> code.says("sent, since " + reason + " (" + wanted() + ")").text();
+      default -> code.says("sent, since " + reason).text();
     };
   }
 

@@ -107,7 +107,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
           || Thread.currentThread().isInterrupted()) {
         throw e;
       }
-      LOG.info("executor {} is tried again: {}", source.executorId(), e.getMessage());
+      LOG.info("connecting to executor {} again: {}", source.executorId(), e.getMessage());
       return connectOnce(source);
     }
   }
@@ -213,7 +213,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
           Reason.REFUSED,
           "executor "
               + peer.name()
-              + " is gone; another one answers at "
+              + " has ended, and another one answers at "
               + host
               + ":"
               + location.port());

@@ -93,11 +93,11 @@ record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double
     try {
       return GetKind.of(trial.reads(), target, trial.gpuSlab());
     } catch (final ExecutionException | TimeoutException e) {
-      ShuffleCode.GPU_GET_FAILED.warn(
-          LOG,
-          "GPU memory of executor {} cannot be got: {}",
-          trial.reads().peer(),
-          String.valueOf(e));
+      ShuffleCode.GPU_GET_FAILED
+          .says("a test read of an executor's GPU memory failed; its GPU blocks are sent")
+          .at("executor " + trial.reads().peer())
+          .because(e)
+          .warn(LOG);
       return GetKind.FAILED;
     }
   }
@@ -117,10 +117,13 @@ record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double
 
   private String obstacle() {
     return rdma
-        ? ShuffleCode.GETS_EMULATED.marked(
-            "libucx emulates gets although both nodes have an RDMA device (a libucx without verbs?"
-                + " UCX_LOG_LEVEL=info UCX_PROTO_INFO=y say what it chooses)")
-        : ShuffleCode.NO_RDMA_DEVICE.marked(
-            "this node or the other has no RDMA device (" + RdmaDevices.FOLDER + " is empty)");
+        ? ShuffleCode.GETS_EMULATED
+            .says("libucx emulates gets although both nodes have an RDMA device")
+            .remedy("see what it chooses by UCX_LOG_LEVEL=info UCX_PROTO_INFO=y")
+            .text()
+        : ShuffleCode.NO_RDMA_DEVICE
+            .says("this node or the other has no RDMA device")
+            .because(RdmaDevices.FOLDER + " is empty")
+            .text();
   }
 }

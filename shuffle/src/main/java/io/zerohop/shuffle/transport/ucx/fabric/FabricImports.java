@@ -114,14 +114,17 @@ public final class FabricImports implements AutoCloseable {
       }
       refused = true;
     }
-    ShuffleCode.FABRIC_REFUSED.warn(
-        LOG,
-        "GPU memory of executor {} is not read over the NVLink fabric, but by UCX or staged: {}."
-            + " Both nodes need the service nvidia-imex of one IMEX domain, and both executors the"
-            + " same IMEX channel (/dev/nvidia-caps-imex-channels/channel0, or another number);"
-            + " spark.zerohop.fabric.enabled=false ends the attempts",
-        owner,
-        why);
+    ShuffleCode.FABRIC_REFUSED
+        .says(
+            "an executor's GPU memory cannot be read over the NVLink fabric; its blocks come by"
+                + " UCX, or are staged")
+        .at("executor " + owner)
+        .because(why)
+        .remedy(
+            "run nvidia-imex of one IMEX domain on both nodes, and give both executors the same"
+                + " IMEX channel, such as /dev/nvidia-caps-imex-channels/channel0; or set"
+                + " spark.zerohop.fabric.enabled=false")
+        .warn(LOG);
   }
 
   /**

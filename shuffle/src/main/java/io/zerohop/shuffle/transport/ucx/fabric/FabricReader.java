@@ -121,7 +121,8 @@ public final class FabricReader implements AutoCloseable {
   private void finish(final FabricCopy copy, final CopyStream stream, final CopyBatch batch) {
     if (!copy.wanted().getAsBoolean()) {
       throw new WaitException(
-          WaitException.Reason.CANCELLED, "blocks are not wanted any more, or their owner is lost");
+          WaitException.Reason.CANCELLED,
+          "the read was cancelled, or the connection to the owner was lost");
     }
     stream.submit(batch);
     stream.synchronize(limit);

@@ -211,8 +211,10 @@ final class JucxEndpoint implements UcxEndpoint {
         try {
           completion.done(failure);
         } catch (final RuntimeException e) {
-          ShuffleCode.REQUEST_END_FAILED.error(
-              LOG, "the end of a request could not be handled", e); // It must not go into UCX.
+          // It must not go into UCX.
+          ShuffleCode.REQUEST_END_FAILED
+              .says("could not handle the end of a request")
+              .error(LOG, e);
         }
       }
     }

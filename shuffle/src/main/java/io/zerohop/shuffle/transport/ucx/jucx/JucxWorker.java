@@ -188,10 +188,11 @@ final class JucxWorker implements Executor, AutoCloseable {
         }
       }
     } catch (final RuntimeException | LinkageError e) {
-      ShuffleCode.UCX_DIED.error(
-          LOG,
-          "the thread of UCX has ended; blocks of other nodes are sent or staged from now on",
-          e);
+      ShuffleCode.UCX_DIED
+          .says("UCX's thread has died; blocks of other nodes are sent or staged from now on")
+          .because(e)
+          .remedy("restart the executor, and report this")
+          .error(LOG, e);
       dead = true;
       runTasks(); // Requests among them fail, since it is dead.
     }
@@ -208,8 +209,9 @@ final class JucxWorker implements Executor, AutoCloseable {
       try {
         task.run();
       } catch (final RuntimeException e) {
-        ShuffleCode.REQUEST_FAILED.warn(
-            LOG, "a request to UCX failed in a way that nobody waits for", e);
+        ShuffleCode.REQUEST_FAILED
+            .says("a UCX request failed that no reader waits for")
+            .warn(LOG, e);
       }
     }
     return any;

@@ -69,8 +69,11 @@ public final class RegisteredSegments {
           UcxMemory.class, () -> engine.register(kind, memory.address(), memory.bytes()));
     } catch (final UcxException e) {
       if (refused.put(memory.id(), clock.nanos()) == null) {
-        ShuffleCode.SEGMENT_NOT_REGISTERED.warn(
-            LOG, "segment {} cannot be got, only sent, for now: {}", memory.id(), e.getMessage());
+        ShuffleCode.SEGMENT_NOT_REGISTERED
+            .says("cannot register a segment with UCX; its blocks are sent for now")
+            .at("segment " + memory.id())
+            .because(e)
+            .warn(LOG);
       }
       return null;
     }

@@ -60,8 +60,10 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
     try {
       return memory.gpuTest() == null ? TestTarget.NONE : TestTarget.of(memory.gpuTest());
     } catch (final ZerohopException e) {
-      ShuffleCode.GPU_NOT_OFFERED.warn(
-          LOG, "readers on other nodes cannot get GPU memory from here: {}", e.getMessage());
+      ShuffleCode.GPU_NOT_OFFERED
+          .says("executors of other nodes cannot read this GPU's memory; its blocks are sent")
+          .because(e)
+          .warn(LOG);
       return TestTarget.NONE;
     }
   }
@@ -130,8 +132,11 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
     try {
       return FabricTarget.of(segment == null ? null : segment.segment().exportFabric());
     } catch (final ZerohopException e) {
-      ShuffleCode.FABRIC_NOT_OFFERED.warn(
-          LOG, "{} cannot be read over the NVLink fabric: {}", segment, e.getMessage());
+      ShuffleCode.FABRIC_NOT_OFFERED
+          .says("a segment cannot be read over the NVLink fabric")
+          .at(String.valueOf(segment))
+          .because(e)
+          .warn(LOG);
       return FabricTarget.of(null);
     }
   }

@@ -47,7 +47,7 @@ public final class Gets {
     for (Get get = next(); get != null; get = next()) {
       final Get started = get;
       if (!started.wanted().getAsBoolean()) {
-        finish(started, "it is not wanted any more");
+        finish(started, "the transfer was cancelled");
         continue;
       }
       endpoint.get(

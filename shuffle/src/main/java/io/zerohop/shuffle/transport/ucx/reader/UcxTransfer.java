@@ -113,13 +113,13 @@ public final class UcxTransfer extends RemoteTransfer {
     final boolean byFabric = fabric != null && !fabric.refused();
     final GpuSlabs there = byFabric ? fabric.slabs() : gpuSlabs;
     if (there == null) {
-      fail(new NotGettableException("it lies in GPU memory"));
+      fail(new NotGettableException("the blocks are in GPU memory"));
       return;
     }
     final ReceiveLayout layout = new ReceiveLayout(extents(), Part.GPU);
     final Slab slab = there.tryTake(layout.bytes());
     if (slab == null) {
-      fail(new NotGettableException("there is no room in this GPU's memory"));
+      fail(new NotGettableException("this GPU's memory has no room"));
     } else {
       fetchKeys(ReceiveBuffers.inKind(extents(), slabs(), layout, slab, byFabric));
     }
@@ -159,12 +159,12 @@ public final class UcxTransfer extends RemoteTransfer {
     }
     try {
       if (!pieces.haveKeys(to.byFabric())) {
-        fail(new NotGettableException("UCX could not register its memory"));
+        fail(new NotGettableException("UCX could not register the memory"));
         return;
       }
       final FabricImports.Hold mapped = to.byFabric() ? fabric.hold(pieces.gpuSegments()) : null;
       if (to.byFabric() && mapped == null) {
-        fail(new NotGettableException("it is not mapped any more"));
+        fail(new NotGettableException("its segment is no longer mapped"));
         return;
       }
       final List<Gets.Get> gets =
@@ -211,7 +211,7 @@ public final class UcxTransfer extends RemoteTransfer {
     if (failure != null) {
       fail(
           new ZerohopException(
-              Category.RETRY, ShuffleCode.GET_FAILED.marked("a get failed: " + failure)));
+              Category.RETRY, ShuffleCode.GET_FAILED.says("a UCX read failed").because(failure)));
     } else {
       progress();
     }
@@ -231,7 +231,7 @@ public final class UcxTransfer extends RemoteTransfer {
   private void confirmed(final boolean stillHeld) {
     if (!stillHeld) {
       throw new ZerohopException(
-          Category.RETRY, "its owner had let go of it while it was being read");
+          Category.RETRY, "the owner released the blocks while they were being read");
     }
     succeed();
   }

@@ -1,0 +1,172 @@
+package io.zerohop.device;
+
+import java.io.Serializable;
+import java.util.Objects;
+import org.slf4j.Logger;
+
+/**
+ * What Zerohop says to people, as fields: a log line, an exception, a reason, a finding of the
+ * doctor. Whoever shows a message takes the fields that it needs; nobody takes its text apart. The
+ * text is made here alone, in one order: what happened, where, why, what to do, the code. Immutable
+ * and thread safe.
+ *
+ * <p>No field is null; a field that has nothing to say is empty.
+ *
+ * @param code the label of a {@link LogCode}, such as {@code ZH-1001}, by which docs/runbook.md
+ *     explains the message; empty if there is none
+ * @param what happened, as a sentence without its full stop
+ * @param where it happened: an executor, device, peer or path
+ * @param why it happened, mostly the message of another failure
+ * @param remedy the key to set or the command to run, as a sentence without its full stop
+ */
+public record Message(String code, String what, String where, String why, String remedy)
+    implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  /** A failure that has a message, and not only a text. */
+  public interface Source {
+    /** Returns what happened, where, why and what to do, as fields. */
+    Message message();
+  }
+
+  /** Checks that no field is null. */
+  public Message {
+    Objects.requireNonNull(code);
+    Objects.requireNonNull(what);
+    Objects.requireNonNull(where);
+    Objects.requireNonNull(why);
+    Objects.requireNonNull(remedy);
+  }
+
+  /** Returns a message without a code, place, reason or remedy. */
+  public static Message of(final String what) {
+    return new Message("", what, "", "", "");
+  }
+
+  /**
+   * Returns the message of a failure. A failure of another library says what happened by its class,
+   * too.
+   */
+  public static Message of(final Throwable failure) {
+    return failure instanceof Source known ? known.message() : of(failure.toString());
+  }
+
+  /** Returns this message with another place. */
+  public Message at(final String place) {
+    return new Message(code, what, place, why, remedy);
+  }
+
+  /** Returns this message with another remedy. */
+  public Message remedy(final String key) {
+    return new Message(code, what, where, why, key);
+  }
+
+  /** Returns this message, with a remedy if it has none. */
+  public Message orRemedy(final String otherwise) {
+    return remedy.isEmpty() ? remedy(otherwise) : this;
+  }
+
+  /** Returns this message with another code. */
+  public Message code(final LogCode other) {
+    return new Message(other.label(), what, where, why, remedy);
+  }
+
+  /** Returns this message with a reason that nobody has made a message of. */
+  public Message because(final String reason) {
+    return new Message(code, what, where, reason, remedy);
+  }
+
+  /**
+   * Returns this message with another one as its reason. A remedy or code that this one lacks is
+   * the other's; a code that both have stays in the reason, since it is mostly the one to act on.
+   */
+  public Message because(final Message reason) {
+    final boolean takesCode = code.isEmpty();
+    final boolean takesRemedy = remedy.isEmpty();
+    return new Message(
+        takesCode ? reason.code : code,
+        what,
+        where,
+        text(reason.happened(), takesRemedy ? "" : reason.remedy, takesCode ? "" : reason.code),
+        takesRemedy ? reason.remedy : remedy);
+  }
+
+  /** Returns this message with a failure as its reason; as {@link #because(Message)}. */
+  public Message because(final Throwable failure) {
+    return because(of(failure));
+  }
+
+  /** Returns what happened and why, for whoever shows the place beside it. */
+  public String reasoned() {
+    return what + (why.isEmpty() ? "" : ": " + why);
+  }
+
+  /** Returns what happened, where and why, without what to do and the code. */
+  public String happened() {
+    return what + (where.isEmpty() ? "" : " (" + where + ")") + (why.isEmpty() ? "" : ": " + why);
+  }
+
+  /** Returns the whole message as one line. */
+  public String text() {
+    return text(happened(), remedy, code);
+  }
+
+  private static String text(final String happened, final String remedy, final String code) {
+    return line(
+        happened
+            + (remedy.isEmpty() ? "" : "; " + remedy)
+            + (code.isEmpty() ? "" : " [" + code + "]"));
+  }
+
+  /** What another process or library said must not look like a line of the log of its own. */
+  private static String line(final String text) {
+    final StringBuilder line = new StringBuilder(text);
+    for (int i = 0; i < line.length(); i++) {
+      if (Character.isISOControl(line.charAt(i))) {
+        line.setCharAt(i, ' ');
+      }
+    }
+    return line.toString();
+  }
+
+  /** Logs it as information. */
+  public void info(final Logger log) {
+    log.info(text());
+  }
+
+  /** Logs a warning. The message has a code, as each warning and error has. */
+  public void warn(final Logger log) {
+    warn(log, null);
+  }
+
+  /**
+   * Logs a warning; as {@link #warn(Logger)}.
+   *
+   * @param failure logged with its stack trace; null if there is none
+   */
+  public void warn(final Logger log, final Throwable failure) {
+    assert !code.isEmpty() : what;
+    log.warn(text(), failure);
+  }
+
+  /** Logs an error. The message has a code, as each warning and error has. */
+  public void error(final Logger log) {
+    error(log, null);
+  }
+
+  /**
+   * Logs an error; as {@link #error(Logger)}.
+   *
+   * @param failure logged with its stack trace; null if there is none
+   */
+  public void error(final Logger log, final Throwable failure) {
+    assert !code.isEmpty() : what;
+    log.error(text(), failure);
+  }
+
+  /** The same as {@link #text}. */
+  @Override
+  public String toString() {
+    return text();
+  }
+}

@@ -1,0 +1,259 @@
+package io.zerohop.spark.proof;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.cuda.CudaDevice;
+import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
+import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A process that owns memory or reads it: UCX as executors start it, and nothing that is worth a
+ * secret, since UCX authenticates nobody. It does what its parent asks for line by line ({@link
+ * Words}), and ends with its standard input.
+ *
+ * <pre>
+ *  open KIND GPU ADDRESS          starts UCX        -> pid, worker, what it is
+ *  memory BYTES SEED              fills, registers  -> address, key, nanoseconds of registering
+ *  connect WORKER                                   -> nothing
+ *  get KEY ADDRESS PLACE BYTES SEED MILLIS          -> nanoseconds, first wrong byte or -1
+ *  rate KEY ADDRESS BYTES DEPTH BUDGET MILLIS       -> gets, nanoseconds of all, of the median
+ *  begin KEY ADDRESS BYTES COUNT  starts gets       -> nothing
+ *  await MILLIS                   until they end    -> under way, well, ill, more than once, nanoseconds
+ *  under-way                                        -> gets that have not ended
+ *  release                        by force          -> nothing
+ *  loopback                       does UCX go on?   -> nothing
+ * </pre>
+ */
+final class GetWorker {
+  /** What an answer's line begins with: libraries print to standard output, too. */
+  static final String MARK = "zerohop-proof: ";
+
+  static final String GPU = "gpu";
+  private static final HexFormat HEX = HexFormat.of();
+
+  private final Clock clock = Clock.system();
+  private Device device;
+  private Tier kind;
+  private UcxEngine engine;
+  private PatternMemory memory;
+  private UcxMemory registered;
+  private UcxEndpoint endpoint;
+  private Begun begun = new Begun(0, clock);
+
+  private GetWorker() {}
+
+  /** Serves until standard input ends, and ends the process: what hangs must not keep it. */
+  static void main() {
+    final GetWorker worker = new GetWorker();
+    try {
+      final BufferedReader in =
+          new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        say(worker.answer(Words.split(line)));
+      }
+    } catch (final IOException e) {
+      Runtime.getRuntime().halt(1);
+    }
+    Runtime.getRuntime().halt(0);
+  }
+
+  /** Prints a line that whoever has started this process looks for. */
+  static void say(final List<String> words) throws IOException {
+    // Not a stream that others print to as well.
+    final FileOutputStream out = new FileOutputStream(FileDescriptor.out);
+    out.write((MARK + Words.join(words) + "\n").getBytes(StandardCharsets.UTF_8));
+    out.flush();
+  }
+
+  private List<String> answer(final List<String> question) {
+    try {
+      return answer(question.get(0), question.subList(1, question.size()));
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return Words.failed(e);
+    } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
+      return Words.failed(e);
+    }
+  }
+
+  private List<String> answer(final String what, final List<String> words)
+      throws InterruptedException {
+    return switch (what) {
+      case "open" -> open(words.get(0), Integer.parseInt(words.get(1)), words.get(2));
+      case "memory" -> memory(number(words, 0), number(words, 1));
+      case "connect" -> connect(words.get(0));
+      case "get" -> get(words);
+      case "rate" -> rate(words);
+      case "begin" -> begin(words);
+      case "await" -> await(number(words, 0));
+      case "under-way" -> Words.ok(begun.underWay());
+      case "release" -> release();
+      case "loopback" -> loopback();
+      default -> throw new ProofException("there is no question " + what);
+    };
+  }
+
+  private static long number(final List<String> words, final int at) {
+    return Long.parseLong(words.get(at));
+  }
+
+  private List<String> open(final String wanted, final int ordinal, final String address) {
+    if (engine != null) {
+      throw new ProofException("UCX has been started");
+    }
+    kind = wanted.equals(GPU) ? Tier.DEVICE : Tier.HOST;
+    String pci = null;
+    if (kind == Tier.DEVICE) {
+      final CudaDevice gpu = new CudaDevice(ordinal, CudaDevice.DEFAULT_MULTIPROCESSORS);
+      pci = gpu.pciAddress();
+      device = gpu;
+    } else {
+      device = new HostDevice();
+    }
+    final NetworkDevices devices = NetworkDevices.of(address, pci).orElse(null);
+    engine = UcxLoader.start(null, devices, device::enter, clock);
+    LoopbackTest.run(engine);
+    return Words.ok(
+        ProcessHandle.current().pid(),
+        HEX.formatHex(engine.address()),
+        engine.describe()
+            + (devices == null && !NetworkDevices.areChosen()
+                ? ", listens on all interfaces, since none has this host's address"
+                : ""));
+  }
+
+  private List<String> memory(final long bytes, final long seed) {
+    if (engine == null || memory != null) {
+      throw new ProofException("UCX has not been started, or there is memory");
+    }
+    if (kind == Tier.DEVICE && !engine.reachesGpuMemory()) {
+      throw new ProofException(
+          "UCX reaches no GPU memory here: install a libucx built with CUDA ("
+              + engine.describe()
+              + ")");
+    }
+    final PatternMemory made = new PatternMemory(device, bytes);
+    try {
+      made.fill(seed);
+      final long begin = clock.nanos();
+      registered = engine.register(kind, made.address(), made.bytes());
+      final long nanos = clock.since(begin);
+      memory = made;
+      return Words.ok(memory.address(), HEX.formatHex(registered.key()), nanos);
+    } finally {
+      if (memory == null) {
+        made.close(); // Less may be asked for.
+      }
+    }
+  }
+
+  private List<String> connect(final String worker) {
+    release();
+    endpoint = engine.connect(HEX.parseHex(worker), lost -> {});
+    return Words.ok();
+  }
+
+  private List<String> release() {
+    if (endpoint != null) {
+      endpoint.close();
+      endpoint = null;
+    }
+    return Words.ok();
+  }
+
+  private List<String> loopback() {
+    LoopbackTest.run(engine);
+    return Words.ok();
+  }
+
+  /** Gets to the beginning of the own memory. */
+  private void submit(
+      final byte[] key, final long from, final long bytes, final Begun gets, final int number) {
+    if (endpoint == null || memory == null || bytes < 0 || bytes > memory.bytes()) {
+      throw new ProofException("there is no owner, or no room for " + bytes + " bytes");
+    }
+    gets.started();
+    endpoint.get(
+        key,
+        from,
+        memory.address(),
+        bytes,
+        kind == Tier.DEVICE ? registered : null,
+        failure -> gets.ended(number, failure));
+  }
+
+  private List<String> get(final List<String> words) throws InterruptedException {
+    final long place = number(words, 2);
+    final long bytes = number(words, 3);
+    memory.poison(bytes);
+    begun = new Begun(1, clock);
+    submit(HEX.parseHex(words.get(0)), number(words, 1) + place, bytes, begun, 0);
+    begun.awaitWell(number(words, 5), bytes);
+    return Words.ok(begun.nanos(), memory.firstWrong(number(words, 4), place, bytes));
+  }
+
+  /** One get before, which connects and maps; then until the budget is spent, three at least. */
+  private List<String> rate(final List<String> words) throws InterruptedException {
+    final byte[] key = HEX.parseHex(words.get(0));
+    final long from = number(words, 1);
+    final long bytes = number(words, 2);
+    final int depth = (int) Math.min(Begun.MOST, Math.max(1, number(words, 3)));
+    final long budget = TimeUnit.MILLISECONDS.toNanos(number(words, 4));
+    final long limit = number(words, 5);
+    together(key, from, bytes, 1, limit);
+    final long[] each = new long[Begun.MOST];
+    int rounds = 0;
+    long all = 0;
+    while (rounds < each.length && (rounds < 3 || all < budget)) {
+      each[rounds] = together(key, from, bytes, depth, limit);
+      all += each[rounds++];
+    }
+    final long[] sorted = Arrays.copyOf(each, rounds);
+    Arrays.sort(sorted);
+    return Words.ok((long) rounds * depth, all, sorted[rounds / 2]);
+  }
+
+  private long together(
+      final byte[] key, final long from, final long bytes, final int depth, final long limit)
+      throws InterruptedException {
+    begun = new Begun(depth, clock);
+    for (int i = 0; i < depth; i++) {
+      submit(key, from, bytes, begun, i);
+    }
+    begun.awaitWell(limit, bytes);
+    return begun.nanos();
+  }
+
+  private List<String> begin(final List<String> words) {
+    final byte[] key = HEX.parseHex(words.get(0));
+    final int count = (int) Math.min(Begun.MOST, number(words, 3));
+    begun = new Begun(count, clock);
+    for (int i = 0; i < count; i++) {
+      submit(key, number(words, 1), number(words, 2), begun, i);
+    }
+    return Words.ok();
+  }
+
+  private List<String> await(final long millis) throws InterruptedException {
+    final long begin = clock.nanos();
+    begun.await(Duration.ofMillis(millis));
+    return Words.ok(begun.underWay(), begun.well(), begun.ill(), begun.twice(), clock.since(begin));
+  }
+}

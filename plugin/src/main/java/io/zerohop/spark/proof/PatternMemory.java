@@ -1,0 +1,195 @@
+package io.zerohop.spark.proof;
+
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Device;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Segment;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * A segment as a pool has it, of the host's memory or of a GPU's, whose bytes follow from a seed,
+ * so that who has read them elsewhere can tell whether they are right. A GPU's bytes are written
+ * and looked at by copies of the GPU. Owns the segment, not the device; not thread safe.
+ */
+final class PatternMemory implements AutoCloseable {
+  /** Bytes behind what a get should write that it must leave as they are, where there are some. */
+  static final int GUARD_BYTES = 64;
+
+  private static final byte POISON = (byte) 0xa5;
+  private static final int CHUNK_BYTES = 16 << 20;
+  private static final Duration LIMIT = Duration.ofSeconds(30);
+
+  private final Segment segment;
+
+  /** Between a GPU and this process; null where this process reaches the segment by itself. */
+  private final Staging staging;
+
+  /** Pinned memory, and what copies to it and from it. */
+  private record Staging(HostBuffer buffer, CopyStream stream) {
+    void copy(final long from, final long to, final long bytes) {
+      final CopyBatch batch = stream.newBatch();
+      batch.add(from, to, bytes);
+      stream.submit(batch);
+      stream.synchronize(LIMIT);
+    }
+  }
+
+  /** What is done to a piece of the segment, which begins at so many bytes from its start. */
+  private interface Piece {
+    boolean seen(UnsafeBuffer piece, long offset, int bytes);
+  }
+
+  /**
+   * Allocates.
+   *
+   * @throws io.zerohop.device.ZerohopException if there is not that much
+   */
+  PatternMemory(final Device device, final long bytes) {
+    segment = device.allocate(bytes);
+    Staging made = null;
+    boolean done = false;
+    try {
+      made = device.hostAccessible() ? null : staging(device);
+      done = true;
+    } finally {
+      if (!done) {
+        segment.close();
+      }
+    }
+    staging = made;
+  }
+
+  private static Staging staging(final Device device) {
+    final HostBuffer buffer = device.hostBuffer(CHUNK_BYTES);
+    boolean done = false;
+    try {
+      final Staging staging = new Staging(buffer, device.openStream("proof"));
+      done = true;
+      return staging;
+    } finally {
+      if (!done) {
+        buffer.close();
+      }
+    }
+  }
+
+  long address() {
+    return segment.address();
+  }
+
+  long bytes() {
+    return segment.bytes();
+  }
+
+  /** The byte at a place of memory with that seed. */
+  static byte at(final long seed, final long place) {
+    return (byte) (word(seed, place >> 3) >>> ((place & 7) << 3));
+  }
+
+  /** A bijection of each seed's numbers (the finalizer of SplitMix64). */
+  private static long word(final long seed, final long number) {
+    long mixed = seed + number * 0x9e3779b97f4a7c15L;
+    mixed = (mixed ^ mixed >>> 30) * 0xbf58476d1ce4e5b9L;
+    mixed = (mixed ^ mixed >>> 27) * 0x94d049bb133111ebL;
+    return mixed ^ mixed >>> 31;
+  }
+
+  /** Writes all of it. */
+  void fill(final long seed) {
+    write(
+        0,
+        bytes(),
+        (piece, offset, bytes) -> {
+          for (int i = 0; i < bytes; i += Long.BYTES) { // Segments are whole pages.
+            piece.putLong(i, word(seed, offset + i >> 3), ByteOrder.LITTLE_ENDIAN);
+          }
+          return true;
+        });
+  }
+
+  /** Overwrites so many bytes from its beginning, and the guard, with what no get brings. */
+  void poison(final long bytes) {
+    write(
+        0,
+        Math.min(bytes(), bytes + GUARD_BYTES),
+        (piece, offset, length) -> {
+          piece.setMemory(0, length, POISON);
+          return true;
+        });
+  }
+
+  /**
+   * Compares so many bytes from its beginning with those at a place of memory with that seed, and
+   * whether the guard behind them is as it was.
+   *
+   * @return the first place that is wrong; -1 if there is none
+   */
+  long firstWrong(final long seed, final long place, final long bytes) {
+    final long[] wrong = {-1};
+    each(
+        0,
+        Math.min(bytes(), bytes + GUARD_BYTES),
+        (piece, offset, length) -> {
+          for (int i = 0; i < length; i++) {
+            final long at = offset + i;
+            if (at + Long.BYTES <= bytes && isRight(piece, i, seed, place + at)) {
+              i += Long.BYTES - 1;
+              continue;
+            }
+            final byte expected = at < bytes ? at(seed, place + at) : POISON;
+            if (piece.getByte(i) != expected) {
+              wrong[0] = at;
+              return false;
+            }
+          }
+          return true;
+        });
+    return wrong[0];
+  }
+
+  /** Whether eight bytes that begin at a multiple of eight are right: faster than one by one. */
+  private static boolean isRight(
+      final UnsafeBuffer piece, final int index, final long seed, final long place) {
+    return (place & 7) == 0
+        && index + Long.BYTES <= piece.capacity()
+        && piece.getLong(index, ByteOrder.LITTLE_ENDIAN) == word(seed, place >> 3);
+  }
+
+  private void write(final long from, final long bytes, final Piece work) {
+    if (staging == null) {
+      each(from, bytes, work);
+      return;
+    }
+    final UnsafeBuffer buffer = new UnsafeBuffer(staging.buffer().address(), CHUNK_BYTES);
+    for (long offset = from; offset < from + bytes; offset += CHUNK_BYTES) {
+      final int length = (int) Math.min(CHUNK_BYTES, from + bytes - offset);
+      work.seen(buffer, offset, length);
+      staging.copy(buffer.addressOffset(), address() + offset, length);
+    }
+  }
+
+  private void each(final long from, final long bytes, final Piece work) {
+    boolean goOn = true;
+    for (long offset = from; goOn && offset < from + bytes; offset += CHUNK_BYTES) {
+      final int length = (int) Math.min(CHUNK_BYTES, from + bytes - offset);
+      if (staging == null) {
+        goOn = work.seen(new UnsafeBuffer(address() + offset, length), offset, length);
+      } else {
+        staging.copy(address() + offset, staging.buffer().address(), length);
+        goOn = work.seen(new UnsafeBuffer(staging.buffer().address(), length), offset, length);
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    if (staging != null) {
+      staging.stream().close();
+      staging.buffer().close();
+    }
+    segment.close();
+  }
+}

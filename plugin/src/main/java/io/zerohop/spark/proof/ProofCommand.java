@@ -1,0 +1,252 @@
+package io.zerohop.spark.proof;
+
+import io.zerohop.device.cuda.CudaDriver;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.spark.doctor.Machine;
+import io.zerohop.spark.doctor.ReleaseVersion;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URISyntaxException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code java -jar zerohop-spark.jar rdma-proof}: two hosts prove RDMA to each other. */
+@Command(
+    name = ProofCommand.NAME,
+    mixinStandardHelpOptions = true,
+    versionProvider = ReleaseVersion.class,
+    description = {
+      "Proves on two hosts that one reads the other's memory by RDMA: with --listen on the first,"
+          + " and with its name on the second, which prints JSON.",
+      "What it says on the way goes to standard error."
+    },
+    exitCodeListHeading = "Exit status:%n",
+    exitCodeList = {
+      " 0:proven",
+      " 1:not proven: something is missing, such as an adapter",
+      " 2:failed: a check has failed that should not",
+      "64:the command line is not valid",
+      "70:the proof itself failed, or nobody came"
+    },
+    exitCodeOnInvalidInput = ProofCommand.INVALID,
+    exitCodeOnExecutionException = ProofCommand.BROKEN)
+public final class ProofCommand implements Callable<Integer> {
+  static final String NAME = "rdma-proof";
+  static final String WORKER = "--worker";
+  static final int INVALID = 64;
+  static final int BROKEN = 70;
+
+  private static final int DEFAULT_PORT = 7373;
+  private static final int MIB = 1 << 20;
+  private static final int RATE_MILLIS = 300;
+  private static final Duration CONNECT = Duration.ofSeconds(10);
+  private static final String FIRST = "A";
+  private static final String SECOND = "B";
+
+  @Spec private CommandSpec spec;
+
+  @Parameters(
+      arity = "0..1",
+      paramLabel = "HOST",
+      description = "The host that listens, by an address of the network that is to be proved.")
+  private String host;
+
+  @Option(names = "--listen", description = "Wait for the other host.")
+  private boolean listen;
+
+  @Option(
+      names = "--address",
+      paramLabel = "ADDRESS",
+      description = "With --listen: the own address; UCX listens on its interface, too.")
+  private String address;
+
+  @Option(
+      names = "--port",
+      defaultValue = "" + DEFAULT_PORT,
+      description = "Of the host that listens (default: ${DEFAULT-VALUE}).")
+  private int port;
+
+  @Option(
+      names = "--secret",
+      paramLabel = "FILE",
+      description = "The same at both hosts, 32 characters or more, for this user alone.")
+  private Path secret;
+
+  @Option(
+      names = "--trusted-network",
+      description =
+          "Only trusted programs reach this network: UCX asks nobody for a proof, and who reaches"
+              + " its ports can read and write the memory of the kit's processes.")
+  private boolean trusted;
+
+  @Option(
+      names = "--memory",
+      split = ",",
+      paramLabel = "KIND",
+      description = "host, gpu, or both with a comma; by default gpu where both hosts have one.")
+  private Set<MemoryKind> kinds = EnumSet.noneOf(MemoryKind.class);
+
+  @Option(
+      names = "--gpu",
+      defaultValue = "0",
+      paramLabel = "N",
+      description = "Which GPU this host uses (default: ${DEFAULT-VALUE}).")
+  private int gpu;
+
+  @Option(
+      names = "--mib",
+      defaultValue = "1024",
+      paramLabel = "MIB",
+      description = "Of a segment, and of the largest get (default: ${DEFAULT-VALUE}).")
+  private long mib;
+
+  @Option(
+      names = "--kills",
+      defaultValue = "10",
+      paramLabel = "N",
+      description = "Owners to kill in each direction (default: ${DEFAULT-VALUE}).")
+  private int kills;
+
+  @Option(
+      names = "--limit",
+      defaultValue = "1800",
+      paramLabel = "SECONDS",
+      description = "After which all ends (default: ${DEFAULT-VALUE}).")
+  private long limitSeconds;
+
+  @Option(
+      names = "--spark",
+      paramLabel = "DIR",
+      description = "An installation of Spark, whose spark-submit runs a job at the end.")
+  private Path spark;
+
+  @Option(
+      names = "--master",
+      paramLabel = "URL",
+      description = "With --spark: of a cluster with one executor on each host.")
+  private String master;
+
+  @Option(
+      names = "--rows",
+      defaultValue = "20000000",
+      paramLabel = "N",
+      description = "With --spark: of the job (default: ${DEFAULT-VALUE}).")
+  private long rows;
+
+  @Option(
+      names = "--conf",
+      paramLabel = "KEY=VALUE",
+      description = "With --spark: settings of the job.")
+  private Map<String, String> conf = Map.of();
+
+  /** What the command starts itself. */
+  @Option(names = WORKER, hidden = true)
+  private boolean worker;
+
+  @Override
+  public Integer call() {
+    if (worker) {
+      GetWorker.main();
+    }
+    final byte[] known = check();
+    final Duration limit = Duration.ofSeconds(limitSeconds);
+    final PrintWriter log = spec.commandLine().getErr();
+    try {
+      return listen ? listen(known, limit, log) : prove(known, limit, log);
+    } catch (final IOException | LostException e) {
+      log.println("rdma-proof: " + e.getMessage());
+      return BROKEN;
+    }
+  }
+
+  /** Returns the secret. */
+  private byte[] check() {
+    if (listen == (host != null)) {
+      throw invalid("either --listen, or the name of the host that listens");
+    }
+    if (!trusted) {
+      throw invalid(
+          "UCX asks nobody for a proof: where only trusted programs reach the network, say"
+              + " --trusted-network (SECURITY.md)");
+    }
+    if (secret == null) {
+      throw invalid("--secret FILE is missing: without, everybody could have processes started");
+    }
+    if (mib < 1 || mib > 1024 || kills < 0 || limitSeconds < 1 || gpu < 0 || rows < 1) {
+      throw invalid("--mib is 1 to 1024, and no number is negative");
+    }
+    if ((spark == null) != (master == null)) {
+      throw invalid("--spark and --master go together");
+    }
+    try {
+      return SecretFile.read(secret);
+    } catch (final IOException e) {
+      throw invalid("no secret: " + e.getMessage());
+    }
+  }
+
+  private ParameterException invalid(final String why) {
+    return new ParameterException(spec.commandLine(), why);
+  }
+
+  private int listen(final byte[] known, final Duration limit, final PrintWriter log)
+      throws IOException {
+    final InetAddress own = InetAddress.getByName(address == null ? Machine.ownAddress() : address);
+    try (Listener listener = new Listener(own, port, known, gpu, limit, Clock.system(), log)) {
+      log.println("listens at " + listener.address());
+      return listener.serve() ? 0 : BROKEN;
+    }
+  }
+
+  private int prove(final byte[] known, final Duration limit, final PrintWriter log)
+      throws IOException {
+    try (ProvenChannel channel =
+        ProvenChannel.connect(new InetSocketAddress(host, port), known, CONNECT)) {
+      final String own = channel.localAddress().getAddress().getHostAddress();
+      final OtherSide there = new OtherSide(channel, FIRST);
+      final OwnSide here = new OwnSide(SECOND, own, gpu, limit);
+      final Extent extent = new Extent(mib * MIB, kills, RATE_MILLIS);
+      final ProofReport report =
+          new Proof(there, here, memory(there), extent, Clock.system(), log).run(job(limit));
+      log.println(report.text());
+      spec.commandLine().getOut().println(report.json());
+      spec.commandLine().getOut().flush();
+      return report.exitStatus();
+    }
+  }
+
+  /** What is asked for: by default GPU memory only where both have it. */
+  private Set<MemoryKind> memory(final Side there) {
+    if (!kinds.isEmpty()) {
+      return kinds;
+    }
+    return CudaDriver.present() && there.facts().gpuAbsence() == null
+        ? EnumSet.allOf(MemoryKind.class)
+        : EnumSet.of(MemoryKind.HOST);
+  }
+
+  private SparkJob job(final Duration limit) {
+    return spark == null ? null : new SparkJob(spark, master, jar(), rows, conf, limit);
+  }
+
+  private static Path jar() {
+    try {
+      return Path.of(
+          ProofCommand.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+    } catch (final URISyntaxException e) {
+      throw new IllegalStateException("this jar's place is not known", e);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+package io.zerohop.spark.proof;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Questions and answers: words in one line, with tabs between them. An answer begins with its kind.
+ */
+final class Words {
+  static final String OK = "ok";
+  static final String FAILED = "failed";
+
+  private static final String SEPARATOR = "\t";
+
+  private Words() {}
+
+  /** One line; what would end it, or a word in it, becomes a space. */
+  static String join(final List<String> words) {
+    return String.join(SEPARATOR, words.stream().map(Words::plain).toList());
+  }
+
+  /** A text with spaces in the place of what is not to be seen. */
+  static String plain(final String text) {
+    return text.replaceAll("\\p{Cntrl}", " ");
+  }
+
+  static List<String> split(final String line) {
+    return Arrays.asList(line.split(SEPARATOR, -1));
+  }
+
+  /** A good answer. */
+  static List<String> ok(final Object... words) {
+    final List<String> all = new ArrayList<>(List.of(OK));
+    Arrays.stream(words).map(String::valueOf).forEach(all::add);
+    return all;
+  }
+
+  /** One that says what is wrong. */
+  static List<String> failed(final Throwable cause) {
+    final String message = cause.getMessage();
+    final boolean known = cause instanceof ProofException && message != null;
+    return List.of(FAILED, known ? message : String.valueOf(cause));
+  }
+
+  /**
+   * What a good answer says.
+   *
+   * @throws ProofException with what a bad one says
+   */
+  static List<String> said(final List<String> answer) {
+    if (answer.get(0).equals(OK)) {
+      return answer.subList(1, answer.size());
+    }
+    throw new ProofException(answer.size() > 1 ? answer.get(1) : "an answer says nothing");
+  }
+}

@@ -1,0 +1,137 @@
+package io.zerohop.spark.proof;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
+import io.zerohop.spark.doctor.Machine;
+import io.zerohop.spark.proof.Finding.Check;
+import io.zerohop.spark.proof.Finding.Result;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A listener and what connects to it, on one host, with workers that are processes. */
+@Timeout(120)
+class RdmaProofTest {
+  private static final byte[] SECRET = "s".repeat(32).getBytes(StandardCharsets.UTF_8);
+  private static final int NO_SUCH_GPU = 99;
+  private static final Duration LIMIT = Duration.ofSeconds(100);
+
+  private final StringWriter said = new StringWriter();
+  private Listener listener;
+  private CompletableFuture<Boolean> served;
+
+  @BeforeEach
+  void listen() throws IOException {
+    listener =
+        new Listener(
+            InetAddress.getByName(Machine.ownAddress()),
+            0,
+            SECRET,
+            NO_SUCH_GPU,
+            LIMIT,
+            Clock.system(),
+            new PrintWriter(said, true));
+    served =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return listener.serve();
+              } catch (final IOException e) {
+                throw new CompletionException(e);
+              }
+            });
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    listener.close();
+  }
+
+  private ProvenChannel connect() throws IOException {
+    return ProvenChannel.connect(listener.address(), SECRET, Duration.ofSeconds(20));
+  }
+
+  private static void assumeLibucx() {
+    boolean there = true;
+    try {
+      UcxLoader.look();
+    } catch (final ZerohopException e) {
+      there = false;
+    }
+    assumeTrue(there, "there is no libucx of 1.19 or later");
+  }
+
+  private static long children() {
+    return ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).count();
+  }
+
+  /** Over TCP all works but that a get ends while its owner is stopped, and that is found. */
+  @Test
+  void gets() throws Exception {
+    assumeLibucx();
+    final long before = children();
+    final List<Finding> findings = new ArrayList<>();
+    try (ProvenChannel channel = connect()) {
+      final String own = channel.localAddress().getAddress().getHostAddress();
+      final Side there = new OtherSide(channel, "A");
+      final Side here = new OwnSide("B", own, NO_SUCH_GPU, LIMIT);
+      assertThat(there.facts().isOtherHost(here.facts())).isFalse();
+      final boolean adapter = RdmaDevices.any();
+      final Extent extent = new Extent(4 << 20, 2, 20);
+      new Trial(there, here, MemoryKind.HOST, extent, adapter, Clock.system(), findings::add).run();
+    }
+    assertThat(findings)
+        .filteredOn(it -> it.result() != Result.PASSED)
+        .extracting(Finding::check)
+        .isEqualTo(RdmaDevices.any() ? List.of() : List.of(Check.ONE_SIDED));
+    assertThat(findings)
+        .extracting(Finding::check)
+        .contains(Check.REGISTER, Check.CONTENTS, Check.RATE, Check.KILLED);
+    assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(children()).as("processes that are left").isEqualTo(before);
+  }
+
+  /** A stranger before it does not end the listener; a worker that cannot start says why. */
+  @Test
+  void aWorkerThatCannotStartSaysWhy() throws Exception {
+    final long before = children();
+    try (Socket stranger =
+        new Socket(listener.address().getAddress(), listener.address().getPort())) {
+      stranger.getOutputStream().write(new byte[1000]);
+      stranger.shutdownOutput();
+      try (ProvenChannel channel = connect()) {
+        final Side there = new OtherSide(channel, "A");
+        assertThatThrownBy(() -> there.start(MemoryKind.GPU))
+            .isInstanceOf(ProofException.class)
+            .hasMessageContaining("cuda");
+        channel.send(List.of("open", "/etc/passwd"));
+        assertThat(channel.receive(LIMIT))
+            .containsExactly(Words.FAILED, "there is no question open");
+        channel.send(List.of(Listener.KILL, "1"));
+        assertThat(channel.receive(LIMIT)).containsExactly(Words.FAILED, "there is no process 1");
+      }
+    }
+    assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(said.toString()).contains("a stranger at").doesNotContain("sssss");
+    assertThat(children()).as("processes that are left").isEqualTo(before);
+  }
+}
