@@ -1,6 +1,7 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import java.util.Comparator;
 import java.util.EnumMap;
@@ -34,10 +35,11 @@ final class NodeMatrix {
       final List<Pair> pairs, final UnaryOperator<String> name, final Map<Link, Double> expected) {
     this.expected = expected;
     for (final Pair pair : pairs) {
-      final String reader = name.apply(pair.reader());
-      final String owner = name.apply(pair.owner());
-      moved.merge(reader, pair.bytes(), Long::sum);
-      moved.merge(owner, pair.bytes(), Long::sum);
+      for (final String one : List.of(name.apply(pair.reader()), name.apply(pair.owner()))) {
+        if (!one.equals(REST)) {
+          moved.merge(one, pair.bytes(), Long::sum);
+        }
+      }
     }
     final Set<String> kept = new HashSet<>(rows());
     for (final Pair pair : pairs) {
@@ -81,7 +83,7 @@ final class NodeMatrix {
     final Set<String> seen = new HashSet<>();
     for (final Pair pair : pairs) {
       for (final String one : List.of(pair.reader(), pair.owner())) {
-        if (seen.add(one)) {
+        if (!one.equals(ReportCounters.OTHERS) && seen.add(one)) {
           executors.merge(node(nodes, one), 1, Integer::sum);
         }
       }
@@ -93,7 +95,7 @@ final class NodeMatrix {
             pairs,
             executor -> {
               final String node = node(nodes, executor);
-              return node.equals(unfolded) ? executor : node;
+              return node.equals(unfolded) && !node.equals(REST) ? executor : node;
             },
             expected);
     page.raw("<h4>Between nodes</h4><p class=\"note\">A row read what a column holds. ");
@@ -104,6 +106,9 @@ final class NodeMatrix {
   }
 
   private static String node(final Map<String, String> nodes, final String executor) {
+    if (executor.equals(ReportCounters.OTHERS)) {
+      return REST; // A report, or the model, had no room for their names.
+    }
     final String node = nodes.get(executor);
     return node == null || node.isEmpty() ? "unknown node" : node;
   }
@@ -117,6 +122,8 @@ final class NodeMatrix {
     if (moved.size() > names.size()) {
       page.raw("<p class=\"note\">The " + names.size() + " of " + moved.size());
       page.raw(" that moved most, and all others together.</p>");
+    }
+    if (cells.containsKey(REST) || cells.values().stream().anyMatch(row -> row.containsKey(REST))) {
       names.add(REST);
     }
     if (!query.node().isEmpty()) {

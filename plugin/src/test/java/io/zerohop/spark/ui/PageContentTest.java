@@ -2,6 +2,7 @@ package io.zerohop.spark.ui;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
@@ -123,6 +124,24 @@ class PageContentTest {
         .isEqualTo("reader \\ owner4567host-a");
     assertThat(text(one, "//table[@id='zerohop-nodes']/tbody/tr[1]"))
         .isEqualTo("41.0 MiB1.0 MiB1.0 MiB1.0 MiB4.0 MiB");
+  }
+
+  @Test
+  void whatIsSummedUpInReportsIsNoNode() throws Exception {
+    model.isOn("1", "host-a");
+    model.isOn("2", "host-b");
+    final List<Flow> flows =
+        List.of(
+            Reports.flow("2", "peer", 1, 1 << 20, 10),
+            Reports.flow(ReportCounters.OTHERS, "peer", 1, 1 << 20, 10));
+    model.add(new ShuffleReport("1", "", 1, flows, null, null, null, null));
+    for (final String node : List.of("", "all others")) {
+      final Document page = page(PageQuery.of(Map.of("node", node)::get));
+      assertThat(text(page, "//table[@id='zerohop-nodes']/thead"))
+          .isEqualTo("reader \\ ownerhost-ahost-ball others");
+      assertThat(text(page, "//table[@id='zerohop-nodes']/tbody"))
+          .isEqualTo("host-a (1)1.0 MiB1.0 MiBhost-b (1)all others");
+    }
   }
 
   @Test
