@@ -12,13 +12,17 @@ import java.util.TreeMap;
 /**
  * What came over each link over time: a limited number of steps of equal length, which doubles when
  * they are used up. What an executor reports came since its report before, or in the last {@link
- * #MAX_SPREAD_MILLIS} if that one is older. Not thread safe.
+ * #MAX_SPREAD_MILLIS} if that one is older. When what it reports first began to come is not known:
+ * it is spread over {@link #FIRST_SPREAD_MILLIS}, so that it is no peak. Not thread safe.
  */
 final class RateLine {
   private static final long FIRST_STEP_MILLIS = 1_000;
 
   /** Executors that have something to report do so every few seconds. */
   private static final long MAX_SPREAD_MILLIS = 10_000;
+
+  /** The default of spark.zerohop.ui.interval, after which a report comes at the latest. */
+  private static final long FIRST_SPREAD_MILLIS = 5_000;
 
   private static final int MAX_EXECUTORS = 10_000;
 
@@ -46,7 +50,9 @@ final class RateLine {
       return;
     }
     final long from =
-        before == null || before > end ? end : Math.max(before, end - MAX_SPREAD_MILLIS);
+        before == null || before > end
+            ? Math.max(0, end - FIRST_SPREAD_MILLIS)
+            : Math.max(before, end - MAX_SPREAD_MILLIS);
     if (steps.isEmpty()) {
       begin = from;
     }

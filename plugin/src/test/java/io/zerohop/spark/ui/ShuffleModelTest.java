@@ -218,6 +218,24 @@ class ShuffleModelTest {
   }
 
   @Test
+  void whatAnExecutorReportsFirstIsNoPeak() {
+    final ShuffleModel model = new ShuffleModel();
+    model.add(
+        new ShuffleReport(
+            "1",
+            "",
+            Reports.BEGIN,
+            List.of(Reports.flow("2", "peer", 1, 6_000, 10)),
+            null,
+            null,
+            null,
+            null));
+    final List<UiSnapshot.Rate> rates = model.snapshot().rates();
+    assertThat(rates).hasSize(6);
+    assertThat(rates).extracting(rate -> rate.bytes().get("peer")).containsOnly(1_000L);
+  }
+
+  @Test
   void theLeastThatExecutorsExpectOfALinkCounts() {
     final ShuffleModel model = new ShuffleModel();
     for (final long expected : new long[] {0, 270, 90, 180}) {
