@@ -133,7 +133,7 @@ final class GetWorker {
     return Words.ok(
         ProcessHandle.current().pid(),
         HEX.formatHex(engine.address()),
-        engine.describe()
+        engine.library()
             + (devices == null && !NetworkDevices.areChosen()
                 ? ", listens on all interfaces, since none has this host's address"
                 : ""));

@@ -7,6 +7,7 @@ import io.zerohop.spark.proof.Finding.Result;
 import java.time.LocalDate;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -113,12 +114,12 @@ record ProofReport(
   /** Of all that was asked for: the worst, and a job that failed. */
   Judgement all() {
     Verdict worst = Verdict.PROVEN;
-    final List<String> why = new ArrayList<>();
+    final Set<String> reasons = new LinkedHashSet<>();
     for (final MemoryKind kind : MemoryKind.values()) {
       if (kinds.contains(kind)) {
         final Judgement one = of(kind);
         worst = one.verdict().compareTo(worst) > 0 ? one.verdict() : worst;
-        one.why().stream().filter(it -> !why.contains(it)).forEach(why::add);
+        reasons.addAll(one.why());
       }
     }
     for (final Finding each : findings) {
@@ -126,10 +127,10 @@ record ProofReport(
         final boolean right = each.value() > 0;
         final Verdict job = right ? Verdict.NOT_PROVEN : Verdict.FAILED;
         worst = job.compareTo(worst) > 0 ? job : worst;
-        why.add(reason(each));
+        reasons.add(reason(each));
       }
     }
-    return new Judgement(worst, why);
+    return new Judgement(worst, List.copyOf(reasons));
   }
 
   /** What was not tried, and why. */

@@ -166,13 +166,7 @@ final class Trial {
         Double.NaN,
         "",
         Result.PASSED,
-        "owner: " + libucx(owning) + "; reader: " + libucx(reading));
-  }
-
-  /** Without the place of the jar. */
-  private static String libucx(final Worker worker) {
-    final String said = worker.describe();
-    return said.substring(Math.max(0, said.indexOf("libucx")));
+        "owner: " + owning.describe() + "; reader: " + reading.describe());
   }
 
   /** As much as both can have: half of it as often as it is refused. */

@@ -85,8 +85,23 @@ class JarVersionTest {
       out.putNextEntry(new JarEntry(name));
       in.transferTo(out);
     }
-    try (URLClassLoader loader = new URLClassLoader(new URL[] {jar.toUri().toURL()}, null)) {
+    try (URLClassLoader loader = new OwnJar(jar.toUri().toURL())) {
       return (String) loader.loadClass(JarVersion.class.getName()).getMethod("own").invoke(null);
+    }
+  }
+
+  /** Loads this class from a jar, and what it needs from where it is. */
+  private static final class OwnJar extends URLClassLoader {
+    OwnJar(final URL jar) {
+      super(new URL[] {jar}, JarVersion.class.getClassLoader());
+    }
+
+    @Override
+    protected Class<?> loadClass(final String name, final boolean resolve)
+        throws ClassNotFoundException {
+      return name.equals(JarVersion.class.getName())
+          ? findClass(name)
+          : super.loadClass(name, resolve);
     }
   }
 }

@@ -14,6 +14,11 @@ public interface UcxEngine extends AutoCloseable {
   /** Whose binding was loaded and what it can do, for the log. */
   String describe();
 
+  /** The same without places of this machine, for what is published. */
+  default String library() {
+    return describe();
+  }
+
   /** By which others reach this worker; opaque. Not to be changed. */
   byte[] address();
 

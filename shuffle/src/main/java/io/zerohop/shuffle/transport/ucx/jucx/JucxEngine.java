@@ -190,11 +190,21 @@ public final class JucxEngine implements UcxEngine {
     return describe(version, memoryTypes);
   }
 
+  @Override
+  public String library() {
+    return library(version, memoryTypes);
+  }
+
   private static String describe(final LibucxVersion version, final long memoryTypes) {
     final var source = NativeLibs.class.getProtectionDomain().getCodeSource();
     return "jucx of "
         + (source == null ? "an unknown place" : source.getLocation().getPath())
-        + ", libucx "
+        + ", "
+        + library(version, memoryTypes);
+  }
+
+  private static String library(final LibucxVersion version, final long memoryTypes) {
+    return "libucx "
         + version
         + (knowsGpuMemory(memoryTypes) ? " with CUDA" : " without CUDA")
         + (saysMemory() ? "" : ", too old for GPU memory");
