@@ -108,8 +108,8 @@ def tab(folder, events):
     for page in ("live", "history"):
         text = (folder / f"tab-{page}.html").read_text()
         for path in ("local", "peer"):
-            found = re.search(BYTES % path, text)
-            row[f"{page}_{path}_bytes"] = int(found[2]) if found else 0
+            links = re.findall(BYTES % path, text)
+            row[f"{page}_{path}_bytes"] = sum(int(link[1]) for link in links)
         row[f"{page}_advice"] = "nothing makes Zerohop leave shuffles to Spark" in text
     row["gpu_memory_bytes"] = max(
         memory_of(event["report"]) for event in events if event["Event"] == REPORT

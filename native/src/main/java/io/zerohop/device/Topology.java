@@ -16,6 +16,9 @@ import java.util.TreeMap;
  * @param peerAccess whether the GPU of a row can read the memory of that of a column at all
  */
 public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
+  /** Of a node without GPUs, or without NVML. */
+  public static final Topology NONE = new Topology(List.of(), new int[0][0], new boolean[0][0]);
+
   private static final int CUBE_MESH_GPUS = 8;
   private static final int CUBE_MESH_NEIGHBOURS = 4;
 
@@ -93,6 +96,13 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
       return Reach.HOST;
     }
     return links[from][to] > 0 ? Reach.NVLINK : Reach.PCIE;
+  }
+
+  /** Returns how many NVLinks there are between two GPUs; 0 if either is not of this node. */
+  public int linksBetween(final String reader, final String owner) {
+    final int from = indexOf(reader);
+    final int to = indexOf(owner);
+    return from < 0 || to < 0 ? 0 : links[from][to];
   }
 
   private int indexOf(final String uuid) {

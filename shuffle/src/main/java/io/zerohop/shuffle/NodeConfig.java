@@ -30,6 +30,7 @@ public final class NodeConfig {
   private final byte[] secret;
   private final String nodeId;
   private final Topology.View view;
+  private final Topology topology;
   private final boolean neighbours;
   private final Set<Path> paths;
   private final boolean checksum;
@@ -53,7 +54,11 @@ public final class NodeConfig {
     socketBase = builder.socketBase;
     secret = given(builder.secret, "secret").clone();
     nodeId = given(builder.nodeId, "nodeId");
-    view = builder.view == null ? new Topology.View(executorId, "", "") : builder.view;
+    topology = builder.topology;
+    view =
+        builder.gpu.isEmpty()
+            ? new Topology.View(executorId, "", "")
+            : new Topology.View(executorId, builder.gpu, topology.fingerprint());
     paths = Set.copyOf(given(builder.paths, "paths"));
     neighbours = given(builder.neighbours, "neighbours") && paths.contains(Path.PEER);
     checksum = given(builder.checksum, "checksum");
@@ -157,6 +162,11 @@ public final class NodeConfig {
     return view;
   }
 
+  /** Returns the links between this node's GPUs, as this executor sees them. */
+  public Topology topology() {
+    return topology;
+  }
+
   /** Whether to connect to this node's other executors ahead of the first reader. */
   public boolean neighbours() {
     return neighbours;
@@ -251,16 +261,17 @@ public final class NodeConfig {
 
   /**
    * Collects settings. None has a default here: what users set, and what holds if they do not, is
-   * said in one place, above. Left out may be the folder of sockets, the view of the GPUs, the pool
-   * on the GPU, cold storage, UCX with its control channels, what carries blocks that are sent, and
-   * who hears of contacts.
+   * said in one place, above. Left out may be the folder of sockets, the GPU, the pool on the GPU,
+   * cold storage, UCX with its control channels, what carries blocks that are sent, and who hears
+   * of contacts.
    */
   public static final class Builder {
     private String appId;
     private String executorId;
     private java.nio.file.Path socketBase;
     private byte[] secret;
-    private Topology.View view;
+    private String gpu = "";
+    private Topology topology = Topology.NONE;
     private Boolean neighbours;
     private Long poolBytes;
     private Long devicePoolBytes;
@@ -313,8 +324,15 @@ public final class NodeConfig {
       return this;
     }
 
-    public Builder view(final Topology.View value) {
-      view = value;
+    /**
+     * Names this executor's GPU.
+     *
+     * @param uuid of the GPU
+     * @param links between it and the others of the node
+     */
+    public Builder gpu(final String uuid, final Topology links) {
+      gpu = uuid;
+      topology = links;
       return this;
     }
 

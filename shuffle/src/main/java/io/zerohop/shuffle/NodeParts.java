@@ -220,6 +220,7 @@ final class NodeParts {
         folder,
         location,
         config.view(),
+        config.topology(),
         config.secret(),
         config.connectLimit(),
         config.requestLimit(),

@@ -8,8 +8,10 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.Segment;
+import io.zerohop.device.Topology;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.MapOutputLease;
@@ -32,6 +34,13 @@ import org.junit.jupiter.api.io.TempDir;
 class DeviceReadTest {
   private static final int WINDOW_BYTES = 30_000;
   private static final Duration LIMIT = Duration.ofSeconds(20);
+  private static final Topology LINKED =
+      new Topology(
+          List.of(
+              new Topology.Gpu("GPU-owner", "0000:01:00.0", ""),
+              new Topology.Gpu("GPU-reader", "0000:02:00.0", "")),
+          new int[][] {{0, 18}, {18, 0}},
+          new boolean[][] {{true, true}, {true, true}});
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
@@ -53,6 +62,7 @@ class DeviceReadTest {
   private ShuffleNode node(final String executorId, final DeviceOnlyGpu device) {
     return ShuffleNode.start(
         TestNodes.config(base.resolve("s"), executorId)
+            .gpu("GPU-" + executorId, LINKED)
             .deviceWindowBytes(WINDOW_BYTES)
             .devicePoolBytes(512 << 10)
             .deviceSegmentBytes(256 << 10)
@@ -109,6 +119,10 @@ class DeviceReadTest {
     assertThat(blocks).isEqualTo(source.blocks().size());
     assertThat(onDevice).isGreaterThan(blocks);
     assertThat(windows).isGreaterThan(3);
+    final long headers = reader.counters().bytes(Link.PEER_HOST); // Of blocks without a payload.
+    assertThat(headers).isLessThan(100);
+    assertThat(reader.counters().bytes(Link.PEER_NVLINK))
+        .isEqualTo(reader.stats().moved(Path.PEER).bytes() - headers);
     assertThat(reader.stats().receiveBuffers().bytes()).isZero();
   }
 

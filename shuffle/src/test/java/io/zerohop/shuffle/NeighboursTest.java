@@ -19,6 +19,11 @@ import org.junit.jupiter.api.io.TempDir;
 class NeighboursTest {
   private static final int PARTITIONS = 20;
   private static final int MOST = 300;
+  private static final Topology SEES =
+      new Topology(
+          List.of(new Topology.Gpu("GPU-a", "0000:01:00.0", "")),
+          new int[1][1],
+          new boolean[][] {{true}});
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
@@ -35,14 +40,14 @@ class NeighboursTest {
   }
 
   private ShuffleNode node(final String executorId) {
-    return node(executorId, "GPU-" + executorId, "2 GPUs");
+    return node(executorId, "GPU-" + executorId, SEES);
   }
 
-  private ShuffleNode node(final String executorId, final String gpu, final String sees) {
+  private ShuffleNode node(final String executorId, final String gpu, final Topology sees) {
     return ShuffleNode.start(
         TestNodes.config(base.resolve("s"), executorId)
             .neighbours(true)
-            .view(new Topology.View(executorId, gpu, sees))
+            .gpu(gpu, sees)
             .clock(clock)
             .build());
   }
@@ -147,12 +152,12 @@ class NeighboursTest {
 
   @Test
   void executorsThatShareAGpuAreNamed() {
-    try (ShuffleNode one = node("one", "GPU-a", "2 GPUs");
-        ShuffleNode two = node("two", "GPU-a", "1 GPU")) {
+    try (ShuffleNode one = node("one", "GPU-a", SEES);
+        ShuffleNode two = node("two", "GPU-a", Topology.NONE)) {
       TestNodes.eventually("met", () -> one.problems().size() == 2);
       TestNodes.eventually("met", () -> two.problems().size() == 2);
       assertThat(one.problems().get(0).where()).isEqualTo("executors one, two, GPU GPU-a");
-      assertThat(one.problems().get(1).why()).contains("executors two see 1 GPU");
+      assertThat(one.problems().get(1).why()).contains("executors two see 0 GPUs");
     }
   }
 }

@@ -100,10 +100,10 @@ public final class TabApp {
         && page.contains("nothing makes Zerohop leave shuffles to Spark");
   }
 
-  /** Bytes by a path, as the tab's page says; 0 if it does not. */
+  /** Bytes over all links of a path, as the tab's page says; 0 if it does not. */
   public static long bytes(final String page, final String path) {
-    final Matcher row = Pattern.compile(String.format(Locale.ROOT, ROW, path)).matcher(page);
-    return row.find() ? Long.parseLong(row.group(2)) : 0;
+    final Matcher rows = Pattern.compile(String.format(Locale.ROOT, ROW, path)).matcher(page);
+    return rows.results().mapToLong(row -> Long.parseLong(row.group(2))).sum();
   }
 
   /** The plugin's accumulators; each shuffle has its own, and stages report their sums so far. */

@@ -72,11 +72,24 @@ final class Browser extends AutoCloseable {
   def run(script: String): JsonNode =
     command("/execute/sync", Map("script" -> script, "args" -> Seq.empty[String].asJava))
 
-  /** The whole page as PNG. */
-  def screenshot(): Array[Byte] = {
+  /** Lays pages out for a window of this size. */
+  def resize(width: Int, height: Int): Unit = {
+    val size = Map(
+      "width" -> Int.box(width),
+      "height" -> Int.box(height),
+      "deviceScaleFactor" -> Int.box(1),
+      "mobile" -> Boolean.box(false)).asJava
+    command("/goog/cdp/execute",
+      Map("cmd" -> "Emulation.setDeviceMetricsOverride", "params" -> size))
+    ()
+  }
+
+  /** The page as PNG, from its top to its end or to a height. */
+  def screenshot(width: Int = Browser.Width, atMost: Int = Int.MaxValue): Array[Byte] = {
+    resize(width, 900)
     val height = run("return document.documentElement.scrollHeight").asInt
-    command("/window/rect",
-      Map("width" -> Int.box(Browser.Width), "height" -> Int.box(height + 150)))
+    resize(width, math.min(height, atMost))
+    run("window.scrollTo(0, 0)")
     Base64.getDecoder.decode(ask("GET", s"/session/$session/screenshot", "").asText)
   }
 

@@ -10,7 +10,7 @@ import scala.util.{Random, Using}
 import com.fasterxml.jackson.databind.ObjectMapper
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.{Bounded, Cluster, Local, PathBytes, RunBy}
-import io.zerohop.spark.versions.{HistoryServerProcess, SparkHomes}
+import io.zerohop.spark.versions.{HistoryServerProcess, SparkHome, SparkHomes}
 import org.apache.spark.HashPartitioner
 import org.apache.spark.rdd.RDD
 import org.scalatest.funsuite.AnyFunSuite
@@ -57,12 +57,84 @@ class TabBrowserSuite extends AnyFunSuite {
       Using.resource(new Browser) { browser =>
         browser.open(server.url(s"/history/$application/zerohop/"))
         assert(byPath(browser) === reportedByPath(new String(log, UTF_8)))
-        assert(numbers(browser, "zerohop-memory", 3).forall(_ > 0), "limits of GPU memory")
-        assert(numbers(browser, "zerohop-timeline", 2).max > (1L << 30), "bytes in GPU memory")
+        assert(numbers(browser, "zerohop-pools", 3).forall(_ > 0), "limits of GPU memory")
         Picture.keep("gpu-shuffle.png", browser.screenshot())
       }
     }
     Local.delete(logs)
+  }
+
+  private val light = SparkHomes.of(org.apache.spark.SPARK_VERSION)
+  private val dark = SparkHomes.of("4.2.0")
+
+  test("the page answers first, fits, and can be read, with 2, 40 and 400 executors") {
+    assume(ManagerUnderTest.isZerohop, "the tab is Zerohop's")
+    Local.require("chromium", "chromedriver")
+    val logs = Files.createTempDirectory("zerohop-tab")
+    val samples = Seq(
+      SampleLog(2, gpu = true),
+      SampleLog(40),
+      SampleLog(40, fallbacks = true),
+      SampleLog(400))
+    samples.foreach(_.write(logs))
+    for (home <- Seq(light, dark); if home.isThere) {
+      Using.resource(new HistoryServerProcess(home, logs, Seq(SparkHomes.zerohopJar))) { server =>
+        Using.resource(new Browser) { browser =>
+          for (sample <- samples) {
+            server.await(sample.application)
+            shows(browser, server.url(s"/history/${sample.application}/zerohop/"), sample, home)
+          }
+        }
+      }
+    }
+    Local.delete(logs)
+  }
+
+  private def shows(browser: Browser, url: String, sample: SampleLog, home: SparkHome): Unit = {
+    val checks = new TabPageChecks(browser)
+    val isDark = home == dark
+    browser.resize(1280, 900)
+    browser.open(url)
+    if (isDark) {
+      browser.run("localStorage.setItem('spark-theme', 'dark')")
+      browser.open(url)
+      assert(browser.run("return document.documentElement.dataset.bsTheme").asText === "dark")
+    }
+    checks.answersFirst()
+    checks.fits()
+    val contrast = checks.contrast()
+    val bytes = checks.bytes()
+    info(f"${sample.application} on $home: $bytes bytes, contrast $contrast%.1f")
+    assert(bytes < TabBrowserSuite.MaxBytes)
+    if (sample.executors == 400) checks.headsStick()
+    verdict(browser, sample)
+    val name = sample.application.replace("app-of", "tab") + (if (isDark) "-dark" else "")
+    Picture.keep(s"$name.png", browser.screenshot(1280, TabBrowserSuite.PictureHeight))
+    browser.resize(390, 844)
+    browser.open(url)
+    checks.fits()
+    if (sample.fallbacks && !isDark) {
+      Picture.keep("tab-narrow.png", browser.screenshot(390, TabBrowserSuite.PictureHeight))
+    }
+  }
+
+  private def verdict(browser: Browser, sample: SampleLog): Unit = {
+    def text(id: String) =
+      browser.run(s"const found = document.getElementById('$id');" +
+        "return found ? found.innerText : ''").asText
+    assert(text("zerohop-verdict").contains(if (sample.fallbacks) "Slow" else "Fast"))
+    assert(text("zerohop-reasons").contains("ZH-6033") === sample.fallbacks)
+    assert(text("zerohop-pools").contains("GPU memory") === sample.gpu)
+    assert(text("zerohop-links").contains("NVLink") === sample.gpu)
+    assert(text("zerohop-shuffles").contains("1000") && !text("zerohop-shuffles").contains("1,000"))
+    if (sample.fallbacks) {
+      val page = browser.run("return document.querySelector('#zerohop-reasons a').href").asText
+      val here = browser.run("return location.href").asText
+      browser.open(page)
+      assert(browser.run("return document.querySelector(location.hash).innerText").asText
+          .startsWith(page.split('#').last.toUpperCase))
+      browser.open(here)
+    }
   }
 
   /** What the log's reports come to, read without our classes. */
@@ -100,20 +172,22 @@ class TabBrowserSuite extends AnyFunSuite {
     val pairs = numbers(browser, "zerohop-pairs", 5)
     assert(pairs.sum === expected.values.sum)
     val cells = browser.run(
-      "return [...document.querySelectorAll('#zerohop-heat td[data-bytes]')]" +
+      "return [...document.querySelectorAll('#zerohop-nodes td[data-bytes]')]" +
         ".map(cell => Number(cell.dataset.bytes))")
     assert(cells.elements.asScala.map(_.asLong).sum === expected.values.sum)
     val reasons = browser.run(
       "return document.querySelector('#zerohop-shuffles tbody').innerText").asText
     assert(reasons.contains("the owner does not hold the blocks in memory"))
-    assert(numbers(browser, "zerohop-memory", 6).sum > 0, "bytes in files")
+    assert(numbers(browser, "zerohop-pools", 4).sum > 0, "bytes in files")
+    assert(browser.run("return document.getElementById('zerohop-verdict').innerText").asText
+        .contains("fell back"))
   }
 
   private def byPath(browser: Browser): Map[String, Long] = {
     val rows = browser.run(
-      "return [...document.querySelectorAll('#zerohop-paths tbody tr')].map(row => " +
-        "[row.cells[0].innerText, row.cells[2].getAttribute('sorttable_customkey')])")
-    rows.elements.asScala.map(row => row.get(0).asText -> row.get(1).asText.toLong).toMap
+      "return [...document.querySelectorAll('#zerohop-links tbody tr')].map(row => " +
+        "[row.cells[2].innerText, row.cells[4].getAttribute('sorttable_customkey')])")
+    rows.elements.asScala.toSeq.groupMapReduce(_.get(0).asText)(_.get(1).asText.toLong)(_ + _)
   }
 
   /** The numbers of a column, from 1, as they are sorted by. */
@@ -136,16 +210,24 @@ class TabBrowserSuite extends AnyFunSuite {
 
   private def sorts(browser: Browser): Unit = {
     def click(column: Int): Unit = {
-      browser.run(s"document.querySelectorAll('#zerohop-shuffles th')[${column - 1}].click()")
-      ()
+      browser.run(
+        s"document.querySelectorAll('#zerohop-shuffles th a')[${column - 1}].click()")
+      Bounded.until("the sorted page", 20.seconds) {
+        browser.run(
+          "const head = document.querySelector('#zerohop-shuffles th[aria-sort]');" +
+            "return document.readyState === 'complete' && head !== null && head.cellIndex")
+          .asText === s"${column - 1}"
+      }
     }
     val shuffles = numbers(browser, "zerohop-shuffles", 1)
     assert(shuffles.size >= 4 && shuffles === shuffles.sorted)
     click(6)
-    val ascending = numbers(browser, "zerohop-shuffles", 6)
-    assert(ascending === ascending.sorted && ascending.distinct.size > 1)
-    click(6)
-    assert(numbers(browser, "zerohop-shuffles", 6) === ascending.reverse)
+    val descending = numbers(browser, "zerohop-shuffles", 6)
+    assert(descending === descending.sorted.reverse && descending.distinct.size > 1)
+    browser.run("document.querySelectorAll('#zerohop-shuffles th a')[5].click()")
+    Bounded.until("the page sorted the other way", 20.seconds) {
+      numbers(browser, "zerohop-shuffles", 6) == descending.reverse
+    }
   }
 
   private def filters(browser: Browser): Unit = {
@@ -163,4 +245,13 @@ class TabBrowserSuite extends AnyFunSuite {
     val left = numbers(browser, "zerohop-shuffles", 9)
     assert(left.size === staged && left.forall(_ > 0))
   }
+}
+
+object TabBrowserSuite {
+
+  /** Of a page with 400 executors, Spark's own header with it. */
+  val MaxBytes: Int = 400 * 1024
+
+  /** What is below is tables. */
+  val PictureHeight = 1500
 }

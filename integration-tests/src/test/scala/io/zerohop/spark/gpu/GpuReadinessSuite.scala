@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters._
 import io.zerohop.device.WaitException
 import io.zerohop.device.cuda.{CudaDevice, CudaDriver}
 import io.zerohop.shuffle.ShuffleNode
-import io.zerohop.shuffle.block.{Block, Location, Path}
+import io.zerohop.shuffle.block.{Block, Link, Location}
 import io.zerohop.shuffle.block.{BlockSource, ReadSide}
 import io.zerohop.shuffle.fetch.{BlockFetchException, BlockFetcher, FetchListener}
 import io.zerohop.spark.support.RunBy
@@ -113,7 +113,7 @@ class GpuReadinessSuite extends AnyFunSuite {
   private def quiet: FetchListener = new FetchListener {
     override def fetched(
         source: BlockSource,
-        path: Path,
+        link: Link,
         blocks: java.util.List[Block],
         bytes: Long): Unit = ()
     override def waited(nanos: Long): Unit = ()

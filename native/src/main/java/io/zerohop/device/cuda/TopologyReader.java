@@ -36,9 +36,7 @@ public final class TopologyReader {
 
   /** The machine's topology; one without GPUs where there is no NVML. */
   public static Topology read() {
-    return Nvml.present()
-        ? read(new NvmlLinks())
-        : new Topology(List.of(), new int[0][0], new boolean[0][0]);
+    return Nvml.present() ? read(new NvmlLinks()) : Topology.NONE;
   }
 
   static Topology read(final Links source) {

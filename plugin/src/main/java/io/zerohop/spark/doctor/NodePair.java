@@ -8,6 +8,7 @@ import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.fetch.BlockFetcher;
@@ -216,7 +217,7 @@ final class NodePair implements AutoCloseable {
   private static final class Quiet implements FetchListener {
     @Override
     public void fetched(
-        final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {}
+        final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
 
     @Override
     public void waited(final long nanos) {}

@@ -5,6 +5,7 @@ import io.zerohop.device.Topology;
 import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.host.AvailableMemory;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import java.io.IOException;
@@ -17,20 +18,22 @@ import java.util.List;
  * 256 to 329 GB/s over 18 of them).
  */
 final class RateCheck {
+  private static final double GIGA = 1e9;
+
   /** With blocks' checksums, by one thread. */
-  static final double HOST = 2;
+  static final double HOST = Link.PEER_HOST.expected() / GIGA;
 
   static final double UCX_LOOPBACK = 1;
   static final double TCP_LOOPBACK = 1;
 
   /** Within a GPU by 24 of its multiprocessors. */
-  static final double IN_GPU = 150;
+  static final double IN_GPU = Link.PEER_GPU.expected() / GIGA;
 
   /** Of each NVLink of the third generation and later; 25 on the wire. */
-  static final double EACH_NVLINK = 15;
+  static final double EACH_NVLINK = Link.PEER_NVLINK.expected() / GIGA;
 
   /** Over the PCI bus, third generation, 16 lanes. */
-  static final double PCIE = 10;
+  static final double PCIE = Link.PEER_PCIE.expected() / GIGA;
 
   private static final int MIB = 1 << 20;
   private static final int MOST_BYTES = 256 * MIB;

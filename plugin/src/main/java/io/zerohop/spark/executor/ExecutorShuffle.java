@@ -4,6 +4,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.SharedTransfers;
@@ -131,6 +132,7 @@ public final class ExecutorShuffle implements AutoCloseable {
         ? null
         : new ReportSender(
             env.executorId(),
+            Location.currentBootId(ZerohopConf.NODE_ID.get(conf).trim()),
             reports,
             () -> MemoryReport.of(node, files),
             doctor,

@@ -1,7 +1,6 @@
 package io.zerohop.spark.executor;
 
 import io.zerohop.device.Message;
-import io.zerohop.device.Topology;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.cuda.TopologyReader;
@@ -137,8 +136,7 @@ final class NodeStart {
       final long pool = PoolSizing.devicePoolBytes(conf);
       config.devicePoolBytes(pool);
       config.deviceSegmentBytes(Math.min(ZerohopConf.DEVICE_SEGMENT_SIZE.get(conf), pool));
-      final String seen = TopologyReader.read().fingerprint();
-      config.view(new Topology.View(env.executorId(), device.uuid(), seen));
+      config.gpu(device.uuid(), TopologyReader.read());
       OtherNodes.configure(config, env, conf, secret, device.pciAddress());
       final NodeConfig known = config.build();
       handedOver = true;

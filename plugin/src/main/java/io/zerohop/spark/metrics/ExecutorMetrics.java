@@ -5,6 +5,7 @@ import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.pool.PoolStats;
@@ -32,6 +33,10 @@ public final class ExecutorMetrics implements Source {
       count(Metric.bytes(path), () -> fetched.moved(path).bytes());
       count(Metric.blocks(path), () -> fetched.moved(path).blocks());
     }
+    count(Metric.PEER_GPU_BYTES, () -> fetched.bytes(Link.PEER_GPU));
+    count(Metric.PEER_NVLINK_BYTES, () -> fetched.bytes(Link.PEER_NVLINK));
+    count(Metric.PEER_PCIE_BYTES, () -> fetched.bytes(Link.PEER_PCIE));
+    count(Metric.PEER_HOST_BYTES, () -> fetched.bytes(Link.PEER_HOST));
     count(Metric.FETCH_WAIT, fetched::waitedNanos);
   }
 

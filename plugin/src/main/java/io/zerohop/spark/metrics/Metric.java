@@ -15,6 +15,26 @@ public enum Metric {
       "bytes",
       Owner.ANY,
       Doc.READ + "the memory of other executors of the node, or over NVLink"),
+  PEER_HOST_BYTES(
+      "peer.host.bytes", Type.COUNTER, "bytes", Owner.ANY, Doc.OF_PEER + "that lay in host memory"),
+  PEER_NVLINK_BYTES(
+      "peer.nvlink.bytes",
+      Type.COUNTER,
+      "bytes",
+      Owner.ANY,
+      Doc.OF_PEER + "that came from another GPU over NVLink"),
+  PEER_PCIE_BYTES(
+      "peer.pcie.bytes",
+      Type.COUNTER,
+      "bytes",
+      Owner.ANY,
+      Doc.OF_PEER + "that came from another GPU over the PCI bus"),
+  PEER_GPU_BYTES(
+      "peer.gpu.bytes",
+      Type.COUNTER,
+      "bytes",
+      Owner.ANY,
+      Doc.OF_PEER + "that lay on the GPU that both executors use"),
   UCX_BYTES("ucx.bytes", Type.COUNTER, "bytes", Owner.ANY, "Read from other nodes by UCX"),
   SENT_BYTES(
       "sent.bytes",
@@ -236,6 +256,7 @@ public enum Metric {
   /** What several say. */
   private static final class Doc {
     static final String READ = "Read in place from ";
+    static final String OF_PEER = "The part of `peer.bytes` ";
     static final String BLOCKS = "Blocks of ";
     static final String LIMIT = "Limit of the pool in ";
     static final String USED = "Blocks in the pool in ";

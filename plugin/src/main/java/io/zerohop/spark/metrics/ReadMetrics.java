@@ -3,6 +3,7 @@ package io.zerohop.spark.metrics;
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.spark.report.ReaderCounts;
@@ -54,15 +55,15 @@ public final class ReadMetrics {
     return new FetchListener() {
       @Override
       public void fetched(
-          final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {
-        ReadMetrics.this.fetched(reporter, path, blocks, bytes);
-        reports.fetched(source.executorId(), path, blocks.size(), bytes);
+          final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {
+        ReadMetrics.this.fetched(reporter, link.path(), blocks, bytes);
+        reports.fetched(source.executorId(), link, blocks.size(), bytes);
       }
 
       @Override
       public void fellBack(
           final BlockSource source, final List<Block> blocks, final Message reason) {
-        reports.fellBack(blocks.size(), reason);
+        reports.fellBack(blocks.size(), blocks.stream().mapToLong(Block::bytes).sum(), reason);
       }
 
       @Override

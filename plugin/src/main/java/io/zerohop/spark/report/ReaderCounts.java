@@ -1,7 +1,7 @@
 package io.zerohop.spark.report;
 
 import io.zerohop.device.Message;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.Link;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Map;
@@ -15,7 +15,7 @@ import java.util.Map;
 public final class ReaderCounts {
   private final ReportCounters executor;
   private final int shuffleId;
-  private Map<String, Map<Path, MovedCount>> flows = new HashMap<>();
+  private Map<String, Map<Link, MovedCount>> flows = new HashMap<>();
   private long slot;
   private long waitNanos;
   private boolean ended;
@@ -31,21 +31,21 @@ public final class ReaderCounts {
   }
 
   /** Blocks have come from an owner. */
-  public void fetched(final String owner, final Path path, final long blocks, final long bytes) {
+  public void fetched(final String owner, final Link link, final long blocks, final long bytes) {
     if (executor.isEnabled()) {
-      fetched(owner, path, blocks, bytes, System.nanoTime() / ReportCounters.SLOT_NANOS);
+      fetched(owner, link, blocks, bytes, System.nanoTime() / ReportCounters.SLOT_NANOS);
     }
   }
 
   synchronized void fetched(
-      final String owner, final Path path, final long blocks, final long bytes, final long now) {
+      final String owner, final Link link, final long blocks, final long bytes, final long now) {
     if (now != slot) {
       tell();
       slot = now;
     }
     flows
-        .computeIfAbsent(owner, any -> new EnumMap<>(Path.class))
-        .computeIfAbsent(path, any -> new MovedCount())
+        .computeIfAbsent(owner, any -> new EnumMap<>(Link.class))
+        .computeIfAbsent(link, any -> new MovedCount())
         .add(blocks, bytes);
     if (ended) {
       tell();
@@ -66,8 +66,8 @@ public final class ReaderCounts {
   }
 
   /** Blocks have to be staged. */
-  public void fellBack(final long blocks, final Message reason) {
-    executor.fellBack(shuffleId, blocks, reason);
+  public void fellBack(final long blocks, final long bytes, final Message reason) {
+    executor.fellBack(shuffleId, blocks, bytes, reason);
   }
 
   /** Tells what was counted; the reader has ended. Idempotent. */

@@ -1,6 +1,8 @@
 package io.zerohop.spark.report;
 
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Memory;
@@ -9,7 +11,6 @@ import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -38,6 +39,9 @@ public final class ReportBounds {
   private static final Set<String> PATHS =
       Arrays.stream(Path.values()).map(Path::label).collect(Collectors.toUnmodifiableSet());
 
+  private static final Set<String> LINKS =
+      Arrays.stream(Link.values()).map(Link::label).collect(Collectors.toUnmodifiableSet());
+
   private static final Set<String> VERDICTS = Set.of("ok", "skip", "warn", "fail");
 
   private long refused;
@@ -47,9 +51,14 @@ public final class ReportBounds {
     return refused;
   }
 
+  /** Counts something else that no executor writes. */
+  public void refuse() {
+    refused++;
+  }
+
   /** Returns what of a report may be taken; null if that is nothing. */
   public ShuffleReport admit(final ShuffleReport report) {
-    if (!isProcess(report.executorId(), report.timeMillis())) {
+    if (!isProcess(report.executorId(), report.timeMillis()) || !isText(report.node(), MAX_NAME)) {
       refused++;
       return null;
     }
@@ -57,8 +66,9 @@ public final class ReportBounds {
     refused += report.memory() != null && !hasMemory ? 1 : 0;
     return new ShuffleReport(
         report.executorId(),
+        report.node(),
         report.timeMillis(),
-        admit(report.flows(), ReportCounters.MOST_FLOWS + PATHS.size(), ReportBounds::isFlow),
+        admit(report.flows(), ReportCounters.MOST_FLOWS + LINKS.size(), ReportBounds::isFlow),
         admit(report.shuffles(), ReportCounters.MOST_SHUFFLES, ReportBounds::isUse),
         hasMemory ? report.memory() : null,
         admit(report.contacts(), ReportCounters.MOST_CONTACTS, ReportBounds::isContact),
@@ -80,7 +90,8 @@ public final class ReportBounds {
     return text != null && text.length() <= max;
   }
 
-  private static boolean areCounts(final long... values) {
+  /** Returns whether all of them are numbers that an executor may count. */
+  public static boolean areCounts(final long... values) {
     return LongStream.of(values).allMatch(value -> value >= 0 && value <= MAX_COUNT);
   }
 
@@ -88,7 +99,9 @@ public final class ReportBounds {
     return isText(flow.owner(), MAX_NAME)
         && flow.path() != null
         && PATHS.contains(flow.path())
-        && areCounts(flow.blocks(), flow.bytes(), flow.busyMillis());
+        && LINKS.contains(flow.link())
+        && areCounts(
+            flow.blocks(), flow.bytes(), flow.busyMillis(), flow.fullBytes(), flow.fullMillis());
   }
 
   private static boolean isUse(final ShuffleUse use) {
@@ -99,7 +112,10 @@ public final class ReportBounds {
         && use.moved().values().stream().allMatch(ReportBounds::isMoved)
         && use.waitNanos() >= 0
         && use.waitNanos() <= MAX_NANOS
-        && areReasons(use.fallbacks());
+        && areReasons(use.fallbacks().keySet())
+        && use.fallbacks().values().stream().allMatch(ReportBounds::areCounts)
+        && areReasons(use.causes().keySet())
+        && use.causes().values().stream().allMatch(ReportBounds::isCause);
   }
 
   private static boolean areStages(final Collection<Integer> stages) {
@@ -111,10 +127,15 @@ public final class ReportBounds {
     return areCounts(moved.blocks(), moved.bytes());
   }
 
-  private static boolean areReasons(final Map<String, Long> fallbacks) {
-    return fallbacks.size() <= ReportCounters.MOST_REASONS + 1
-        && fallbacks.keySet().stream().allMatch(reason -> isText(reason, MAX_TEXT))
-        && fallbacks.values().stream().allMatch(ReportBounds::areCounts);
+  private static boolean areReasons(final Set<String> reasons) {
+    return reasons.size() <= ReportCounters.MOST_REASONS + 1
+        && reasons.stream().allMatch(reason -> isText(reason, MAX_TEXT));
+  }
+
+  private static boolean isCause(final Cause cause) {
+    return isText(cause.code(), MAX_NAME)
+        && isText(cause.remedy(), MAX_TEXT)
+        && areCounts(cause.bytes());
   }
 
   private static boolean isMemory(final Memory memory) {
@@ -130,7 +151,10 @@ public final class ReportBounds {
   }
 
   private static boolean isContact(final Contact contact) {
-    return isText(contact.owner(), MAX_NAME) && isText(contact.how(), MAX_TEXT);
+    return isText(contact.owner(), MAX_NAME)
+        && isText(contact.how(), MAX_TEXT)
+        && (contact.link() == null || LINKS.contains(contact.link()))
+        && areCounts(contact.expected());
   }
 
   private static boolean isAdvice(final Advice line) {

@@ -1,14 +1,17 @@
 package io.zerohop.spark.report;
 
 import io.zerohop.device.Message;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ContactListener;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.report.ShuffleReport.Moved;
 import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
@@ -35,6 +38,9 @@ public final class ReportCounters implements ContactListener {
   static final int MOST_ADVICE = 50;
   static final int MOST_CHARS = 300;
 
+  /** Slots of a flow whose bytes are known, from its first one on: those of an interval. */
+  private static final int MOST_SLOTS = 512;
+
   /** Of advice, which is told once. */
   static final int MOST_ADVICE_CHARS = 1_000;
 
@@ -44,7 +50,7 @@ public final class ReportCounters implements ContactListener {
   static final long SLOT_NANOS = SLOT_MILLIS * 1_000_000;
 
   private final boolean enabled;
-  private Map<String, Map<Path, FlowCount>> flows = new HashMap<>();
+  private Map<String, Map<Link, FlowCount>> flows = new HashMap<>();
   private Map<Integer, UseCount> shuffles = new HashMap<>();
   private List<Contact> contacts = new ArrayList<>();
   private List<Advice> advice = new ArrayList<>();
@@ -97,16 +103,16 @@ public final class ReportCounters implements ContactListener {
   synchronized void add(
       final int shuffleId,
       final long slot,
-      final Map<String, Map<Path, MovedCount>> byOwner,
+      final Map<String, Map<Link, MovedCount>> byOwner,
       final long waitNanos) {
     final UseCount use = use(shuffleId);
     byOwner.forEach(
-        (owner, paths) ->
-            paths.forEach(
-                (path, count) -> {
-                  flow(owner, path).add(count, slot);
+        (owner, links) ->
+            links.forEach(
+                (link, count) -> {
+                  flow(owner, link).add(count, slot);
                   if (use != null) {
-                    use.moved.computeIfAbsent(path, any -> new MovedCount()).add(count);
+                    use.moved.computeIfAbsent(link.path(), any -> new MovedCount()).add(count);
                   }
                 }));
     if (use != null) {
@@ -115,26 +121,31 @@ public final class ReportCounters implements ContactListener {
   }
 
   /** Blocks have to be staged. */
-  void fellBack(final int shuffleId, final long blocks, final Message reason) {
+  void fellBack(final int shuffleId, final long blocks, final long bytes, final Message reason) {
     if (enabled) {
-      addFallback(shuffleId, blocks, reason.at("").text()); // Equal ones of all owners add up.
+      addFallback(shuffleId, blocks, bytes, reason);
     }
   }
 
   private synchronized void addFallback(
-      final int shuffleId, final long blocks, final String reason) {
+      final int shuffleId, final long blocks, final long bytes, final Message reason) {
     final UseCount use = use(shuffleId);
     if (use != null) {
-      final String known = shorten(reason);
+      final String known = shorten(reason.reasoned());
       final boolean room = use.fallbacks.size() < MOST_REASONS || use.fallbacks.containsKey(known);
       use.fallbacks.merge(room ? known : OTHERS, blocks, Long::sum);
+      use.causes.merge(
+          room ? known : OTHERS,
+          room ? new Cause(reason.code(), shorten(reason.remedy()), bytes) : Cause.ofOthers(bytes),
+          (one, more) -> one.withBytes(one.bytes() + more.bytes()));
     }
   }
 
   @Override
-  public synchronized void met(final String executorId, final String how) {
+  public synchronized void met(
+      final String executorId, final String how, final Link link, final long expected) {
     if (enabled && contacts.size() < MOST_CONTACTS) {
-      contacts.add(new Contact(executorId, shorten(how)));
+      contacts.add(new Contact(executorId, shorten(how), link.label(), expected));
     }
   }
 
@@ -152,16 +163,16 @@ public final class ReportCounters implements ContactListener {
     }
   }
 
-  private FlowCount flow(final String owner, final Path path) {
-    Map<Path, FlowCount> paths = flows.get(owner);
-    if (paths == null || !paths.containsKey(path)) {
+  private FlowCount flow(final String owner, final Link link) {
+    Map<Link, FlowCount> links = flows.get(owner);
+    if (links == null || !links.containsKey(link)) {
       final boolean room = flowCount < MOST_FLOWS;
       flowCount += room ? 1 : 0;
       final String as = room ? owner : OTHERS;
-      paths = flows.computeIfAbsent(as, any -> new EnumMap<>(Path.class));
-      return paths.computeIfAbsent(path, any -> new FlowCount());
+      links = flows.computeIfAbsent(as, any -> new EnumMap<>(Link.class));
+      return links.computeIfAbsent(link, any -> new FlowCount());
     }
-    return paths.get(path);
+    return links.get(link);
   }
 
   private UseCount use(final int shuffleId) {
@@ -190,17 +201,19 @@ public final class ReportCounters implements ContactListener {
   /**
    * A report of what was counted; counting begins anew.
    *
+   * @param node names this machine
    * @param memory the executor's pools now
    */
-  public synchronized ShuffleReport drain(final String executorId, final Memory memory) {
+  public synchronized ShuffleReport drain(
+      final String executorId, final String node, final Memory memory) {
     final List<Flow> moved = new ArrayList<>();
     flows.forEach(
-        (owner, paths) -> paths.forEach((path, flow) -> moved.add(flow.report(owner, path))));
+        (owner, links) -> links.forEach((link, flow) -> moved.add(flow.report(owner, link))));
     final List<ShuffleUse> uses = new ArrayList<>();
     shuffles.forEach((id, use) -> uses.add(use.report(id)));
     final ShuffleReport report =
         new ShuffleReport(
-            executorId, System.currentTimeMillis(), moved, uses, memory, contacts, advice);
+            executorId, node, System.currentTimeMillis(), moved, uses, memory, contacts, advice);
     flows = new HashMap<>();
     shuffles = new HashMap<>();
     contacts = new ArrayList<>();
@@ -209,19 +222,52 @@ public final class ReportCounters implements ContactListener {
     return report;
   }
 
+  /**
+   * Bytes of each slot. Readers tell of a slot when it is over, some of them late; what is told of
+   * slots before the first or far behind it has bytes and takes time, but fills none.
+   */
   private static final class FlowCount {
     private final MovedCount moved = new MovedCount();
-    private long lastSlot = Long.MIN_VALUE;
-    private long busySlots;
+    private long firstSlot;
+    private long[] slots = {};
+    private long strays;
 
     void add(final MovedCount more, final long slot) {
       moved.add(more);
-      busySlots += slot == lastSlot ? 0 : 1;
-      lastSlot = slot;
+      firstSlot = slots.length == 0 ? slot : firstSlot;
+      final long at = slot - firstSlot;
+      if (at < 0 || at >= MOST_SLOTS) {
+        strays++;
+        return;
+      }
+      if (at >= slots.length) {
+        slots = Arrays.copyOf(slots, (int) Math.min(MOST_SLOTS, 2 * (at + 1)));
+      }
+      slots[(int) at] += more.bytes();
     }
 
-    Flow report(final String from, final Path path) {
-      return new Flow(from, path.label(), moved.blocks(), moved.bytes(), busySlots * SLOT_MILLIS);
+    Flow report(final String from, final Link link) {
+      long busy = strays;
+      long full = 0;
+      long fullBytes = 0;
+      for (int i = 0; i < slots.length; i++) {
+        if (slots[i] > 0) {
+          busy++;
+          if (i > 0 && i < slots.length - 1 && slots[i - 1] > 0 && slots[i + 1] > 0) {
+            full++;
+            fullBytes += slots[i];
+          }
+        }
+      }
+      return new Flow(
+          from,
+          link.path().label(),
+          link.label(),
+          moved.blocks(),
+          moved.bytes(),
+          busy * SLOT_MILLIS,
+          fullBytes,
+          full * SLOT_MILLIS);
     }
   }
 
@@ -230,6 +276,7 @@ public final class ReportCounters implements ContactListener {
     private final TreeSet<Integer> readers = new TreeSet<>();
     private final Map<Path, MovedCount> moved = new EnumMap<>(Path.class);
     private final Map<String, Long> fallbacks = new HashMap<>();
+    private final Map<String, Cause> causes = new HashMap<>();
     private long waitNanos;
 
     ShuffleUse report(final int shuffleId) {
@@ -242,7 +289,8 @@ public final class ReportCounters implements ContactListener {
           new ArrayList<>(readers),
           byPath,
           waitNanos,
-          fallbacks);
+          fallbacks,
+          causes);
     }
   }
 }

@@ -30,6 +30,7 @@ public final class ReportSender implements AutoCloseable {
   private final Supplier<Memory> memory;
   private final Consumer<String> driver;
   private final String executorId;
+  private final String node;
   private final AtomicInteger running = new AtomicInteger();
   private final ScheduledExecutorService thread;
 
@@ -42,6 +43,7 @@ public final class ReportSender implements AutoCloseable {
    * Begins to report.
    *
    * @param executorId this executor
+   * @param node names this machine
    * @param counters what is reported
    * @param memory the executor's pools now
    * @param doctor looks at this executor, once and in the background; ends in a limited time
@@ -50,12 +52,14 @@ public final class ReportSender implements AutoCloseable {
    */
   public ReportSender(
       final String executorId,
+      final String node,
       final ReportCounters counters,
       final Supplier<Memory> memory,
       final Supplier<List<Advice>> doctor,
       final Consumer<String> driver,
       final Duration interval) {
     this.executorId = executorId;
+    this.node = node;
     this.counters = counters;
     this.memory = memory;
     this.driver = driver;
@@ -114,7 +118,7 @@ public final class ReportSender implements AutoCloseable {
     try {
       final Memory now = memory.get();
       if (!counters.isEmpty() || !now.equals(told)) {
-        final String report = ReportJson.write(counters.drain(executorId, now));
+        final String report = ReportJson.write(counters.drain(executorId, node, now));
         told = now;
         rate.sent(report.length(), System.nanoTime());
         driver.accept(report);

@@ -11,6 +11,7 @@ import java.util.stream.Collectors;
  * not know and takes what is missing for nothing. Immutable.
  *
  * @param executorId who reports
+ * @param node names the machine that it runs on, the same for all executors there; empty if unknown
  * @param timeMillis when, in milliseconds since 1970, by the executor's clock
  * @param flows what its readers got from each owner
  * @param shuffles what its tasks did with each shuffle
@@ -20,6 +21,7 @@ import java.util.stream.Collectors;
  */
 public record ShuffleReport(
     String executorId,
+    String node,
     long timeMillis,
     List<Flow> flows,
     List<ShuffleUse> shuffles,
@@ -29,6 +31,7 @@ public record ShuffleReport(
 
   /** Takes lists that are missing for empty ones, and leaves out elements that are null. */
   public ShuffleReport {
+    node = node == null ? "" : node;
     flows = known(flows);
     shuffles = known(shuffles);
     contacts = known(contacts);
@@ -48,16 +51,34 @@ public record ShuffleReport(
   }
 
   /**
-   * What came from one owner by one path.
+   * What came from one owner over one link.
    *
    * @param owner the executor that held the blocks
-   * @param path its label
+   * @param path the path's label
+   * @param link the link's label; of a release that does not tell links apart the path's
    * @param blocks how many
    * @param bytes their bytes
    * @param busyMillis time during which such blocks were handed out, in slots of {@link
    *     ReportCounters#SLOT_MILLIS}
+   * @param fullBytes bytes of those slots that lie between two others, so that the link was in use
+   *     from their begin to their end
+   * @param fullMillis how long these slots are
    */
-  public record Flow(String owner, String path, long blocks, long bytes, long busyMillis) {}
+  public record Flow(
+      String owner,
+      String path,
+      String link,
+      long blocks,
+      long bytes,
+      long busyMillis,
+      long fullBytes,
+      long fullMillis) {
+
+    /** Takes a link that is missing for the path. */
+    public Flow {
+      link = link == null ? path : link;
+    }
+  }
 
   /**
    * Blocks and their bytes.
@@ -76,6 +97,8 @@ public record ShuffleReport(
    * @param moved what was read, by the path's label
    * @param waitNanos time in nanoseconds that readers waited for blocks
    * @param fallbacks blocks that had to be staged, by the reason
+   * @param causes what else is known of a reason; one that is missing is of a release that does not
+   *     say, where the code ends the reason, and stays there
    */
   public record ShuffleUse(
       int shuffleId,
@@ -83,7 +106,8 @@ public record ShuffleReport(
       List<Integer> readers,
       Map<String, Moved> moved,
       long waitNanos,
-      Map<String, Long> fallbacks) {
+      Map<String, Long> fallbacks,
+      Map<String, Cause> causes) {
 
     /** Takes what is missing for empty, and leaves out elements that are null. */
     public ShuffleUse {
@@ -91,6 +115,33 @@ public record ShuffleReport(
       readers = known(readers);
       moved = known(moved);
       fallbacks = known(fallbacks);
+      causes = known(causes);
+    }
+  }
+
+  /**
+   * What is known of a reason for which blocks had to be staged, as fields of its message.
+   *
+   * @param code by which docs/runbook.md explains it, such as {@code ZH-6033}; empty if there is
+   *     none
+   * @param remedy the key to set or the command to run; empty if only the runbook says what to do
+   * @param bytes about how many bytes the blocks had, as map statuses say
+   */
+  public record Cause(String code, String remedy, long bytes) {
+    /** Of reasons beyond a limit, of which only the bytes are known. */
+    public static Cause ofOthers(final long bytes) {
+      return new Cause("", "", bytes);
+    }
+
+    /** Takes what is missing for empty. */
+    public Cause {
+      code = code == null ? "" : code;
+      remedy = remedy == null ? "" : remedy;
+    }
+
+    /** Returns this cause with another number of bytes. */
+    public Cause withBytes(final long all) {
+      return new Cause(code, remedy, all);
     }
   }
 
@@ -121,6 +172,8 @@ public record ShuffleReport(
    *
    * @param owner the executor whose memory is read from now on
    * @param how the way, in words
+   * @param link the label of the link to its blocks; null of a release that does not say
+   * @param expected bytes a second that the link has at least; 0 if that is not known
    */
-  public record Contact(String owner, String how) {}
+  public record Contact(String owner, String how, String link, long expected) {}
 }

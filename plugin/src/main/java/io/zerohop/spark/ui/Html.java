@@ -4,6 +4,9 @@ import java.util.Locale;
 
 /** A piece of HTML that is also well-formed XML, under construction. Not thread safe. */
 final class Html {
+  /** Classes of a table, as Spark has them. */
+  static final String TABLE = "table table-bordered table-sm table-striped";
+
   private static final String[] UNITS = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 
   private final StringBuilder text = new StringBuilder();
@@ -22,7 +25,7 @@ final class Html {
 
   /** The head of a table that can be sorted by a click on a column. */
   Html table(final String id, final String... columns) {
-    raw("<table id=\"" + id + "\" class=\"table table-bordered table-sm table-striped sortable\">");
+    raw("<table id=\"" + id + "\" class=\"" + TABLE + " sortable\">");
     raw("<thead><tr>");
     for (final String column : columns) {
       raw("<th>").text(column).raw("</th>");
@@ -46,7 +49,7 @@ final class Html {
 
   /** A cell with a number. */
   Html number(final long value) {
-    return cell(value, String.format(Locale.ROOT, "%,d", value));
+    return cell(value, Long.toString(value));
   }
 
   /** A cell with a size. */
@@ -67,21 +70,32 @@ final class Html {
       value /= 1024;
       unit++;
     }
-    return unit == 0
-        ? bytes + " B"
-        : String.format(Locale.ROOT, value < 10 ? "%.2f %s" : "%.1f %s", value, UNITS[unit]);
+    return unit == 0 ? bytes + " B" : String.format(Locale.ROOT, "%.1f %s", value, UNITS[unit]);
   }
 
   /** Bytes a second in words; empty where no time is known. */
   static String rate(final long bytes, final long millis) {
-    return millis <= 0 ? "" : String.format(Locale.ROOT, "%.2f GB/s", bytes / (millis * 1e6));
+    return millis <= 0 ? "" : bytes((long) (1e3 * bytes / millis)) + "/s";
   }
 
-  /** A time in words. */
-  static String duration(final long nanos) {
-    return nanos < 1_000_000_000L
-        ? String.format(Locale.ROOT, "%.1f ms", nanos / 1e6)
-        : String.format(Locale.ROOT, "%.1f s", nanos / 1e9);
+  /** A time in words, as on Spark's own pages. */
+  static String duration(final long millis) {
+    final double seconds = millis / 1e3;
+    final double minutes = seconds / 60;
+    final double hours = minutes / 60;
+    return millis < 100
+        ? millis + " ms"
+        : seconds < 1
+            ? words("%.1f s", seconds)
+            : seconds < 60
+                ? words("%.0f s", seconds)
+                : minutes < 10
+                    ? words("%.1f min", minutes)
+                    : minutes < 60 ? words("%.0f min", minutes) : words("%.1f h", hours);
+  }
+
+  private static String words(final String format, final double value) {
+    return String.format(Locale.ROOT, format, value);
   }
 
   static String escape(final String any) {

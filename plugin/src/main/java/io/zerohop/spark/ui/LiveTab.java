@@ -17,10 +17,12 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcEndpoint;
 import org.apache.spark.rpc.RpcEnv;
+import org.apache.spark.status.api.v1.ExecutorSummary;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
 import scala.PartialFunction;
+import scala.collection.Iterator;
 import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
@@ -49,6 +51,7 @@ public final class LiveTab {
       if (context.ui().isDefined()) {
         final ShuffleModel model = new ShuffleModel();
         context.addSparkListener(new ModelListener(model));
+        nameHosts(context, model);
         ShuffleTab.attach(context.ui().get(), model::snapshot);
         LOG.info(
             "Zerohop: the tab {} is at {}", ShuffleTab.NAME, ShuffleTab.url(context.ui().get()));
@@ -60,6 +63,16 @@ public final class LiveTab {
           .because(e)
           .remedy("set " + ZerohopConf.UI_INTERVAL.key() + "=0 to do without it")
           .warn(LOG, e);
+    }
+  }
+
+  /** Of executors that were added before anybody listened. */
+  private static void nameHosts(final SparkContext context, final ShuffleModel model) {
+    final Iterator<ExecutorSummary> executors = context.statusStore().executorList(true).iterator();
+    while (executors.hasNext()) {
+      final ExecutorSummary one = executors.next();
+      final int end = one.hostPort().lastIndexOf(':');
+      model.isOn(one.id(), end < 0 ? one.hostPort() : one.hostPort().substring(0, end));
     }
   }
 

@@ -1,8 +1,11 @@
 package io.zerohop.spark.ui;
 
+import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerExecutorAdded;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 
 /** Brings executors' reports from Spark's listener bus, or from an event log, into a model. */
 final class ModelListener extends SparkListener {
@@ -16,6 +19,19 @@ final class ModelListener extends SparkListener {
   public void onOtherEvent(final SparkListenerEvent event) {
     if (event instanceof ShuffleReportEvent known && known.report() != null) {
       model.add(known.report());
+    }
+  }
+
+  @Override
+  public void onExecutorAdded(final SparkListenerExecutorAdded event) {
+    model.isOn(event.executorId(), event.executorInfo().executorHost());
+  }
+
+  @Override
+  public void onTaskEnd(final SparkListenerTaskEnd event) {
+    final TaskMetrics metrics = event.taskMetrics();
+    if (metrics != null && metrics.shuffleReadMetrics().totalBlocksFetched() > 0) {
+      model.ran(metrics.executorRunTime(), metrics.shuffleReadMetrics().fetchWaitTime());
     }
   }
 

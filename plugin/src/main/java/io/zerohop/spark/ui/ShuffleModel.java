@@ -4,12 +4,14 @@ import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.ContactLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Series;
 import io.zerohop.spark.ui.UiSnapshot.Shuffle;
+import io.zerohop.spark.ui.UiSnapshot.TaskTime;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -35,6 +37,9 @@ final class ShuffleModel {
   /** Of names that are kept only to be counted. */
   private static final int MAX_LEFT_OUT = 10_000;
 
+  /** Of executors whose machine is known. */
+  private static final int MAX_NODES = 10_000;
+
   private final Limits limits;
   private final ReportBounds bounds = new ReportBounds();
   private final Map<PairKey, PairSum> pairs = new HashMap<>();
@@ -52,6 +57,15 @@ final class ShuffleModel {
 
   private final Deque<ContactLine> contacts = new ArrayDeque<>();
   private final Map<Advice, AdviceSum> advice = new LinkedHashMap<>();
+
+  /** Machines of executors, by what they report; names of hosts are Spark's. */
+  private final Map<String, String> machines = new HashMap<>();
+
+  private final Map<String, String> hosts = new HashMap<>();
+  private final Map<String, Long> expected = new TreeMap<>();
+  private final RateLine rates;
+  private long ranMillis;
+  private long waitedMillis;
   private long evictedShuffles;
   private long evictedContacts;
 
@@ -87,6 +101,7 @@ final class ShuffleModel {
 
   ShuffleModel(final Limits limits) {
     this.limits = limits;
+    this.rates = new RateLine(limits.points);
   }
 
   /** Adds what an executor reports, as far as it is within bounds. */
@@ -96,12 +111,19 @@ final class ShuffleModel {
       return;
     }
     report.flows().forEach(flow -> add(report.executorId(), flow));
+    if (!report.node().isEmpty() && machines.size() < MAX_NODES) {
+      machines.put(report.executorId(), report.node());
+    }
+    rates.add(report);
     report.shuffles().forEach(this::add);
     report.advice().forEach(line -> add(report.executorId(), line));
     if (report.memory() != null) {
       add(report.executorId(), report.timeMillis(), report.memory());
     }
     for (final ShuffleReport.Contact contact : report.contacts()) {
+      if (contact.link() != null && contact.expected() > 0) {
+        expected.merge(contact.link(), contact.expected(), Math::min);
+      }
       contacts.add(
           new ContactLine(
               report.timeMillis(), report.executorId(), contact.owner(), contact.how()));
@@ -128,14 +150,18 @@ final class ShuffleModel {
   }
 
   private void add(final String reader, final ShuffleReport.Flow flow) {
-    final PairKey key = new PairKey(reader, flow.owner(), flow.path());
+    final PairKey key = new PairKey(reader, flow.owner(), flow.path(), flow.link());
     final boolean room = pairs.size() < limits.pairs || pairs.containsKey(key);
     final PairKey as =
-        room ? key : new PairKey(ReportCounters.OTHERS, ReportCounters.OTHERS, flow.path());
+        room
+            ? key
+            : new PairKey(ReportCounters.OTHERS, ReportCounters.OTHERS, flow.path(), flow.link());
     final PairSum sum = pairs.computeIfAbsent(as, any -> new PairSum());
     sum.blocks = plus(sum.blocks, flow.blocks());
     sum.bytes = plus(sum.bytes, flow.bytes());
     sum.busyMillis = plus(sum.busyMillis, flow.busyMillis());
+    sum.fullBytes = plus(sum.fullBytes, flow.fullBytes());
+    sum.fullMillis = plus(sum.fullMillis, flow.fullMillis());
   }
 
   /** A sum of what is within bounds stays there. */
@@ -159,8 +185,15 @@ final class ShuffleModel {
             (reason, blocks) -> {
               final boolean room =
                   sum.fallbacks.size() < limits.reasons || sum.fallbacks.containsKey(reason);
-              sum.fallbacks.merge(
-                  room ? reason : ReportCounters.OTHERS, blocks, ShuffleModel::plus);
+              final String as = room ? reason : ReportCounters.OTHERS;
+              sum.fallbacks.merge(as, blocks, ShuffleModel::plus);
+              final Cause cause = use.causes().get(reason);
+              if (cause != null) {
+                sum.causes.merge(
+                    as,
+                    room ? cause : Cause.ofOthers(cause.bytes()),
+                    (one, more) -> one.withBytes(plus(one.bytes(), more.bytes())));
+              }
             });
     if (shuffles.size() > limits.shuffles) {
       shuffles.remove(shuffles.keySet().iterator().next());
@@ -252,6 +285,30 @@ final class ShuffleModel {
     }
   }
 
+  /** An executor runs on a host, as Spark calls it. */
+  synchronized void isOn(final String executorId, final String host) {
+    if (ReportBounds.isProcess(executorId, 0)
+        && ReportBounds.isProcess(host, 0)
+        && hosts.size() < MAX_NODES) {
+      hosts.put(executorId, host);
+    }
+  }
+
+  /**
+   * A task that has read shuffles has ended.
+   *
+   * @param ran how long it ran, in milliseconds
+   * @param waited the part of it in which it waited for blocks
+   */
+  synchronized void ran(final long ran, final long waited) {
+    if (ReportBounds.areCounts(ran, waited)) {
+      ranMillis = plus(ranMillis, ran);
+      waitedMillis = plus(waitedMillis, Math.min(ran, waited));
+    } else {
+      bounds.refuse();
+    }
+  }
+
   /** What is known now. */
   UiSnapshot snapshot() {
     final UiSnapshot copy = copy(); // Sorted where nobody waits for it.
@@ -259,7 +316,7 @@ final class ShuffleModel {
         .sort(
             Comparator.comparing(Pair::reader, ExecutorOrder.INSTANCE)
                 .thenComparing(Pair::owner, ExecutorOrder.INSTANCE)
-                .thenComparing(Pair::path));
+                .thenComparing(Pair::link));
     copy.shuffles().sort(Comparator.comparingInt(Shuffle::shuffleId));
     copy.memory().sort(Comparator.comparing(Series::executorId, ExecutorOrder.INSTANCE));
     return copy;
@@ -270,7 +327,16 @@ final class ShuffleModel {
     pairs.forEach(
         (key, sum) ->
             pairList.add(
-                new Pair(key.reader, key.owner, key.path, sum.blocks, sum.bytes, sum.busyMillis)));
+                new Pair(
+                    key.reader,
+                    key.owner,
+                    key.path,
+                    key.link,
+                    sum.blocks,
+                    sum.bytes,
+                    sum.busyMillis,
+                    sum.fullBytes,
+                    sum.fullMillis)));
     final List<Shuffle> shuffleList = new ArrayList<>();
     shuffles.forEach((id, sum) -> shuffleList.add(sum.copy(id)));
     final List<Series> series = new ArrayList<>();
@@ -283,18 +349,46 @@ final class ShuffleModel {
         advice.values().stream()
             .map(AdviceSum::copy)
             .collect(Collectors.toCollection(ArrayList::new)),
+        nodes(),
+        new TaskTime(ranMillis, waitedMillis),
+        new TreeMap<>(expected),
+        rates.rates(),
         evictedShuffles,
         evictedContacts,
         leftOut.size(),
         bounds.refused());
   }
 
-  private record PairKey(String reader, String owner, String path) {}
+  /** Each executor's machine: by Spark's name of the host where all executors there have one. */
+  private Map<String, String> nodes() {
+    final Map<String, Set<String>> names = new HashMap<>();
+    machines.forEach(
+        (executor, machine) ->
+            names
+                .computeIfAbsent(machine, any -> new HashSet<>())
+                .add(hosts.getOrDefault(executor, "")));
+    final Map<String, String> nodes = new HashMap<>(hosts);
+    final Map<String, String> owners = new HashMap<>();
+    machines.forEach(
+        (executor, machine) -> {
+          final String host = hosts.getOrDefault(executor, "");
+          final boolean named =
+              !host.isEmpty()
+                  && names.get(machine).size() == 1
+                  && owners.computeIfAbsent(host, any -> machine).equals(machine);
+          nodes.put(executor, named ? host : machine);
+        });
+    return nodes;
+  }
+
+  private record PairKey(String reader, String owner, String path, String link) {}
 
   private static final class PairSum {
     private long blocks;
     private long bytes;
     private long busyMillis;
+    private long fullBytes;
+    private long fullMillis;
   }
 
   private static final class AdviceSum {
@@ -317,6 +411,7 @@ final class ShuffleModel {
     private final Map<String, Long> blocks = new TreeMap<>();
     private final Map<String, Long> bytes = new TreeMap<>();
     private final Map<String, Long> fallbacks = new TreeMap<>();
+    private final Map<String, Cause> causes = new TreeMap<>();
     private long waitNanos;
 
     Shuffle copy(final int shuffleId) {
@@ -327,7 +422,8 @@ final class ShuffleModel {
           new TreeMap<>(blocks),
           new TreeMap<>(bytes),
           waitNanos,
-          new TreeMap<>(fallbacks));
+          new TreeMap<>(fallbacks),
+          new TreeMap<>(causes));
     }
   }
 }

@@ -1,26 +1,31 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.compat.SparkPages;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import org.apache.spark.ui.WebUIPage;
 import scala.collection.immutable.Seq;
 import scala.xml.Node;
 import scala.xml.Unparsed;
 
 /**
- * The page in Spark's frame. Spark 3.5 calls it with a request of {@code javax.servlet}, 4.x with
- * one of {@code jakarta.servlet}; a class is loaded only with the method that is called, so the
- * other package may be missing. Thread safe.
+ * A page in Spark's frame. Spark 3.5 calls it with a request of {@code javax.servlet}, 4.x with one
+ * of {@code jakarta.servlet}; a class is loaded only with the method that is called, so the other
+ * package may be missing. Thread safe.
  */
 final class ShufflePage extends WebUIPage implements RenderJavax212 {
   private final ShuffleTab tab;
-  private final Supplier<UiSnapshot> snapshots;
+  private final Function<PageQuery, String> content;
   private final SparkPages pages = SparkPages.find();
 
-  ShufflePage(final ShuffleTab tab, final Supplier<UiSnapshot> snapshots) {
-    super("");
+  /**
+   * @param prefix its address within the tab
+   * @param content makes its content
+   */
+  ShufflePage(
+      final ShuffleTab tab, final String prefix, final Function<PageQuery, String> content) {
+    super(prefix);
     this.tab = tab;
-    this.snapshots = snapshots;
+    this.content = content;
   }
 
   @Override
@@ -34,7 +39,6 @@ final class ShufflePage extends WebUIPage implements RenderJavax212 {
   }
 
   private Seq<Node> inFrame(final Object request, final PageQuery query) {
-    final String html = PageContent.of(snapshots.get(), query);
-    return pages.inFrame(request, ShuffleTab.NAME, new Unparsed(html), tab);
+    return pages.inFrame(request, ShuffleTab.NAME, new Unparsed(content.apply(query)), tab);
   }
 }

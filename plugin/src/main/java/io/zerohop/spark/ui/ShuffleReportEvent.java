@@ -17,6 +17,6 @@ public record ShuffleReportEvent(ShuffleReport report) implements SparkListenerE
   static ShuffleReportEvent of(final String executorId, final List<Advice> advice) {
     final long now = System.currentTimeMillis();
     return new ShuffleReportEvent(
-        new ShuffleReport(executorId, now, List.of(), List.of(), null, List.of(), advice));
+        new ShuffleReport(executorId, "", now, List.of(), List.of(), null, List.of(), advice));
   }
 }

@@ -4,7 +4,7 @@ import java.util.function.Supplier;
 import org.apache.spark.ui.SparkUI;
 import org.apache.spark.ui.SparkUITab;
 
-/** The tab: one page. */
+/** The tab: its page, and one with what the runbook says of codes. */
 final class ShuffleTab extends SparkUITab {
   /** As users see it. */
   static final String NAME = "GPU Shuffle";
@@ -13,7 +13,8 @@ final class ShuffleTab extends SparkUITab {
 
   private ShuffleTab(final SparkUI ui, final Supplier<UiSnapshot> snapshots) {
     super(ui, PREFIX);
-    attachPage(new ShufflePage(this, snapshots));
+    attachPage(new ShufflePage(this, "", query -> PageContent.of(snapshots.get(), query)));
+    attachPage(new ShufflePage(this, Runbook.PAGE, query -> Runbook.page()));
   }
 
   /** Adds the tab to a UI. */

@@ -1,6 +1,7 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import java.util.List;
 import java.util.Map;
 
@@ -13,6 +14,11 @@ import java.util.Map;
  * @param memory each executor's pools over time
  * @param contacts connections between executors, the oldest first
  * @param advice what the doctor would say
+ * @param nodes which machine each executor is on, by the executor
+ * @param tasks the time of tasks that read shuffles
+ * @param expected bytes a second that links have at least, by the link's label: the least that
+ *     executors say
+ * @param rates what came over each link over time, the oldest first
  * @param evictedShuffles older shuffles that are not kept
  * @param evictedContacts older contacts that are not kept
  * @param executorsLeftOut executors whose pools are not kept
@@ -24,21 +30,40 @@ public record UiSnapshot(
     List<Series> memory,
     List<ContactLine> contacts,
     List<AdviceLine> advice,
+    Map<String, String> nodes,
+    TaskTime tasks,
+    Map<String, Long> expected,
+    List<Rate> rates,
     long evictedShuffles,
     long evictedContacts,
     long executorsLeftOut,
     long refused) {
 
-  /** Takes a list that an older release has not written for an empty one. */
+  /** Takes what an older release has not written for empty. */
   public UiSnapshot {
+    pairs = pairs == null ? List.of() : pairs;
+    shuffles = shuffles == null ? List.of() : shuffles;
+    memory = memory == null ? List.of() : memory;
+    contacts = contacts == null ? List.of() : contacts;
     advice = advice == null ? List.of() : advice;
+    nodes = nodes == null ? Map.of() : nodes;
+    tasks = tasks == null ? new TaskTime(0, 0) : tasks;
+    expected = expected == null ? Map.of() : expected;
+    rates = rates == null ? List.of() : rates;
   }
 
   /** Whether executors will report, and have not yet: not so where Zerohop has stepped aside. */
   boolean awaitsReports() {
-    return memory.isEmpty()
-        && shuffles.isEmpty()
-        && advice.stream().map(AdviceLine::advice).noneMatch(UiSnapshot::isAside);
+    return memory.isEmpty() && shuffles.isEmpty() && pairs.isEmpty() && aside() == null;
+  }
+
+  /** Returns why Zerohop has stepped aside; null if it has not. */
+  Advice aside() {
+    return advice.stream()
+        .map(AdviceLine::advice)
+        .filter(UiSnapshot::isAside)
+        .findFirst()
+        .orElse(null);
   }
 
   private static boolean isAside(final Advice line) {
@@ -51,17 +76,51 @@ public record UiSnapshot(
   }
 
   /**
-   * What one executor got of another one's blocks by one path.
+   * What one executor got of another one's blocks over one link.
    *
    * @param reader who got them
    * @param owner who had them
    * @param path the path's label
+   * @param link the link's label
    * @param blocks how many
    * @param bytes their bytes
    * @param busyMillis time during which they were handed out, in milliseconds
+   * @param fullBytes the part of the bytes during which the link was in use without a break
+   * @param fullMillis how long that was, in milliseconds
    */
   public record Pair(
-      String reader, String owner, String path, long blocks, long bytes, long busyMillis) {}
+      String reader,
+      String owner,
+      String path,
+      String link,
+      long blocks,
+      long bytes,
+      long busyMillis,
+      long fullBytes,
+      long fullMillis) {
+
+    /** Takes a link that is missing for the path. */
+    public Pair {
+      link = link == null ? path : link;
+    }
+  }
+
+  /**
+   * Time of tasks that read shuffles, in milliseconds, as Spark counts it.
+   *
+   * @param ran how long they ran, all together
+   * @param waited the part of it in which they waited for blocks
+   */
+  public record TaskTime(long ran, long waited) {}
+
+  /**
+   * What came over each link within some time.
+   *
+   * @param timeMillis when it begins, in milliseconds since 1970
+   * @param millis how long it is, in milliseconds
+   * @param bytes by the link's label
+   */
+  public record Rate(long timeMillis, long millis, Map<String, Long> bytes) {}
 
   /**
    * One shuffle.
@@ -73,6 +132,7 @@ public record UiSnapshot(
    * @param bytes their bytes, by the path's label
    * @param waitNanos time in nanoseconds that readers waited, all together
    * @param fallbacks blocks that had to be staged, by the reason
+   * @param causes what else is known of these reasons, where they are not of an earlier release
    */
   public record Shuffle(
       int shuffleId,
@@ -81,7 +141,20 @@ public record UiSnapshot(
       Map<String, Long> blocks,
       Map<String, Long> bytes,
       long waitNanos,
-      Map<String, Long> fallbacks) {}
+      Map<String, Long> fallbacks,
+      Map<String, Cause> causes) {
+
+    /** Takes what an older release has not written for empty. */
+    public Shuffle {
+      causes = causes == null ? Map.of() : causes;
+    }
+
+    /** Returns the code of a reason; empty if it has none, or none is known. */
+    String code(final String reason) {
+      final Cause cause = causes.get(reason);
+      return cause == null ? "" : cause.code();
+    }
+  }
 
   /**
    * An executor's pools.

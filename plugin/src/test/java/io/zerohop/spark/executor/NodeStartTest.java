@@ -71,7 +71,7 @@ class NodeStartTest {
   @MethodSource("survivable")
   void theExecutorGoesOnWithoutMemoryAndSaysSoOnce(final Throwable failure) {
     assertThat(start(failure).start()).isNull();
-    final ShuffleReport report = reports.drain("1", NONE);
+    final ShuffleReport report = reports.drain("1", "", NONE);
     final List<Advice> said =
         report.advice().stream().filter(line -> line.check().equals("start")).toList();
     assertThat(said).hasSize(1);
@@ -92,6 +92,7 @@ class NodeStartTest {
   @MethodSource("fatal")
   void whatEndsTheVirtualMachineIsPassedOn(final Error failure) {
     assertThatThrownBy(() -> start(failure).start()).isSameAs(failure);
-    assertThat(reports.drain("1", NONE).advice()).noneMatch(line -> line.check().equals("start"));
+    assertThat(reports.drain("1", "", NONE).advice())
+        .noneMatch(line -> line.check().equals("start"));
   }
 }

@@ -3,7 +3,7 @@ package io.zerohop.spark.report;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Message;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Moved;
 import java.util.Map;
@@ -16,15 +16,15 @@ class ReaderCountsTest {
   @Test
   void allIsToldAtTheEndAndOnce() {
     for (int i = 0; i < 1_000; i++) {
-      reader.fetched("7", Path.PEER, 1, 10);
-      reader.fetched("8", Path.STAGED, 2, 5);
+      reader.fetched("7", Link.PEER, 1, 10);
+      reader.fetched("8", Link.STAGED, 2, 5);
     }
     reader.waited(40);
     reader.waited(2);
-    reader.fellBack(4, Message.of("it is on another node"));
+    reader.fellBack(4, 7, Message.of("it is on another node"));
     reader.end();
     reader.end();
-    final ShuffleReport report = executor.drain("1", null);
+    final ShuffleReport report = executor.drain("1", "n", null);
     assertThat(report.shuffles()).hasSize(1);
     assertThat(report.shuffles().get(0).moved())
         .isEqualTo(Map.of("peer", new Moved(1_000, 10_000), "staged", new Moved(2_000, 5_000)));
@@ -37,24 +37,52 @@ class ReaderCountsTest {
   void eachSlotInWhichSomethingCameIsBusy() {
     final ReaderCounts other = new ReaderCounts(executor, 3);
     for (int slot = 1; slot <= 20; slot++) {
-      reader.fetched("7", Path.PEER, 1, 10, slot);
-      reader.fetched("7", Path.PEER, 1, 10, slot);
-      other.fetched("7", Path.PEER, 1, 10, slot);
+      reader.fetched("7", Link.PEER, 1, 10, slot);
+      reader.fetched("7", Link.PEER, 1, 10, slot);
+      other.fetched("7", Link.PEER, 1, 10, slot);
     }
     reader.end();
     other.end();
-    final Flow flow = executor.drain("1", null).flows().get(0);
+    final Flow flow = executor.drain("1", "n", null).flows().get(0);
     assertThat(flow.bytes()).isEqualTo(600);
-    // By two readers in turns a slot may count twice, and never not at all.
-    assertThat(flow.busyMillis()).isBetween(200L, 220L);
+    assertThat(flow.busyMillis()).isEqualTo(200);
+    assertThat(flow.fullMillis()).as("all but the first and the last").isEqualTo(180);
+    assertThat(flow.fullBytes()).isEqualTo(18 * 30);
+  }
+
+  @Test
+  void slotsBesideAPauseAreNotFull() {
+    final ReaderCounts late = new ReaderCounts(executor, 3);
+    late.fetched("7", Link.PEER, 1, 1_000, 11); // Told of at its end only.
+    for (final int slot : new int[] {10, 12, 13, 15, 17}) {
+      reader.fetched("7", Link.PEER, 1, 10, slot);
+    }
+    reader.end();
+    late.end();
+    final Flow flow = executor.drain("1", "n", null).flows().get(0);
+    assertThat(flow.fullBytes()).as("slots 11 and 12").isEqualTo(1_010);
+    assertThat(flow.fullMillis()).isEqualTo(20);
+    assertThat(flow.busyMillis()).isEqualTo(60);
+  }
+
+  @Test
+  void slotsFarBehindTheFirstHaveBytesAndFillNone() {
+    for (final long slot : new long[] {1, 1_000, 1_001, 1_002, Long.MAX_VALUE / 2}) {
+      reader.fetched("7", Link.PEER, 1, 10, slot);
+    }
+    reader.end();
+    final Flow flow = executor.drain("1", "n", null).flows().get(0);
+    assertThat(flow.bytes()).isEqualTo(50);
+    assertThat(flow.busyMillis()).isEqualTo(50);
+    assertThat(flow.fullMillis()).isZero();
   }
 
   @Test
   void whatIsCountedBehindTheEndIsToldAtOnce() {
     reader.end();
-    reader.fetched("7", Path.PEER, 1, 10);
+    reader.fetched("7", Link.PEER, 1, 10);
     reader.waited(5);
-    final ShuffleReport report = executor.drain("1", null);
+    final ShuffleReport report = executor.drain("1", "n", null);
     assertThat(report.flows().get(0).bytes()).isEqualTo(10);
     assertThat(report.shuffles().get(0).waitNanos()).isEqualTo(5);
   }
@@ -63,7 +91,7 @@ class ReaderCountsTest {
   void whatNobodyTakesIsNotKept() {
     final ReportCounters off = new ReportCounters(false);
     final ReaderCounts unused = new ReaderCounts(off, 3);
-    unused.fetched("7", Path.PEER, 1, 10);
+    unused.fetched("7", Link.PEER, 1, 10);
     unused.waited(1);
     unused.end();
     assertThat(off.isEmpty()).isTrue();

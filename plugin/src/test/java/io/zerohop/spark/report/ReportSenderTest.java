@@ -2,7 +2,7 @@ package io.zerohop.spark.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import java.time.Duration;
 import java.util.List;
@@ -41,7 +41,7 @@ class ReportSenderTest {
     sender.taskBegins();
     sender.taskBegins();
     final ReaderCounts reader = new ReaderCounts(counters, 1);
-    reader.fetched("2", Path.PEER, 1, 77);
+    reader.fetched("2", Link.PEER, 1, 77);
     reader.end();
     sender.taskEnded();
     assertThat(sent).isEmpty();
@@ -112,7 +112,7 @@ class ReportSenderTest {
   }
 
   private void start(final Duration interval) {
-    sender = new ReportSender("1", counters, this::memory, this::advice, sent::add, interval);
+    sender = new ReportSender("1", "n", counters, this::memory, this::advice, sent::add, interval);
   }
 
   private List<Advice> advice() {

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
@@ -142,7 +142,7 @@ class UnsafeRowRecordsTest {
   private static final class Unheard implements FetchListener {
     @Override
     public void fetched(
-        final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {}
+        final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
 
     @Override
     public void waited(final long nanos) {}

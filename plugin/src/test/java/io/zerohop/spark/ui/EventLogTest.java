@@ -42,7 +42,7 @@ class EventLogTest {
     final ShuffleReport read =
         ReportJson.read("{\"executorId\":\"1\",\"new\":{\"x\":1}}", ShuffleReport.class);
     assertThat(read)
-        .isEqualTo(new ShuffleReport("1", 0, List.of(), List.of(), null, List.of(), List.of()));
+        .isEqualTo(new ShuffleReport("1", "", 0, List.of(), List.of(), null, List.of(), List.of()));
   }
 
   @Test
@@ -77,6 +77,7 @@ class EventLogTest {
     assertThat(read.refused()).isZero();
     final String reason = "it could not be reached: Connection refused [ZH-3034]";
     assertThat(read.shuffles().get(0).fallbacks()).containsExactly(Map.entry(reason, 72L));
+    assertThat(read.shuffles().get(0).causes()).isEmpty();
     assertThat(read.contacts()).hasSize(1);
     assertThat(read.advice()).hasSize(2);
     final Advice start = read.advice().get(0).advice();

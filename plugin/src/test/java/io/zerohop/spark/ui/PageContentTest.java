@@ -2,7 +2,15 @@ package io.zerohop.spark.ui;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.report.ReportCounters;
+import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Cause;
+import io.zerohop.spark.report.ShuffleReport.Contact;
+import io.zerohop.spark.report.ShuffleReport.Flow;
+import io.zerohop.spark.report.ShuffleReport.Moved;
+import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
 import java.io.StringReader;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import javax.xml.parsers.DocumentBuilderFactory;
@@ -18,19 +26,142 @@ class PageContentTest {
   void theNumbersAreOnThePage() throws Exception {
     model.add(Reports.full("1"));
     final Document page = page(PageQuery.ALL);
-    assertThat(text(page, "//table[@id='zerohop-paths']//tr[td='peer']"))
-        .isEqualTo("peer204.77 MiB100 %");
-    assertThat(text(page, "//table[@id='zerohop-heat']//tr[th='1']/td[2]"))
-        .contains("peer 4.77 MiB 0.50 GB/s")
-        .startsWith("\u25AE\u25AE\u25AE\u25AE");
+    assertThat(text(page, "//table[@id='zerohop-links']//tr[td='peer']"))
+        .isEqualTo("Same nodesame node, link not knownpeer204.8 MiB100 %10 msnot known");
+    assertThat(text(page, "//table[@id='zerohop-nodes']//tr[th='1']/td[2]")).isEqualTo("4.8 MiB");
     assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr/td[9]")).isEqualTo("300 B");
-    assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr")).contains("2.5 ms");
+    assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr")).contains("2 ms");
     assertThat(text(page, "//table[@id='zerohop-shuffles']//td[11]"))
         .startsWith("5 blocks: it could not be reached: <timeout> & \"more\"");
-    assertThat(text(page, "//table[@id='zerohop-memory']//td[2]")).isEqualTo("2.00 MiB");
+    assertThat(text(page, "//table[@id='zerohop-pools']//td[2]")).isEqualTo("2.0 MiB");
     assertThat(text(page, "//table[@id='zerohop-contacts']")).contains("get over rc");
     assertThat(text(page, "//table[@id='zerohop-shuffles']//td[2]/a/@href"))
         .isEqualTo("../stages/stage/?id=7&attempt=0");
+  }
+
+  @Test
+  void ratesAreShownWhereLinksWereFullBesideWhatIsExpected() throws Exception {
+    model.add(
+        new ShuffleReport(
+            "1",
+            "",
+            1,
+            List.of(
+                new Flow("2", "peer", "peer.nvlink", 9, 1L << 40, 5_000, 1L << 39, 2_000),
+                new Flow("2", "peer", "peer.host", 9, 1L << 20, 10, 0, 0)),
+            null,
+            null,
+            List.of(new Contact("2", "how", "peer.nvlink", 1L << 38)),
+            null));
+    final Document page = page(PageQuery.ALL);
+    assertThat(text(page, "//table[@id='zerohop-links']//tr[td='NVLink']"))
+        .endsWith("5 s256.0 GiB/s256.0 GiB/s or more");
+    assertThat(text(page, "//table[@id='zerohop-links']//tr[td='host memory']"))
+        .endsWith("10 ms1.9 GiB/s or more");
+    assertThat(text(page, "//table[@id='zerohop-nodes']//tr[th='1']/td[2]"))
+        .isEqualTo("1.0 TiB256.0 GiB/s (100 %)");
+    assertThat(text(page, "//table[@id='zerohop-nodes']//tr[th='1']/td[2]/@class"))
+        .isEqualTo("r-ok");
+    assertThat(text(page, "count(//div[@id='zerohop-bar']/span)")).isEqualTo("2");
+  }
+
+  @Test
+  void reasonsForFallbacksHaveTheirRemedyAndALinkToTheRunbook() throws Exception {
+    final String reason = "it does not hold them in memory";
+    model.add(fellBack(1, reason, new Cause("ZH-6033", "", 768)));
+    model.add(fellBack(2, reason, new Cause("ZH-6033", "", 768)));
+    model.add(fellBack(3, "it has <another> reason", new Cause("\"><b>", "set <a key>", 1)));
+    final Document page = page(PageQuery.ALL);
+    final String row = "//table[@id='zerohop-reasons']/tbody/tr";
+    assertThat(text(page, row + "[1]")).startsWith("1.5 KiB42it does not hold them in memory");
+    assertThat(text(page, row + "[1]/td[5]/a/@href")).isEqualTo("runbook/#zh-6033");
+    assertThat(text(page, row + "[1]/td[6]")).contains("a larger pool");
+    assertThat(text(page, row + "[2]/td[5]")).isEqualTo("\"><b>");
+    assertThat(text(page, row + "[2]/td[6]")).isEqualTo("set <a key>");
+    assertThat(text(page, "count(" + row + "[2]//a)")).isEqualTo("0");
+    assertThat(text(page, "//div[@id='zerohop-verdict']/@class")).contains("LOOK");
+    assertThat(Runbook.all()).hasSizeGreaterThan(100);
+    assertThat(Runbook.page()).contains("<tr id=\"zh-6033\">").doesNotContain("](");
+  }
+
+  private static ShuffleReport fellBack(final int shuffle, final String reason, final Cause cause) {
+    return new ShuffleReport(
+        "1",
+        "",
+        1,
+        List.of(Reports.flow("2", "staged", 2, 768, 10)),
+        List.of(
+            new ShuffleUse(
+                shuffle,
+                null,
+                null,
+                Map.of("staged", new Moved(2, 768)),
+                0,
+                Map.of(reason, 2L),
+                Map.of(reason, cause))),
+        null,
+        null,
+        null);
+  }
+
+  @Test
+  void nodesComeFirstAndOneUnfoldsIntoItsExecutors() throws Exception {
+    IntStream.range(0, 8)
+        .forEach(
+            i -> {
+              model.isOn("" + i, i < 4 ? "host-a" : "host-b");
+              final Flow[] flows =
+                  IntStream.range(0, 8)
+                      .mapToObj(j -> Reports.flow("" + j, "peer", 1, 1 << 20, 10))
+                      .toArray(Flow[]::new);
+              model.add(new ShuffleReport("" + i, "", 1, List.of(flows), null, null, null, null));
+            });
+    final Document nodes = page(PageQuery.ALL);
+    assertThat(text(nodes, "//table[@id='zerohop-nodes']/tbody"))
+        .isEqualTo("host-a (4)16.0 MiB16.0 MiBhost-b (4)16.0 MiB16.0 MiB");
+    final Document one = page(PageQuery.of(Map.of("node", "host-b")::get));
+    assertThat(text(one, "//table[@id='zerohop-nodes']/thead"))
+        .isEqualTo("reader \\ owner4567host-a");
+    assertThat(text(one, "//table[@id='zerohop-nodes']/tbody/tr[1]"))
+        .isEqualTo("41.0 MiB1.0 MiB1.0 MiB1.0 MiB4.0 MiB");
+  }
+
+  @Test
+  void whatIsSummedUpInReportsIsNoNode() throws Exception {
+    model.isOn("1", "host-a");
+    model.isOn("2", "host-b");
+    final List<Flow> flows =
+        List.of(
+            Reports.flow("2", "peer", 1, 1 << 20, 10),
+            Reports.flow(ReportCounters.OTHERS, "peer", 1, 1 << 20, 10));
+    model.add(new ShuffleReport("1", "", 1, flows, null, null, null, null));
+    for (final String node : List.of("", "all others")) {
+      final Document page = page(PageQuery.of(Map.of("node", node)::get));
+      assertThat(text(page, "//table[@id='zerohop-nodes']/thead"))
+          .isEqualTo("reader \\ ownerhost-ahost-ball others");
+      assertThat(text(page, "//table[@id='zerohop-nodes']/tbody"))
+          .isEqualTo("host-a (1)1.0 MiB1.0 MiBhost-b (1)all others");
+    }
+  }
+
+  @Test
+  void tablesHavePagesAndAnOrderAndIdsNoSeparators() throws Exception {
+    IntStream.range(0, 250).forEach(i -> model.add(Reports.ofShuffle(1_000 + i)));
+    final Document first = page(PageQuery.ALL);
+    assertThat(text(first, "count(//table[@id='zerohop-shuffles']/tbody/tr)")).isEqualTo("100");
+    assertThat(text(first, "//table[@id='zerohop-shuffles']/tbody/tr[1]/td[1]")).isEqualTo("1000");
+    assertThat(text(first, "//div[@id='zerohop-shuffles-box']/form")).contains("3 Pages.");
+    final Map<String, String> asked =
+        Map.of("shuffles.page", "3", "shuffles.sort", "1", "shuffles.desc", "true", "q", "");
+    final Document last = page(PageQuery.of(asked::get));
+    assertThat(text(last, "count(//table[@id='zerohop-shuffles']/tbody/tr)")).isEqualTo("50");
+    assertThat(text(last, "//table[@id='zerohop-shuffles']/tbody/tr[50]/td[1]")).isEqualTo("1000");
+    assertThat(text(last, "//div[@id='zerohop-shuffles-box']/form/a/@href"))
+        .isEqualTo("?shuffles.sort=1&shuffles.desc=true&shuffles.page=2#zerohop-shuffles");
+    final Map<String, String> wrong =
+        Map.of("shuffles.page", "-7", "shuffles.sort", "9999", "shuffles.pageSize", "1e9");
+    assertThat(text(page(PageQuery.of(wrong::get)), "count(//table[@id='zerohop-shuffles']//td)"))
+        .isEqualTo("1100");
   }
 
   @Test
@@ -41,8 +172,10 @@ class PageContentTest {
     model.add(Reports.full("2"));
     final Document page = page(PageQuery.ALL);
     assertThat(text(page, "//table[@id='zerohop-doctor']/tbody"))
-        .isEqualTo("warnmemlocktoo <little> (here & there) [ZH-2001]raise it1, 2");
-    assertThat(text(page, "//details/table[@id='zerohop-doctor-all']/tbody"))
+        .isEqualTo("warnmemlocktoo <little> (here & there) ZH-2001raise it1, 2");
+    assertThat(text(page, "//table[@id='zerohop-doctor']/tbody//a/@href"))
+        .isEqualTo("runbook/#zh-2001");
+    assertThat(text(page, "//details//table[@id='zerohop-doctor-all']/tbody"))
         .contains("Spark 4", "too <little>");
   }
 
@@ -61,7 +194,7 @@ class PageContentTest {
     assertThat(shuffles(query("", "5"))).isEqualTo("5");
     assertThat(shuffles(query("", " Could Not "))).isEqualTo("4");
     assertThat(shuffles(query("", "8"))).isEqualTo("4");
-    assertThat(text(page(query("local", "")), "//table[@id='zerohop-paths']"))
+    assertThat(text(page(query("local", "")), "//table[@id='zerohop-links']"))
         .doesNotContain("peer");
   }
 
@@ -74,28 +207,38 @@ class PageContentTest {
 
   @Test
   void aLargeApplicationsPageIsBounded() throws Exception {
+    IntStream.range(0, 300).forEach(i -> model.isOn("executor <" + i + ">", "host " + i));
     IntStream.range(0, 300).forEach(i -> model.add(Reports.full("executor <" + i + ">")));
     IntStream.range(10, 900).forEach(i -> model.add(Reports.ofShuffle(i)));
     final Document page = page(PageQuery.ALL);
-    assertThat(text(page, "count(//table[@id='zerohop-heat']/tbody/tr)"))
-        .isEqualTo(String.valueOf(HeatMap.MOST_EXECUTORS));
-    assertThat(text(page, "count(//table[@id='zerohop-pairs']/tbody/tr)"))
-        .isEqualTo(String.valueOf(HeatMap.MOST_ROWS));
-    assertThat(text(page, "count(//table[@id='zerohop-shuffles']/tbody/tr)"))
-        .isEqualTo(String.valueOf(ShuffleTable.MOST_ROWS));
+    assertThat(text(page, "count(//table[@id='zerohop-nodes']/tbody/tr)"))
+        .isEqualTo(String.valueOf(NodeMatrix.MAX_ROWS + 1));
+    assertThat(text(page, "//table[@id='zerohop-nodes']/tbody/tr[last()]/th"))
+        .isEqualTo("all others");
+    assertThat(text(page, "count(//table[@id='zerohop-pairs']/tbody/tr)")).isEqualTo("100");
   }
 
   @Test
   void sizesAndTimesAreInWords() {
     assertThat(Html.bytes(1023)).isEqualTo("1023 B");
-    assertThat(Html.bytes(1024)).isEqualTo("1.00 KiB");
+    assertThat(Html.bytes(1024)).isEqualTo("1.0 KiB");
     assertThat(Html.bytes(Long.MAX_VALUE)).isEqualTo("8192.0 PiB");
-    assertThat(Html.rate(3_000_000_000L, 1_000)).isEqualTo("3.00 GB/s");
+    assertThat(Html.rate(3L << 30, 2_000)).isEqualTo("1.5 GiB/s");
     assertThat(Html.rate(1, 0)).isEmpty();
-    assertThat(Html.duration(1_500_000_000)).isEqualTo("1.5 s");
-    assertThat(HeatMap.level(0, 0)).isEqualTo(1);
-    assertThat(HeatMap.level(51, 100)).isEqualTo(3);
-    assertThat(HeatMap.level(100, 100)).isEqualTo(4);
+    assertThat(Html.duration(99)).isEqualTo("99 ms");
+    assertThat(Html.duration(1_600)).isEqualTo("2 s");
+    assertThat(Html.duration(90_000)).isEqualTo("1.5 min");
+    assertThat(Html.duration(5_400_000)).isEqualTo("1.5 h");
+  }
+
+  @Test
+  void aCellIsColouredByWhatIsWrong() {
+    assertThat(NodeMatrix.color(-1, 0)).isEqualTo("r-none");
+    assertThat(NodeMatrix.color(0.6, 0)).isEqualTo("r-ok");
+    assertThat(NodeMatrix.color(0.4, 0)).isEqualTo("r-mid");
+    assertThat(NodeMatrix.color(0.05, 0)).isEqualTo("r-bad");
+    assertThat(NodeMatrix.color(0.6, 0.1)).isEqualTo("r-mid");
+    assertThat(NodeMatrix.color(-1, 0.6)).isEqualTo("r-bad");
   }
 
   private static PageQuery query(final String path, final String text) {

@@ -2,6 +2,7 @@ package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Memory;
@@ -17,19 +18,27 @@ final class Reports {
 
   static final Advice MEND =
       new Advice("memlock", "warn", "ZH-2001", "too <little>", "here & there", "raise it");
+  static final Cause CAUSE = new Cause("ZH-3034", "", 310);
   static final Advice FINE = new Advice("spark", "ok", "", "Spark 4", "", "");
 
   private Reports() {}
+
+  /** What an older release reports of one owner, or of links that were in use with breaks. */
+  static Flow flow(
+      final String owner, final String path, final long blocks, final long bytes, final long busy) {
+    return new Flow(owner, path, null, blocks, bytes, busy, 0, 0);
+  }
 
   /** An executor that read a little of everything. */
   static ShuffleReport full(final String executorId) {
     return new ShuffleReport(
         executorId,
+        "",
         BEGIN,
         List.of(
-            new Flow("1", "local", 10, 1_000, 10),
-            new Flow("2", "peer", 20, 5_000_000, 10),
-            new Flow("3", "staged", 5, 300, 10)),
+            flow("1", "local", 10, 1_000, 10),
+            flow("2", "peer", 20, 5_000_000, 10),
+            flow("3", "staged", 5, 300, 10)),
         List.of(
             new ShuffleUse(
                 4,
@@ -40,21 +49,22 @@ final class Reports {
                     "peer", new Moved(20, 5_000_000),
                     "staged", new Moved(5, 300)),
                 2_500_000,
-                Map.of(REASON, 5L))),
+                Map.of(REASON, 5L),
+                Map.of(REASON, CAUSE))),
         memory(1 << 20),
-        List.of(new Contact("2", "read by UCX: get over rc")),
+        List.of(new Contact("2", "read by UCX: get over rc", "ucx", 0)),
         List.of(MEND, FINE));
   }
 
   /** An executor that read one shuffle. */
   static ShuffleReport ofShuffle(final int shuffleId) {
-    final ShuffleUse use = new ShuffleUse(shuffleId, List.of(), List.of(), Map.of(), 1, Map.of());
-    return new ShuffleReport("1", BEGIN, null, List.of(use), null, null, null);
+    final ShuffleUse use = new ShuffleUse(shuffleId, List.of(), List.of(), Map.of(), 1, null, null);
+    return new ShuffleReport("1", "", BEGIN, null, List.of(use), null, null, null);
   }
 
   /** An executor's memory at a time after the beginning. */
   static ShuffleReport ofMemory(final String executorId, final long millis, final long used) {
-    return new ShuffleReport(executorId, BEGIN + millis, null, null, memory(used), null, null);
+    return new ShuffleReport(executorId, "", BEGIN + millis, null, null, memory(used), null, null);
   }
 
   private static Memory memory(final long used) {

@@ -26,8 +26,8 @@ class ShuffleModelTest {
     final UiSnapshot snapshot = model.snapshot();
     assertThat(snapshot.pairs())
         .contains(
-            new Pair("1", "2", "peer", 40, 10_000_000, 20),
-            new Pair("10", "3", "staged", 5, 300, 10));
+            new Pair("1", "2", "peer", "peer", 40, 10_000_000, 20, 0, 0),
+            new Pair("10", "3", "staged", "staged", 5, 300, 10, 0, 0));
     assertThat(snapshot.shuffles())
         .containsExactly(
             new Shuffle(
@@ -37,7 +37,8 @@ class ShuffleModelTest {
                 Map.of("local", 30L, "peer", 60L, "staged", 15L),
                 Map.of("local", 3_000L, "peer", 15_000_000L, "staged", 900L),
                 7_500_000,
-                Map.of(Reports.REASON, 15L)));
+                Map.of(Reports.REASON, 15L),
+                Map.of(Reports.REASON, Reports.CAUSE.withBytes(930))));
     assertThat(snapshot.contacts()).hasSize(3);
     assertThat(snapshot.memory()).hasSize(2);
   }
@@ -122,10 +123,10 @@ class ShuffleModelTest {
   @Test
   void aReportOfAnEmptyExecutorIsNothing() {
     final ShuffleModel model = new ShuffleModel();
-    model.add(new ShuffleReport("1", 0, null, null, null, null, null));
+    model.add(new ShuffleReport("1", "", 0, null, null, null, null, null));
     assertThat(model.snapshot())
         .isEqualTo(
-            new UiSnapshot(List.of(), List.of(), List.of(), List.of(), List.of(), 0, 0, 0, 0));
+            new UiSnapshot(null, null, null, null, null, null, null, null, null, 0, 0, 0, 0));
     assertThat(model.snapshot().isVoid()).isTrue();
   }
 
@@ -155,6 +156,101 @@ class ShuffleModelTest {
       model.add(advised("1", new Advice("memory", "warn", "", i + " MiB are left", "", "")));
     }
     assertThat(model.snapshot().advice()).hasSizeLessThan(500);
+  }
+
+  @Test
+  void executorsOfOneMachineAreOnOneNode() {
+    final ShuffleModel model = new ShuffleModel();
+    for (final String executor : List.of("1", "2", "3", "4")) {
+      model.isOn(executor, executor.equals("3") ? "host-b" : "host-a");
+    }
+    report(model, "1", "aaaa");
+    report(model, "2", "aaaa");
+    report(model, "3", "bbbb");
+    assertThat(model.snapshot().nodes())
+        .containsExactlyInAnyOrderEntriesOf(
+            Map.of("1", "host-a", "2", "host-a", "3", "host-b", "4", "host-a"));
+  }
+
+  @Test
+  void podsOfOneMachineAreOnOneNodeAndMachinesOfOneNameOnTwo() {
+    final ShuffleModel pods = new ShuffleModel();
+    pods.isOn("1", "10.0.0.1");
+    pods.isOn("2", "10.0.0.2");
+    report(pods, "1", "aaaa");
+    report(pods, "2", "aaaa");
+    assertThat(pods.snapshot().nodes()).isEqualTo(Map.of("1", "aaaa", "2", "aaaa"));
+    final ShuffleModel machines = new ShuffleModel();
+    machines.isOn("1", "localhost");
+    machines.isOn("2", "localhost");
+    report(machines, "1", "aaaa");
+    report(machines, "2", "bbbb");
+    assertThat(machines.snapshot().nodes().get("1"))
+        .isNotEqualTo(machines.snapshot().nodes().get("2"));
+  }
+
+  private static void report(final ShuffleModel model, final String executor, final String node) {
+    model.add(new ShuffleReport(executor, node, 1, null, null, null, null, null));
+  }
+
+  @Test
+  void bytesOverTimeAddUpHoweverLongItTakes() {
+    final ShuffleModel model = new ShuffleModel(SMALL); // Ten steps.
+    for (int i = 0; i < 1_000; i++) {
+      model.add(
+          new ShuffleReport(
+              "1",
+              "",
+              Reports.BEGIN + 5_000L * i,
+              List.of(new ShuffleReport.Flow("2", "peer", "peer.host", 1, 1_001, 10, 0, 0)),
+              null,
+              null,
+              null,
+              null));
+    }
+    final List<UiSnapshot.Rate> rates = model.snapshot().rates();
+    assertThat(rates).hasSizeBetween(5, 10);
+    assertThat(rates.stream().mapToLong(rate -> rate.bytes().getOrDefault("peer.host", 0L)).sum())
+        .isEqualTo(1_001_000);
+    final UiSnapshot.Rate last = rates.get(rates.size() - 1);
+    assertThat(last.timeMillis() + last.millis()).isGreaterThan(Reports.BEGIN + 5_000L * 999);
+    model.add(Reports.ofMemory("1", -1_000_000, 1)); // A clock that was set back.
+  }
+
+  @Test
+  void whatAnExecutorReportsFirstIsNoPeak() {
+    final ShuffleModel model = new ShuffleModel();
+    model.add(
+        new ShuffleReport(
+            "1",
+            "",
+            Reports.BEGIN,
+            List.of(Reports.flow("2", "peer", 1, 6_000, 10)),
+            null,
+            null,
+            null,
+            null));
+    final List<UiSnapshot.Rate> rates = model.snapshot().rates();
+    assertThat(rates).hasSize(6);
+    assertThat(rates).extracting(rate -> rate.bytes().get("peer")).containsOnly(1_000L);
+  }
+
+  @Test
+  void theLeastThatExecutorsExpectOfALinkCounts() {
+    final ShuffleModel model = new ShuffleModel();
+    for (final long expected : new long[] {0, 270, 90, 180}) {
+      model.add(
+          new ShuffleReport(
+              "1",
+              "",
+              1,
+              null,
+              null,
+              null,
+              List.of(new ShuffleReport.Contact("2", "how", "peer.nvlink", expected)),
+              null));
+    }
+    assertThat(model.snapshot().expected()).isEqualTo(Map.of("peer.nvlink", 90L));
   }
 
   private static ShuffleReport advised(final String executorId, final Advice advice) {

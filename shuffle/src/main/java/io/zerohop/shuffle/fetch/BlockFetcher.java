@@ -5,6 +5,7 @@ import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.route.Route;
@@ -281,7 +282,7 @@ public final class BlockFetcher implements AutoCloseable {
     block = transfers.poll();
     if (block != null) {
       received += block instanceof ReceivedBlock ? 1 : 0;
-      count(transfers.source(), block.path(), List.of(block.block()), block.bytes());
+      count(transfers.source(), Link.of(block.path()), List.of(block.block()), block.bytes());
     }
     return block != null;
   }
@@ -309,7 +310,7 @@ public final class BlockFetcher implements AutoCloseable {
       opened.close();
     } else {
       windows.open(opened);
-      count(request.source(), opened.path(), opened.blocks(), opened.bytes());
+      opened.count((link, blocks, bytes) -> count(request.source(), link, blocks, bytes));
     }
     stage(
         request.source(),
@@ -341,9 +342,9 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private void count(
-      final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {
-    context.counters().add(path, blocks.size(), bytes);
-    listener.fetched(source, path, blocks, bytes);
+      final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {
+    context.counters().add(link, blocks.size(), bytes);
+    listener.fetched(source, link, blocks, bytes);
   }
 
   private void timed(final Runnable step) {

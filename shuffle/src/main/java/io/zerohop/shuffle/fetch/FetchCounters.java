@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import java.util.Collections;
 import java.util.EnumMap;
@@ -7,7 +8,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Counts what all fetchers of a node have handed out, by path, and how long their readers waited.
+ * Counts what all fetchers of a node have handed out, by link, and how long their readers waited.
  * Metrics, statistics and tests read these. Thread safe.
  */
 public final class FetchCounters {
@@ -20,9 +21,9 @@ public final class FetchCounters {
   private final LongAdder unready = new LongAdder();
   private final LongAdder waitedNanos = new LongAdder();
 
-  void add(final Path path, final long moreBlocks, final long moreBytes) {
-    blocks[path.ordinal()].add(moreBlocks);
-    bytes[path.ordinal()].add(moreBytes);
+  void add(final Link link, final long moreBlocks, final long moreBytes) {
+    blocks[link.ordinal()].add(moreBlocks);
+    bytes[link.ordinal()].add(moreBytes);
   }
 
   void waited(final long nanos) {
@@ -31,7 +32,20 @@ public final class FetchCounters {
 
   /** Returns what was handed out by one path since the node's start. */
   public MovedBlocks moved(final Path path) {
-    return new MovedBlocks(blocks[path.ordinal()].sum(), bytes[path.ordinal()].sum());
+    long movedBlocks = 0;
+    long movedBytes = 0;
+    for (final Link link : Link.values()) {
+      if (link.path() == path) {
+        movedBlocks += blocks[link.ordinal()].sum();
+        movedBytes += bytes[link.ordinal()].sum();
+      }
+    }
+    return new MovedBlocks(movedBlocks, movedBytes);
+  }
+
+  /** Returns the bytes that were handed out over one link since the node's start. */
+  public long bytes(final Link link) {
+    return bytes[link.ordinal()].sum();
   }
 
   /** Returns the nanoseconds that readers have waited since the node's start, in sum. */
@@ -58,7 +72,7 @@ public final class FetchCounters {
   }
 
   private static LongAdder[] adders() {
-    final LongAdder[] adders = new LongAdder[Path.values().length];
+    final LongAdder[] adders = new LongAdder[Link.values().length];
     for (int i = 0; i < adders.length; i++) {
       adders[i] = new LongAdder();
     }

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.Link;
 import java.util.List;
 
 /** Hears what a fetcher moves and how long its reader waits; called on the reader's thread. */
@@ -13,11 +13,11 @@ public interface FetchListener {
    * Blocks are ready to be read.
    *
    * @param source their owner
-   * @param path the way they took
+   * @param link the way they took
    * @param blocks which; valid during the call only
    * @param bytes their bytes together
    */
-  void fetched(BlockSource source, Path path, List<Block> blocks, long bytes);
+  void fetched(BlockSource source, Link link, List<Block> blocks, long bytes);
 
   /**
    * Blocks have to be staged, since no better way is to be had. They are told of again when they

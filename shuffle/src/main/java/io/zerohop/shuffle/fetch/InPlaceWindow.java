@@ -7,6 +7,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.EntryCursor;
@@ -16,6 +17,7 @@ import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.HostCopies;
 import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
@@ -237,6 +239,35 @@ final class InPlaceWindow implements AutoCloseable {
     return memory.path();
   }
 
+  /** Returns what a block's bytes pass: all but a header do so on a GPU, where there are any. */
+  private Link link(final int index) {
+    for (int i = index == 0 ? 0 : ends[index - 1]; i < ends[index]; i++) {
+      if (SegmentIds.tier(extents.segment(i).id()) == Tier.DEVICE) {
+        return memory.link(Tier.DEVICE);
+      }
+    }
+    return memory.link(Tier.HOST);
+  }
+
+  /** Tells of all blocks, once for each run of blocks that pass the same link. */
+  void count(final Counter counter) {
+    int from = 0;
+    while (from < blocks.size()) {
+      final Link link = link(from);
+      int to = from + 1;
+      while (to < blocks.size() && link(to) == link) {
+        to++;
+      }
+      counter.count(link, blocks.subList(from, to), bytes(from, to));
+      from = to;
+    }
+  }
+
+  /** Hears of blocks that were opened. */
+  interface Counter {
+    void count(Link link, List<Block> blocks, long bytes);
+  }
+
   BlockSource source() {
     return source;
   }
@@ -263,8 +294,13 @@ final class InPlaceWindow implements AutoCloseable {
 
   /** Bytes of all blocks in the window. */
   long bytes() {
+    return bytes(0, blocks.size());
+  }
+
+  /** Returns the bytes of blocks by their indexes, the last one not included. */
+  private long bytes(final int from, final int to) {
     long bytes = 0;
-    for (int i = 0; i < extents.size(); i++) {
+    for (int i = from == 0 ? 0 : ends[from - 1]; i < (to == 0 ? 0 : ends[to - 1]); i++) {
       bytes += extents.length(i);
     }
     return bytes;

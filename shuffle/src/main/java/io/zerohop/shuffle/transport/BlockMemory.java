@@ -1,15 +1,20 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
 
 /** One owner's memory as this process reads it: its own, or a peer's. Thread safe. */
 public interface BlockMemory {
 
   /** {@link Path#LOCAL} or {@link Path#PEER}. */
   Path path();
+
+  /** Returns what bytes of a tier pass to this process. */
+  Link link(Tier tier);
 
   /** Leases are taken here, before anything is looked up. */
   LanePool lanes();

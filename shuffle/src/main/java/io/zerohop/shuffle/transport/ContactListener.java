@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.shuffle.block.Link;
+
 /**
  * Hears of each executor whose memory this one reads from now on, after every connection to it.
  * Called by threads that connect; must return at once and throw nothing. Thread safe.
@@ -7,13 +9,15 @@ package io.zerohop.shuffle.transport;
 @FunctionalInterface
 public interface ContactListener {
   /** Hears nothing. */
-  ContactListener NONE = (executorId, how) -> {};
+  ContactListener NONE = (executorId, how, link, expected) -> {};
 
   /**
    * An executor was connected to.
    *
    * @param executorId the owner of the memory
    * @param how the way by which it is read, and what was measured, in words
+   * @param link to its blocks; those of a GPU where it has one
+   * @param expected bytes a second that the link has at least; 0 if that is not known
    */
-  void met(String executorId, String how);
+  void met(String executorId, String how, Link link, long expected);
 }

@@ -9,7 +9,7 @@ import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.Transport;
 import java.util.List;
@@ -90,7 +90,7 @@ class CloseTest {
           @Override
           public void fetched(
               final BlockSource source,
-              final Path path,
+              final Link link,
               final List<Block> blocks,
               final long bytes) {
             opened.countDown();

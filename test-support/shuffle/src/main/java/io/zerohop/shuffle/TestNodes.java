@@ -6,6 +6,7 @@ import io.zerohop.device.TestClock;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
@@ -169,7 +170,7 @@ public final class TestNodes {
     return new FetchListener() {
       @Override
       public void fetched(
-          final BlockSource source, final Path path, final List<Block> blocks, final long bytes) {}
+          final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
 
       @Override
       public void waited(final long nanos) {}

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.mapped;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.RootLayout;
@@ -36,6 +37,11 @@ public final class LocalMemory implements BlockMemory {
   @Override
   public Path path() {
     return Path.LOCAL;
+  }
+
+  @Override
+  public Link link(final Tier tier) {
+    return Link.LOCAL;
   }
 
   @Override

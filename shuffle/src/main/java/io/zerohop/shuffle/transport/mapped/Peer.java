@@ -9,6 +9,7 @@ import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogException;
 import io.zerohop.shuffle.catalog.CatalogView;
@@ -48,6 +49,7 @@ final class Peer implements BlockMemory {
   private final String name;
   private final PeerLink link;
   private final Topology.View view;
+  private final Link toGpu;
   private final Devices devices;
   private final Duration limit;
   private final Clock clock;
@@ -77,17 +79,20 @@ final class Peer implements BlockMemory {
    * Takes over the link.
    *
    * @param name names the owner in messages
+   * @param toGpu how its GPU's memory is reached
    */
   Peer(
       final String name,
       final PeerLink link,
       final Greeting greeting,
+      final Link toGpu,
       final Devices devices,
       final Duration limit,
       final Clock clock) {
     this.name = name;
     this.link = link;
     this.view = greeting.view();
+    this.toGpu = toGpu;
     this.devices = devices;
     this.limit = limit;
     this.clock = clock;
@@ -118,6 +123,11 @@ final class Peer implements BlockMemory {
   @Override
   public Path path() {
     return Path.PEER;
+  }
+
+  @Override
+  public Link link(final Tier tier) {
+    return tier == Tier.DEVICE ? toGpu : Link.PEER_HOST;
   }
 
   @Override

@@ -8,6 +8,7 @@ import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.ContactListener;
@@ -33,6 +34,7 @@ public final class PeerDirectory implements AutoCloseable {
   private final SocketFolder folder;
   private final Location self;
   private final Topology.View view;
+  private final Topology topology;
   private final byte[] secret;
   private final Duration connectLimit;
   private final Duration requestLimit;
@@ -52,6 +54,7 @@ public final class PeerDirectory implements AutoCloseable {
    * @param folder where the peers' sockets are; stays the caller's
    * @param self this executor's own place
    * @param view this executor's GPU
+   * @param topology the links between this node's GPUs
    * @param secret the application's
    * @param connectLimit longest time to connect to a peer
    * @param requestLimit longest time to wait for one answer
@@ -63,6 +66,7 @@ public final class PeerDirectory implements AutoCloseable {
       final SocketFolder folder,
       final Location self,
       final Topology.View view,
+      final Topology topology,
       final byte[] secret,
       final Duration connectLimit,
       final Duration requestLimit,
@@ -72,6 +76,7 @@ public final class PeerDirectory implements AutoCloseable {
     this.folder = folder;
     this.self = self;
     this.view = view;
+    this.topology = topology;
     this.secret = secret.clone();
     this.connectLimit = connectLimit;
     this.requestLimit = requestLimit;
@@ -164,10 +169,11 @@ public final class PeerDirectory implements AutoCloseable {
         throw new ExchangeException(
             Reason.PROTOCOL, "executor " + executorId + " has no lanes left for another peer");
       }
-      final Peer peer = new Peer(executorId, link, greeting, devices, requestLimit, clock);
+      final Link toGpu = Link.toGpu(topology.reach(view.gpuUuid(), greeting.view().gpuUuid()));
+      final Peer peer = new Peer(executorId, link, greeting, toGpu, devices, requestLimit, clock);
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
-      heard.met(executorId, "read in place, its memory is mapped here");
+      meet(executorId, greeting.view().gpuUuid(), toGpu);
       done = true;
       return peer;
     } finally {
@@ -175,6 +181,13 @@ public final class PeerDirectory implements AutoCloseable {
         link.close();
       }
     }
+  }
+
+  private void meet(final String executorId, final String gpu, final Link toGpu) {
+    final Link link = view.gpuUuid().isEmpty() || gpu.isEmpty() ? Link.PEER_HOST : toGpu;
+    final int links = link == Link.PEER_NVLINK ? topology.linksBetween(view.gpuUuid(), gpu) : 1;
+    heard.met(
+        executorId, "read in place, its memory is mapped here", link, link.expected() * links);
   }
 
   /**

@@ -75,6 +75,7 @@ class PeerIntactTest {
             folder,
             new Location(Location.currentBootId(), folder.identity(), 7, 0, "reader"),
             NO_GPU,
+            Topology.NONE,
             TestNodes.SECRET,
             LIMIT,
             LIMIT,

@@ -5,6 +5,7 @@ import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlLink;
@@ -70,7 +71,8 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
             "executor " + name + " has ended, and another one answers in its place");
       }
       LOG.info("executor {} sends its blocks here, {}", name, carrier.describe());
-      contacts.met(name, "sends its blocks, " + carrier.describe());
+      contacts.met(
+          name, "sends its blocks, " + carrier.describe(), Link.SENT, Link.SENT.expected());
       done = true;
       return peer;
     } finally {

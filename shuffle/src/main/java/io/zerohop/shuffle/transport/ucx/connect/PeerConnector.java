@@ -6,6 +6,7 @@ import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
@@ -130,7 +131,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
           (peer.takesHost() || peer.takesGpu() ? "read by UCX: " : "not read by UCX: ")
               + test.describe(peer.takesHost(), reach);
       LOG.info("executor {} at {}:{} is {}", executorId, host, location.port(), how);
-      contacts.met(executorId, how);
+      contacts.met(executorId, how, Link.UCX, Link.UCX.expected());
       done = true;
       return peer;
     } finally {

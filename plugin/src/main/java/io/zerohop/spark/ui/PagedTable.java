@@ -1,0 +1,124 @@
+package io.zerohop.spark.ui;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.function.BiConsumer;
+
+/**
+ * A table that has pages and is sorted by a click on a column, both as in Spark's own tables: by
+ * the address of the page, so no script is needed and a page has a limited size. Immutable.
+ *
+ * @param <T> a row
+ */
+final class PagedTable<T> {
+  private final String id;
+  private final List<Column<T>> columns = new ArrayList<>();
+
+  /**
+   * A table without columns.
+   *
+   * @param id one of {@link PageQuery#TABLES}
+   */
+  PagedTable(final String id) {
+    this.id = id;
+  }
+
+  /**
+   * A column.
+   *
+   * @param title its head
+   * @param tip what it means; empty if that is clear
+   * @param order by which it is sorted
+   * @param cell writes a row's cell
+   */
+  private record Column<T>(
+      String title, String tip, Comparator<T> order, BiConsumer<Html, T> cell) {}
+
+  /** Adds a column. */
+  PagedTable<T> column(
+      final String title,
+      final String tip,
+      final Comparator<T> order,
+      final BiConsumer<Html, T> cell) {
+    columns.add(new Column<>(title, tip, order, cell));
+    return this;
+  }
+
+  /**
+   * Writes a page of the table.
+   *
+   * @param rows in their own order
+   */
+  void render(final Html page, final List<T> rows, final PageQuery query) {
+    final int size = query.pageSize(id);
+    final int pages = Math.max(1, (rows.size() + size - 1) / size);
+    final int shown = Math.min(pages, query.page(id));
+    final int sort = query.sort(id) <= columns.size() ? query.sort(id) : 0;
+    final List<T> sorted = new ArrayList<>(rows);
+    if (sort > 0) {
+      final Comparator<T> order = columns.get(sort - 1).order();
+      sorted.sort(query.descends(id) ? order.reversed() : order);
+    }
+    page.raw("<div id=\"zerohop-" + id + "-box\">");
+    if (pages > 1 || size < rows.size()) {
+      pager(page, pages, shown, query);
+    }
+    page.raw(
+        "<div class=\"scroll\"><table id=\"zerohop-" + id + "\" class=\"" + Html.TABLE + "\">");
+    page.raw("<thead><tr>");
+    for (int i = 1; i <= columns.size(); i++) {
+      head(page, i, sort, query);
+    }
+    page.raw("</tr></thead><tbody>");
+    sorted.stream()
+        .skip((long) (shown - 1) * size)
+        .limit(size)
+        .forEach(
+            row -> {
+              page.raw("<tr>");
+              columns.forEach(column -> column.cell().accept(page, row));
+              page.raw("</tr>");
+            });
+    page.endTable().raw("</div></div>");
+  }
+
+  private void head(final Html page, final int column, final int sort, final PageQuery query) {
+    final Column<T> one = columns.get(column - 1);
+    final boolean sorts = column == sort;
+    final boolean descends = sorts && query.descends(id);
+    page.raw("<th");
+    if (sorts) {
+      page.raw(" aria-sort=\"" + (descends ? "descending" : "ascending") + "\"");
+    }
+    if (!one.tip().isEmpty()) {
+      page.raw(" title=\"").text(one.tip()).raw("\"");
+    }
+    page.raw("><a href=\"").text(query.sorted(id, column, !sorts || !descends)).raw("\">");
+    page.text(one.title()).raw(sorts ? descends ? " &#9662;" : " &#9652;" : "").raw("</a></th>");
+  }
+
+  private void pager(final Html page, final int pages, final int shown, final PageQuery query) {
+    page.raw("<form method=\"get\" class=\"pager\" action=\"#zerohop-" + id + "\">");
+    query
+        .without(id + ".page", id + ".pageSize")
+        .forEach(
+            (name, value) -> {
+              page.raw("<input type=\"hidden\" name=\"").text(name).raw("\" value=\"");
+              page.text(value).raw("\" />");
+            });
+    if (shown > 1) {
+      page.raw("<a href=\"").text(query.paged(id, shown - 1)).raw("\">&lt; Previous</a> ");
+    }
+    page.raw("<span>" + pages + " Pages.</span> <label>Jump to <input type=\"text\" size=\"4\"");
+    page.raw(" name=\"" + id + ".page\" value=\"" + shown + "\" /></label>");
+    page.raw(
+        " <label>. Show <input type=\"text\" size=\"4\" name=\"" + id + ".pageSize\" value=\"");
+    page.raw(query.pageSize(id) + "\" /> items in a page.</label>");
+    page.raw(" <button type=\"submit\">Go</button>");
+    if (shown < pages) {
+      page.raw(" <a href=\"").text(query.paged(id, shown + 1)).raw("\">Next &gt;</a>");
+    }
+    page.raw("</form>");
+  }
+}

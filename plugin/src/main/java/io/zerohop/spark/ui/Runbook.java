@@ -1,0 +1,114 @@
+package io.zerohop.spark.ui;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * What docs/runbook.md says of each code, from the copy of that page in the jar, so that the tab
+ * has it where no documentation is to be had. Thread safe.
+ */
+final class Runbook {
+  /** Where the tab shows it. */
+  static final String PAGE = "runbook";
+
+  private static final String RESOURCE = "/META-INF/zerohop/runbook.md";
+  private static final Pattern ROW =
+      Pattern.compile(
+          "\\| <a id=\"zh-\\d+\"></a>(ZH-\\d+) \\| (.*?) \\| (.*?) \\| (.*?) \\|",
+          Pattern.CASE_INSENSITIVE);
+  private static final Pattern MARK = Pattern.compile("`([^`]*)`|\\[([^]]*)]\\([^)]*\\)");
+
+  private static final Map<String, Entry> ENTRIES = read();
+
+  private Runbook() {}
+
+  /**
+   * A code's row, as Markdown.
+   *
+   * @param means what has happened
+   * @param costs what that costs
+   * @param remedy what to do
+   */
+  record Entry(String means, String costs, String remedy) {}
+
+  private static Map<String, Entry> read() {
+    try (InputStream in = Runbook.class.getResourceAsStream(RESOURCE)) {
+      final Map<String, Entry> entries = new LinkedHashMap<>();
+      if (in != null) {
+        final String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        for (final String line : text.split("\n")) {
+          final Matcher row = ROW.matcher(line.trim());
+          if (row.matches()) {
+            entries.put(row.group(1), new Entry(row.group(2), row.group(3), row.group(4)));
+          }
+        }
+      }
+      return entries;
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Returns what it says of a code; null if it does not know it. */
+  static Entry of(final String code) {
+    return ENTRIES.get(code);
+  }
+
+  /** Returns all of it, in its order. */
+  static Map<String, Entry> all() {
+    return ENTRIES;
+  }
+
+  /** Writes a text of the page: its code as such, and of its links the words. */
+  static void write(final Html page, final String markdown) {
+    final Matcher mark = MARK.matcher(markdown);
+    int at = 0;
+    while (mark.find()) {
+      page.text(markdown.substring(at, mark.start()));
+      if (mark.group(1) != null) {
+        page.raw("<code>").text(mark.group(1)).raw("</code>");
+      } else {
+        page.text(mark.group(2));
+      }
+      at = mark.end();
+    }
+    page.text(markdown.substring(at));
+  }
+
+  /** Writes a code, as a link to what is said of it; a code that nobody knows is text only. */
+  static void link(final Html page, final String code) {
+    if (ENTRIES.containsKey(code)) {
+      page.raw("<a class=\"code\" href=\"" + PAGE + "/#" + code.toLowerCase(Locale.ROOT) + "\">");
+      page.text(code).raw("</a>");
+    } else {
+      page.text(code);
+    }
+  }
+
+  /** Returns the page of all codes. */
+  static String page() {
+    final Html page = new Html();
+    page.raw(PageStyle.CSS)
+        .raw("<div class=\"zerohop\"><p><a href=\"../\">Back to the tab</a></p>");
+    page.raw("<div class=\"scroll\">")
+        .table("zerohop-runbook", "Code", "What it means", "What it costs", "What to do");
+    ENTRIES.forEach(
+        (code, entry) -> {
+          page.raw("<tr id=\"" + code.toLowerCase(Locale.ROOT) + "\"><td>").text(code);
+          for (final String part : List.of(entry.means(), entry.costs(), entry.remedy())) {
+            page.raw("</td><td>");
+            write(page, part);
+          }
+          page.raw("</td></tr>");
+        });
+    return page.endTable().raw("</div></div>").toString();
+  }
+}

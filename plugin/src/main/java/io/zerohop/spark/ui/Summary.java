@@ -1,0 +1,269 @@
+package io.zerohop.spark.ui;
+
+import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.ShuffleReport.Cause;
+import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
+import io.zerohop.spark.ui.UiSnapshot.Pair;
+import io.zerohop.spark.ui.UiSnapshot.Shuffle;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Whether the application's shuffles are fast, and if not, why: what the page says first. Made of a
+ * snapshot; immutable.
+ *
+ * @param verdict how they are
+ * @param headline the verdict in one sentence
+ * @param details what it goes by, a sentence each
+ * @param bytes what was read, by link
+ * @param total the sum of that
+ * @param reasons why blocks were staged, what cost most first
+ * @param problems lines of the doctor's with something to fix, the worst first
+ */
+record Summary(
+    Verdict verdict,
+    String headline,
+    List<String> details,
+    Map<Link, Long> bytes,
+    long total,
+    List<Reason> reasons,
+    List<AdviceLine> problems) {
+
+  /** From this share of the time of tasks on waiting makes shuffles slow. */
+  static final double SLOW_WAIT = 0.2;
+
+  /** From this share on waiting is worth a look. */
+  static final double SOME_WAIT = 0.05;
+
+  /** From this share of the bytes on staging is worth a look. */
+  static final double SOME_STAGED = 0.05;
+
+  private static final List<String> WORST_FIRST = List.of("fail", "warn");
+  private static final Map<String, Link> LINKS = new HashMap<>();
+
+  static {
+    Arrays.stream(Link.values()).forEach(link -> LINKS.put(link.label(), link));
+  }
+
+  /** How shuffles are. */
+  enum Verdict {
+    /** Nothing is known yet. */
+    NONE,
+    /** Nothing is to be done. */
+    FAST,
+    /** Something could be better. */
+    LOOK,
+    /** Tasks wait for shuffles, or Zerohop has no part in them. */
+    SLOW
+  }
+
+  /**
+   * Why blocks were staged, all reasons of one code together for which the same is to be done. One
+   * of an earlier release, which tells no code, stands alone.
+   *
+   * @param code of the runbook; empty if there is none, or none is known
+   * @param remedy what to do; empty if only the runbook says that
+   * @param text one of the reasons
+   * @param texts how many different ones there are
+   * @param blocks how many blocks
+   * @param bytes about how many bytes; -1 if that is not known
+   * @param shuffles in how many shuffles
+   */
+  record Reason(
+      String code, String remedy, String text, int texts, long blocks, long bytes, int shuffles) {}
+
+  /** Makes the summary of what is known. */
+  static Summary of(final UiSnapshot known) {
+    final Map<Link, Long> bytes = new EnumMap<>(Link.class);
+    for (final Pair pair : known.pairs()) {
+      bytes.merge(link(pair), pair.bytes(), Long::sum);
+    }
+    final long total = bytes.values().stream().mapToLong(Long::longValue).sum();
+    final List<Reason> reasons = reasons(known.shuffles());
+    final List<AdviceLine> problems =
+        WORST_FIRST.stream()
+            .flatMap(
+                verdict ->
+                    known.advice().stream().filter(line -> line.advice().verdict().equals(verdict)))
+            .toList();
+    final Verdict verdict = verdict(known, bytes, total, problems);
+    return new Summary(
+        verdict,
+        headline(known, verdict, total),
+        details(known, bytes, total, reasons, problems),
+        bytes,
+        total,
+        reasons,
+        problems);
+  }
+
+  /** Returns the link of a pair. */
+  static Link link(final Pair pair) {
+    return LINKS.getOrDefault(pair.link(), Link.STAGED);
+  }
+
+  /** Returns the link of a label; null if there is none. */
+  static Link link(final String label) {
+    return LINKS.get(label);
+  }
+
+  private static double staged(final Map<Link, Long> bytes, final long total) {
+    return total == 0 ? 0 : (double) bytes.getOrDefault(Link.STAGED, 0L) / total;
+  }
+
+  /** Returns the share of the time of tasks that they waited; negative if it is not known. */
+  static double waited(final UiSnapshot known) {
+    return known.tasks().ran() <= 0 ? -1 : (double) known.tasks().waited() / known.tasks().ran();
+  }
+
+  private static Verdict verdict(
+      final UiSnapshot known,
+      final Map<Link, Long> bytes,
+      final long total,
+      final List<AdviceLine> problems) {
+    final double waited = waited(known);
+    if (known.aside() != null || waited >= SLOW_WAIT) {
+      return Verdict.SLOW;
+    }
+    if (waited >= SOME_WAIT || staged(bytes, total) >= SOME_STAGED || !problems.isEmpty()) {
+      return Verdict.LOOK;
+    }
+    return total == 0 ? Verdict.NONE : Verdict.FAST;
+  }
+
+  private static String headline(final UiSnapshot known, final Verdict verdict, final long total) {
+    if (known.aside() != null) {
+      return "Zerohop is not used: shuffles go through Spark's own";
+    }
+    return switch (verdict) {
+      case NONE -> "Nothing was read yet";
+      case FAST -> "Fast: nothing to fix";
+      case SLOW -> "Slow: tasks wait for shuffle blocks";
+      case LOOK ->
+          total == 0
+              ? "Something to fix before shuffles are fast"
+              : waited(known) >= SOME_WAIT
+                  ? "Could be faster: tasks wait for shuffle blocks"
+                  : "Could be better: see what to fix";
+    };
+  }
+
+  private static List<String> details(
+      final UiSnapshot known,
+      final Map<Link, Long> bytes,
+      final long total,
+      final List<Reason> reasons,
+      final List<AdviceLine> problems) {
+    final List<String> details = new ArrayList<>();
+    if (known.aside() != null) {
+      details.add(known.aside().what());
+    }
+    final double waited = waited(known);
+    if (waited >= 0) {
+      details.add("Tasks waited for blocks " + percent(waited) + " of their time.");
+    } else if (total > 0) {
+      details.add("How long tasks waited for blocks is not known yet.");
+    }
+    if (bytes.getOrDefault(Link.STAGED, 0L) > 0) {
+      final String why =
+          reasons.isEmpty()
+              ? "."
+              : reasons.size() == 1 ? ", for one reason." : ", for " + reasons.size() + " reasons.";
+      details.add(
+          percent(staged(bytes, total))
+              + " of "
+              + Html.bytes(total)
+              + " fell back to Spark's block transfer"
+              + why);
+    } else if (total > 0) {
+      details.add("None of " + Html.bytes(total) + " fell back to Spark's block transfer.");
+    }
+    if (!problems.isEmpty()) {
+      details.add(
+          problems.size() == 1
+              ? "The doctor has one thing to fix."
+              : "The doctor has " + problems.size() + " things to fix.");
+    }
+    return details;
+  }
+
+  /** Returns a share in words. */
+  static String percent(final double share) {
+    final double percent = 100 * share;
+    return percent > 0 && percent < 0.1
+        ? "< 0.1 %"
+        : String.format(Locale.ROOT, percent < 10 ? "%.1f %%" : "%.0f %%", percent);
+  }
+
+  private static List<Reason> reasons(final List<Shuffle> shuffles) {
+    final Map<ReasonKey, ReasonSum> sums = new LinkedHashMap<>();
+    for (final Shuffle shuffle : shuffles) {
+      shuffle
+          .fallbacks()
+          .forEach(
+              (reason, blocks) -> {
+                final ReasonKey key = ReasonKey.of(reason, shuffle.causes().get(reason));
+                sums.computeIfAbsent(key, ReasonSum::new).add(shuffle, reason, blocks);
+              });
+    }
+    return sums.values().stream()
+        .map(ReasonSum::reason)
+        .sorted(
+            Comparator.comparingLong(Reason::bytes).thenComparingLong(Reason::blocks).reversed())
+        .toList();
+  }
+
+  /**
+   * What reasons have in common that are one line.
+   *
+   * @param text of a reason without a code; otherwise empty
+   */
+  private record ReasonKey(String code, String remedy, String text) {
+    static ReasonKey of(final String reason, final Cause cause) {
+      return cause == null || cause.code().isEmpty()
+          ? new ReasonKey("", cause == null ? "" : cause.remedy(), reason)
+          : new ReasonKey(cause.code(), cause.remedy(), "");
+    }
+  }
+
+  private static final class ReasonSum {
+    private final ReasonKey key;
+    private final Map<String, Long> texts = new LinkedHashMap<>();
+    private final Set<Integer> shuffles = new HashSet<>();
+    private long blocks;
+    private long bytes = -1;
+
+    ReasonSum(final ReasonKey key) {
+      this.key = key;
+    }
+
+    void add(final Shuffle shuffle, final String reason, final long more) {
+      texts.merge(reason, more, Long::sum);
+      shuffles.add(shuffle.shuffleId());
+      blocks += more;
+      final Cause cause = shuffle.causes().get(reason);
+      if (cause != null) {
+        bytes = Math.max(0, bytes) + cause.bytes();
+      }
+    }
+
+    Reason reason() {
+      final String most =
+          texts.entrySet().stream()
+              .max(Map.Entry.<String, Long>comparingByValue())
+              .orElseThrow()
+              .getKey();
+      return new Reason(
+          key.code(), key.remedy(), most, texts.size(), blocks, bytes, shuffles.size());
+    }
+  }
+}

@@ -1,0 +1,67 @@
+package io.zerohop.shuffle.block;
+
+import io.zerohop.device.Topology.Reach;
+import java.util.Locale;
+
+/** What a block's bytes pass on their way to the reader: a {@link Path}, with peers told apart. */
+public enum Link {
+  /** The reader's own memory. */
+  LOCAL(Path.LOCAL, 0),
+  /** Memory of a GPU that owner and reader share. */
+  PEER_GPU(Path.PEER, 150_000_000_000L),
+  /** Another GPU's memory, over NVLink; of each link of the third generation and later. */
+  PEER_NVLINK(Path.PEER, 15_000_000_000L),
+  /** Another GPU's memory, over the PCI bus; third generation, 16 lanes. */
+  PEER_PCIE(Path.PEER, 10_000_000_000L),
+  /** Host memory of another executor of the node; with blocks' checksums, by one thread. */
+  PEER_HOST(Path.PEER, 2_000_000_000L),
+  /** Another GPU's memory; NVML does not tell over what. */
+  PEER(Path.PEER, 0),
+  /** UCX. */
+  UCX(Path.UCX, 0),
+  /** Messages over Spark's connections. */
+  SENT(Path.SENT, 0),
+  /** Spark's block transfer service, or a file. */
+  STAGED(Path.STAGED, 0);
+
+  private final Path path;
+  private final long expected;
+
+  Link(final Path path, final long expected) {
+    this.path = path;
+    this.expected = expected;
+  }
+
+  /** Returns the path that it belongs to. */
+  public Path path() {
+    return path;
+  }
+
+  /**
+   * Returns the bytes a second that such a link has at least on a machine with nothing else to do:
+   * three fifths of the wire, of one link where there may be several; 0 where that is not known.
+   */
+  public long expected() {
+    return expected;
+  }
+
+  /** Returns the name as in metrics and reports, such as {@code peer.nvlink}. */
+  public String label() {
+    return name().toLowerCase(Locale.ROOT).replace('_', '.');
+  }
+
+  /** Returns the link of a path whose links are not told apart. */
+  public static Link of(final Path path) {
+    return valueOf(path.name());
+  }
+
+  /** Returns the link to a peer's GPU memory that is mapped here. */
+  public static Link toGpu(final Reach reach) {
+    return switch (reach) {
+      case SAME -> PEER_GPU;
+      case NVLINK -> PEER_NVLINK;
+      case PCIE -> PEER_PCIE;
+      case HOST -> PEER; // It is mapped, so there is a link that is not seen.
+    };
+  }
+}
