@@ -328,7 +328,8 @@ final class GetWorker {
     synchronized void awaitWell(final long millis, final long bytes) throws InterruptedException {
       await(Duration.ofMillis(millis));
       if (done < started) {
-        throw new ProofException("a get of " + bytes + " bytes did not end within " + millis + " ms");
+        throw new ProofException(
+            "a get of " + bytes + " bytes did not end within " + millis + " ms");
       }
       if (failed > 0) {
         throw new ProofException("a get of " + bytes + " bytes failed: " + failure);

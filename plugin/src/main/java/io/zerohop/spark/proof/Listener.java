@@ -22,8 +22,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * The host that waits for the other one: it takes one connection of a side that knows the secret,
- * and starts, stops and kills workers for it. An unauthenticated peer gets a nonce and nothing else,
- * and none delays another. Used by one thread.
+ * and starts, stops and kills workers for it. An unauthenticated peer gets a nonce and nothing
+ * else, and none delays another. Used by one thread.
  */
 final class Listener implements AutoCloseable {
   static final String FACTS = "facts";

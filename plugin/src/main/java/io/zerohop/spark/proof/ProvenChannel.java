@@ -27,8 +27,7 @@ import javax.crypto.spec.SecretKeySpec;
  * stranger but a nonce. All that follows is encrypted by AES/GCM under keys of this connection, one
  * for each direction, with the message's number as nonce: no message can be read, changed,
  * repeated, left out or turned around. Reads have limits of their own; a write ends by {@link
- * #closeIn}. One thread at a time sends, and one
- * receives.
+ * #closeIn}. One thread at a time sends, and one receives.
  */
 final class ProvenChannel implements AutoCloseable {
   /** Of one message, encrypted. */

@@ -213,8 +213,7 @@ final class Trial {
     final long seed = ThreadLocalRandom.current().nextLong();
     final List<String> answer =
         worker.ask(LONG, "memory", Long.toString(bytes), Long.toString(seed));
-    return new Target(
-        answer.get(1), number(answer, 0), seed, number(answer, 2) / 1e6);
+    return new Target(answer.get(1), number(answer, 0), seed, number(answer, 2) / 1e6);
   }
 
   private void connect() {
@@ -248,8 +247,7 @@ final class Trial {
    * @throws ProofException if the get fails or takes too long, or other bytes came
    */
   private void get(final long size, final long place, final long limitMillis) {
-    final long wrong =
-        number(askForGets(LONG, "get", place, size, target.seed(), limitMillis), 1);
+    final long wrong = number(askForGets(LONG, "get", place, size, target.seed(), limitMillis), 1);
     if (wrong >= 0) {
       throw new ProofException(
           "a get of " + size + " bytes from place " + place + " has brought a wrong byte " + wrong);
