@@ -22,7 +22,7 @@ final class Runbook {
   private static final String RESOURCE = "/META-INF/zerohop/runbook.md";
   private static final Pattern ROW =
       Pattern.compile(
-          "\\| <a id=\"zh-\\d+\"></a>(ZH-\\d+) \\| (.*?) \\| (.*?) \\| (.*?) \\|",
+          "\\| <a id=\"zh-\\d+\"></a>(\\S+) \\| (.*?) \\| (.*?) \\| (.*?) \\|",
           Pattern.CASE_INSENSITIVE);
   private static final Pattern MARK = Pattern.compile("`([^`]*)`|\\[([^]]*)]\\([^)]*\\)");
 

@@ -29,7 +29,7 @@ class ReportCountersTest {
     final Message reason =
         new Message("ZH-6033", "it is in files", "executor 7", "", "raise a key");
     counters.fellBack(3, 4, 7, reason);
-    counters.fellBack(3, 1, 2, reason);
+    counters.fellBack(3, 1, 2, reason.at("executor 8"));
     counters.met("7", "read in place", Link.PEER_HOST, 2);
     final Advice advice = new Advice("files", "warn", "", "few", "", "raise them");
     counters.advise(advice);
@@ -44,8 +44,8 @@ class ReportCountersTest {
                 List.of(2),
                 Map.of("peer", new Moved(3, 150), "staged", new Moved(4, 10)),
                 5_000,
-                Map.of("it is in files (executor 7)", 5L),
-                Map.of("it is in files (executor 7)", new Cause("ZH-6033", "raise a key", 9))));
+                Map.of("it is in files", 5L),
+                Map.of("it is in files", new Cause("ZH-6033", "raise a key", 9))));
     assertThat(report.flows()).extracting(Flow::owner).containsExactlyInAnyOrder("7", "8");
     final Flow peer =
         report.flows().stream().filter(flow -> flow.owner().equals("7")).findFirst().get();
