@@ -2,6 +2,7 @@ package io.zerohop.spark.browser
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Files
+import java.util.Locale
 
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
@@ -132,7 +133,7 @@ class TabBrowserSuite extends AnyFunSuite {
       val here = browser.run("return location.href").asText
       browser.open(page)
       assert(browser.run("return document.querySelector(location.hash).innerText").asText
-          .startsWith(page.split('#').last.toUpperCase))
+          .startsWith(page.split("#").last.toUpperCase(Locale.ROOT)))
       browser.open(here)
     }
   }

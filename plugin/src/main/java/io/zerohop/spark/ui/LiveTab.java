@@ -3,6 +3,7 @@ package io.zerohop.spark.ui;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
@@ -17,7 +18,8 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcEndpoint;
 import org.apache.spark.rpc.RpcEnv;
-import org.apache.spark.status.api.v1.ExecutorSummary;
+import org.apache.spark.storage.BlockManager;
+import org.apache.spark.storage.BlockManagerId;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
@@ -51,7 +53,7 @@ public final class LiveTab {
       if (context.ui().isDefined()) {
         final ShuffleModel model = new ShuffleModel();
         context.addSparkListener(new ModelListener(model));
-        nameHosts(context, model);
+        nameHosts(env.blockManager(), model);
         ShuffleTab.attach(context.ui().get(), model::snapshot);
         LOG.info(
             "Zerohop: the tab {} is at {}", ShuffleTab.NAME, ShuffleTab.url(context.ui().get()));
@@ -67,12 +69,15 @@ public final class LiveTab {
   }
 
   /** Of executors that were added before anybody listened. */
-  private static void nameHosts(final SparkContext context, final ShuffleModel model) {
-    final Iterator<ExecutorSummary> executors = context.statusStore().executorList(true).iterator();
-    while (executors.hasNext()) {
-      final ExecutorSummary one = executors.next();
-      final int end = one.hostPort().lastIndexOf(':');
-      model.isOn(one.id(), end < 0 ? one.hostPort() : one.hostPort().substring(0, end));
+  private static void nameHosts(final BlockManager driver, final ShuffleModel model) {
+    final BlockManagerId self = driver.blockManagerId();
+    model.isOn(self.executorId(), self.host());
+    if (SparkProbe.here().has(SparkFeature.SENT)) { // It lists executors, too.
+      final Iterator<BlockManagerId> executors = SparkLinks.peers(driver.master(), self).iterator();
+      while (executors.hasNext()) {
+        final BlockManagerId one = executors.next();
+        model.isOn(one.executorId(), one.host());
+      }
     }
   }
 
