@@ -60,9 +60,10 @@
 #               be varied: +arena (another memory pool of RAPIDS), +compress (files, as is Spark's
 #               default; without it they are not), +skipmerge and +kudo (of multithreaded), +nodes
 #               (of zerohop: by UCX), +between (as if each executor were on a node of its own, at
-#               defaults; of files, too), +crypto and +link (see between), +packed (of zerohop: RAPIDS' own split), +async (of
-#               zerohop: published before copies have ended), +tight (little GPU
-#               memory)
+#               defaults; of files, too), +crypto and +link (see between), +isolated
+#               (each executor sees one GPU, as in containers, so none maps another's GPU memory),
+#               +packed (of zerohop: RAPIDS' own split), +async (of zerohop: published before copies
+#               have ended), +tight (little GPU memory)
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
 #   QUERIES     each partitions:query,query:rounds:millions, or MAPSxPARTITIONS:..., and with a fifth

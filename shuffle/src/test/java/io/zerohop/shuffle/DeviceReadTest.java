@@ -215,6 +215,58 @@ class DeviceReadTest {
   }
 
   @Test
+  void withoutPeerAccessOutputsGoToHostMemoryThatAllExecutorsMap() {
+    ownersDevice.refuseMaps(true);
+    readersDevice.refuseMaps(true);
+    final BlockSource first = made.write(owner, "owner", 1, 1);
+    try (BlockFetcher fetcher =
+        reader.fetch(
+            List.of(first),
+            (from, blocks, sink) -> {
+              blocks.forEach(block -> sink.failed(block, new IllegalStateException("enough")));
+            },
+            TestNodes.quiet(),
+            ReadSide.DEVICE,
+            () -> false)) {
+      assertThatThrownBy(
+              () -> {
+                while (fetcher.next()) {
+                  assertThat(fetcher.block().path()).isEqualTo(Path.PEER);
+                }
+              })
+          .hasMessageContaining("enough");
+    }
+    final BlockSource source = readersBlocks.write(reader, "reader", 8, 2);
+    made.readAll(owner, source, 2, block -> assertThat(onDevice(block)).isZero());
+    assertThat(owner.counters().bytes(Link.PEER_HOST))
+        .isEqualTo(owner.stats().moved(Path.PEER).bytes())
+        .isPositive();
+    readersBlocks.readAll(reader, source, 2, block -> assertThat(onDevice(block)).isZero());
+    assertThat(reader.stats().evictions().overflowedBytes()).isZero();
+
+    // What has no room there goes to the GPU all the same.
+    assertThat(reader.stats().device().usedBytes()).isZero();
+    try (MapOutputWriter writer = reader.newMapOutput(1, 1_000, GpuBlocks.PARTITIONS)) {
+      assertThatThrownBy(
+              () -> {
+                for (int batch = 0; batch < 1_000; batch++) {
+                  readersBlocks.append(writer, 0, batch);
+                }
+              })
+          .isInstanceOf(PoolFullException.class);
+      assertThat(reader.stats().device().usedBytes()).isPositive();
+    }
+  }
+
+  private static int onDevice(final FetchedBlock block) {
+    int extents = 0;
+    for (int i = 0; i < block.extentCount(); i++) {
+      extents += block.extentOnDevice(i) ? 1 : 0;
+    }
+    return extents;
+  }
+
+  @Test
   void hostBuffersAreReachable() {
     try (HostBuffer buffer = reader.gpuHostBuffer(100);
         Segment there = readersDevice.allocate(100);

@@ -15,6 +15,7 @@ public final class Devices implements AutoCloseable {
   private final StreamPool hostStreams;
   private final StreamPool gpuStreams;
   private final StreamPool threadStreams;
+  private final PeerGpus peerGpus = new PeerGpus();
 
   /**
    * Opens host memory beside the GPU.
@@ -43,6 +44,11 @@ public final class Devices implements AutoCloseable {
 
   public boolean hasGpu() {
     return gpu != null;
+  }
+
+  /** Which executors of this node let this one map their GPU memory. */
+  public PeerGpus peerGpus() {
+    return peerGpus;
   }
 
   /** Whether segments of GPU memory can be handed to other nodes of an NVLink fabric. */

@@ -64,6 +64,10 @@ public final class MapOutputWriter implements AutoCloseable {
   private final List<BatchImage> batches = new ArrayList<>();
 
   private final Packer packer;
+
+  /** Whether a batch of the GPU's lies in host memory. */
+  private boolean onHost;
+
   private long overflowedBytes;
   private State state = State.WRITING;
 
@@ -164,18 +168,30 @@ public final class MapOutputWriter implements AutoCloseable {
     if (image.bytes() == 0) {
       return null;
     }
-    if (source.onDevice()) {
+    return source.onDevice() ? placeFromGpu(source, image) : place(source, image, tier);
+  }
+
+  /** In GPU memory, or in host memory if that is full or peers cannot read it in place. */
+  private BatchImage placeFromGpu(final PackSource source, final BatchImage image) {
+    if (devices.peerGpus().unreachable()) {
       try {
-        return place(source, image, Tier.DEVICE);
-      } catch (final PoolFullException e) {
-        final BatchImage onHost = place(source, image, Tier.HOST);
-        overflowedBytes += image.bytes();
-        tiers.overflow().say(shuffleId, Tier.DEVICE, e);
-        tiers.overflow().overflowed(image.bytes());
-        return onHost;
+        final BatchImage shared = place(source, image, Tier.HOST);
+        onHost = true;
+        return shared;
+      } catch (final PoolFullException full) {
+        // The GPU may have room. Then the owner copies what peers ask for.
       }
     }
-    return place(source, image, tier);
+    try {
+      return place(source, image, Tier.DEVICE);
+    } catch (final PoolFullException e) {
+      final BatchImage overflowed = place(source, image, Tier.HOST);
+      onHost = true;
+      overflowedBytes += image.bytes();
+      tiers.overflow().say(shuffleId, Tier.DEVICE, e);
+      tiers.overflow().overflowed(image.bytes());
+      return overflowed;
+    }
   }
 
   private BatchImage place(final PackSource source, final BatchImage image, final Tier to) {
@@ -288,7 +304,7 @@ public final class MapOutputWriter implements AutoCloseable {
 
   /** Not with anything in host memory, which is read there, where nobody waits for a GPU. */
   private boolean mayBePending() {
-    return completions != null && packer.pending() != null && overflowedBytes == 0;
+    return completions != null && packer.pending() != null && !onHost;
   }
 
   /** Publishes it with copies under way, which others see to from then on. */

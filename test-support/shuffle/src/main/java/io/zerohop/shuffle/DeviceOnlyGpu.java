@@ -39,6 +39,7 @@ public final class DeviceOnlyGpu implements Device {
   private final AtomicInteger pins = new AtomicInteger();
   private volatile boolean refusesPins;
   private volatile boolean refusesExports;
+  private volatile boolean refusesMaps;
   private volatile String failing = "";
   private volatile Failure failure = Failure.NONE;
   private volatile boolean interruptNext;
@@ -120,6 +121,9 @@ public final class DeviceOnlyGpu implements Device {
 
   @Override
   public Segment map(final SegmentHandle handle, final String owner, final PeerAccess access) {
+    if (refusesMaps) {
+      throw new ZerohopException(ZerohopException.Category.FALLBACK, "it has no peer access");
+    }
     if (handle.kind() != SegmentHandle.Kind.FABRIC) {
       return new FarSegment(near.map(handle, owner, access), this);
     }
@@ -180,6 +184,11 @@ public final class DeviceOnlyGpu implements Device {
   /** Whether it refuses to export segments from now on. */
   void refuseExports(final boolean refuse) {
     refusesExports = refuse;
+  }
+
+  /** Whether it refuses to map others' segments from now on, as without peer access. */
+  public void refuseMaps(final boolean refuse) {
+    refusesMaps = refuse;
   }
 
   /** Ranges of others' memory that it reaches now. */

@@ -263,13 +263,20 @@ final class Peer implements BlockMemory {
 
   private Segment map(final SegmentHandle handle, final Tier tier, final PeerAccess access) {
     try (handle) {
-      return devices.of(tier).map(handle, "executor " + name, access);
+      final Segment segment = devices.of(tier).map(handle, "executor " + name, access);
+      if (tier == Tier.DEVICE) {
+        devices.peerGpus().mapped(this);
+      }
+      return segment;
     } catch (final ZerohopException e) {
       if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
+        if (devices.hasGpu()) {
+          devices.peerGpus().refused(this);
+        }
         refusedUntil = clock.in(REFUSED); // The GPU may have been full.
         gpuRefusal = e;
         ShuffleCode.GPU_NOT_MAPPED
-            .says("a peer's GPU memory cannot be read in place; its GPU blocks are staged")
+            .says("a peer's GPU memory cannot be read in place; its GPU blocks are sent or staged")
             .at("executor " + name)
             .because(e)
             .warn(LOG);
@@ -353,6 +360,7 @@ final class Peer implements BlockMemory {
     retired.forEach(old -> unmap(old.memory));
     retired.clear();
     unmap(rootMemory);
+    devices.peerGpus().lost(this);
     unmapped = true;
   }
 
