@@ -61,8 +61,8 @@
 #               default; without it they are not), +skipmerge and +kudo (of multithreaded), +nodes
 #               (of zerohop: by UCX), +between (as if each executor were on a node of its own, at
 #               defaults; of files, too), +crypto and +link (see between), +isolated
-#               (each executor sees one GPU, as in containers, so none maps another's GPU memory),
-#               +packed (of zerohop: RAPIDS' own split), +async (of zerohop: published before copies
+#               (each executor sees one GPU, as in containers), +nopeers (none can map another's GPU
+#               memory, as without peer access), +packed (of zerohop: RAPIDS' own split), +async (of zerohop: published before copies
 #               have ended), +tight (little GPU memory)
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
@@ -74,6 +74,7 @@
 #   JOBS         runners of the host's suites at a time (a third of the processors, 0 for none)
 #   GPU_APPS     applications at a time on each GPU (2, 0 for none), on PORT, PORT + 10, ...
 #   RUNS         of each fault before the next one has its turn (6)
+#   SENT         if set, blocks go over Spark's connections alone
 # For tpch, whose tables are generated into /dev/shm once and left there:
 #   MODE         check (the CPU's answers are taken from DIR/answers/SCALE, where pack puts those of
 #                benchmarks/spark/target/answers, or asked for), time, or tables to stop there

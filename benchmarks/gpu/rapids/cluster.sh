@@ -173,6 +173,10 @@ vary() { # a variation of a contender
       echo "--conf spark.zerohop.paths=local,sent,staged --conf spark.shuffle.readHostLocalDisk=false"
       ;;
     killed | isolated | link*) ;; # By who submits it.
+    nopeers)
+      cc -shared -fPIC -O2 -o "$out/libno_peers.so" "$dir/rapids/no_peers.c" -ldl || return 1
+      echo "--conf spark.executorEnv.LD_PRELOAD=$out/libno_peers.so"
+      ;;
     crypto)
       echo "--conf spark.authenticate=true --conf spark.authenticate.secret=of-a-benchmark
         --conf spark.network.crypto.enabled=true"
@@ -196,7 +200,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, killed, arena, compress, skipmerge, kudo, packed, async and tight" >&2
+      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, nopeers, killed, arena, compress, skipmerge, kudo, packed, async and tight" >&2
       return 1
       ;;
   esac

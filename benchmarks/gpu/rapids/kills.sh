@@ -34,24 +34,27 @@ host_runner() { # number, seconds
 
 # All suites, beginning with another one each time, so that a short soak has some of all.
 host_suites() { # turn
-  local all=("-s io.zerohop.spark.faults.ExecutorLossSuite") suite i
+  local all=("-s io.zerohop.spark.faults.ExecutorLossSuite" "-s io.zerohop.spark.faults.SentLossSuite") suite i
   for suite in SpeculationSuite DecommissionSuite DynamicAllocationSuite; do
     all+=("-s io.zerohop.spark.faults.$suite -z killed")
   done
+  [ -z "${SENT:-}" ] || all=("${all[1]}")
   for ((i = 0; i < ${#all[@]}; i++)); do echo "${all[($1 + i) % ${#all[@]}]}"; done
 }
 
 # The GPU's kills on one GPU, which several runners share, with a cluster of its own, until time is up.
 gpu_runner() { # number, GPU, seconds
-  local status=0 end=$(($(date +%s) + $3)) round=0 left folder
+  local status=0 end=$(($(date +%s) + $3)) round=0 left folder all
   folder="$out/$([ -n "${SMOKE:-}" ] && echo smoke || echo gpu)-$1"
   export CUDA_VISIBLE_DEVICES="$2"
   while left=$((end - $(date +%s))) && [ "$left" -gt 0 ] && [ "$status" -eq 0 ]; do
     round=$((round + 1))
     PORT=$((port + 10 * $1)) GPUS=1 prepare "$dir" "$kit" "$folder/$round"
     # Runners take turns at the settings that the suites stand for.
+    all=(GpuFaultSuite GpuSentFaultSuite GpuAsyncCommitFaultSuite)
+    [ -z "${SENT:-}" ] || all=(GpuSentFaultSuite)
     TESTS=killed LIMIT=$((left + GRACE)) UNTIL="$end" RUNS="${RUNS:-12}" GPU_APPS="$apps" \
-      suites "$([ $((($1 + round) % 2)) -eq 0 ] && echo GpuAsyncCommitFaultSuite || echo GpuFaultSuite)" > "$out/runner.out" 2> "$out/runner.err" || status=$?
+      suites "${all[($1 + round) % ${#all[@]}]}" > "$out/runner.out" 2> "$out/runner.err" || status=$?
     port="$base"
   done
   [ "$status" -eq 0 ] || echo "GPU runner $1 ended with status $status; $folder/$round" >&2

@@ -5,13 +5,29 @@ import io.zerohop.spark.support.RunBy
 import org.apache.spark.sql.functions.{col, count, sum, udf}
 import org.apache.spark.zerohop.SparkInternals
 
-/** An executor dies by SIGKILL at each moment of a shuffle; the answer stays the same. */
-@RunBy.Verify
-@RunBy.Faults
-class ExecutorLossSuite extends ClusterSuite {
+/**
+ * An executor dies by SIGKILL at each moment of a shuffle; the answer stays the same.
+ *
+ * @param path by which executors read each other's blocks
+ */
+abstract class ExecutorLosses(path: String) extends ClusterSuite {
+  override protected def settings: Map[String, String] =
+    super.settings + ("spark.zerohop.paths" -> s"local,$path,staged")
+
+  private val by = if (path == "peer") "" else s", blocks by $path"
+
+  test("executors read each other's blocks by the path that is tested") {
+    assume(ManagerUnderTest.isZerohop)
+    cluster.awaitExecutors()
+    val (answer, bytes) = cluster.counted(s"a shuffle$by")(
+      Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ()))((_, _) => ()))
+    assert(answer === Workload.expected)
+    assert(bytes.bytes(path) > 0)
+    assert(bytes.bytes("staged") === 0)
+  }
 
   test("during write") {
-    Soak.repeat("executor killed during write") { run =>
+    Soak.repeat(s"executor killed during write$by") { run =>
       val fault = Fault.in(folder)
       val victim = run % Workload.Maps
       survives(fault) {
@@ -23,7 +39,7 @@ class ExecutorLossSuite extends ClusterSuite {
   }
 
   test("between stages") {
-    Soak.repeat("executor killed between stages") { run =>
+    Soak.repeat(s"executor killed between stages$by") { run =>
       cluster.awaitExecutors()
       val shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
       val (answer, bytes) = cluster.counted(s"killed between stages, run $run") {
@@ -41,7 +57,7 @@ class ExecutorLossSuite extends ClusterSuite {
   }
 
   test("during read: the owner of the blocks") {
-    Soak.repeat("owner killed during read") { run =>
+    Soak.repeat(s"owner killed during read$by") { run =>
       val fault = Fault.in(folder)
       survives(fault) {
         Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ())) { (partition, record) =>
@@ -52,7 +68,7 @@ class ExecutorLossSuite extends ClusterSuite {
   }
 
   test("during read: the reader, with its leases") {
-    Soak.repeat("reader killed during read") { run =>
+    Soak.repeat(s"reader killed during read$by") { run =>
       val fault = Fault.in(folder)
       survives(fault) {
         Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ())) { (partition, record) =>
@@ -63,7 +79,7 @@ class ExecutorLossSuite extends ClusterSuite {
   }
 
   test("in a SQL join and aggregate") {
-    Soak.repeat("executor killed in a SQL join") { run =>
+    Soak.repeat(s"executor killed in a SQL join$by") { run =>
       val fault = Fault.in(folder)
       val trap = 1000L * run + 7
       val trapped = udf { (id: Long) => if (id == trap) fault.killSelf(); id }
@@ -103,3 +119,12 @@ class ExecutorLossSuite extends ClusterSuite {
     else SparkInternals.shuffleIds(cluster.sc).foreach(SparkInternals.removeShuffle(cluster.sc, _))
   }
 }
+
+/** Executors of one node, which map each other's memory. */
+@RunBy.Verify
+@RunBy.Faults
+class ExecutorLossSuite extends ExecutorLosses("peer")
+
+/** As between nodes: owners send their blocks over Spark's connections. */
+@RunBy.Faults
+class SentLossSuite extends ExecutorLosses("sent")

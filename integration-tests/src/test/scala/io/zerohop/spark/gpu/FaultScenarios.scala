@@ -119,9 +119,10 @@ final class FaultScenarios(cluster: Cluster) {
     "fetch_failures" -> seen.fetchFailures.size,
     "fetch_failure" -> seen.fetchFailures.flatMap(_.linesIterator.take(1)).headOption.getOrElse(""),
     "map_tasks" -> seen.finishedMapTasks,
-    "direct_bytes" -> Seq("local", "peer", "ucx").map(seen.bytes(_)).sum,
+    "direct_bytes" -> Seq("local", "peer", "ucx", "sent").map(seen.bytes(_)).sum,
     "peer_bytes" -> seen.bytes("peer"),
     "ucx_bytes" -> seen.bytes("ucx"),
+    "sent_bytes" -> seen.bytes("sent"),
     "staged_bytes" -> seen.bytes("staged"))
 }
 

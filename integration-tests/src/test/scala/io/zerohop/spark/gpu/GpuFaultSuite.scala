@@ -71,7 +71,7 @@ abstract class GpuFaults(wayBetween: String) extends GpuSuite {
   }
 
   private def killed(fault: String, scenario: String)(more: Facts => Unit): Unit =
-    Soak.repeat(fault) { _ =>
+    Soak.repeat(if (wayBetween == "sent_bytes") s"$fault, blocks by sent" else fault) { _ =>
       val facts = survived(scenario)
       Soak.killed(facts.number("killed").toInt)
       assert(facts.number("killed") > 0, facts)
@@ -106,6 +106,13 @@ abstract class GpuFaults(wayBetween: String) extends GpuSuite {
 /** The executors are peers of one node, each with a GPU, or share one. */
 @RunBy.Gpu
 class GpuFaultSuite extends GpuFaults("peer_bytes")
+
+/** As between nodes: owners send their blocks over Spark's connections. */
+@RunBy.Gpu
+class GpuSentFaultSuite extends GpuFaults("sent_bytes") {
+  override protected def settings: Map[String, String] =
+    super.settings + ("spark.zerohop.paths" -> "local,sent,staged")
+}
 
 /** Map outputs are published before their copies have ended. */
 @RunBy.Gpu
