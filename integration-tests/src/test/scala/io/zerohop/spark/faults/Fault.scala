@@ -53,7 +53,9 @@ final case class Fault(marker: String) {
   def killed: Int =
     if (!Files.exists(victimsFile)) 0
     else
-      Files.readAllLines(victimsFile).asScala.count(pid => !ProcessHandle.of(pid.toLong).isPresent)
+      Files.readAllLines(victimsFile).asScala.count { victim =>
+        victim != identity(victim.takeWhile(_ != ' ').toLong)
+      }
 
   def happened: Boolean = Files.exists(Paths.get(marker))
 
@@ -62,7 +64,7 @@ final case class Fault(marker: String) {
     if (happened) Some(Files.readString(Paths.get(marker))).filter(_.nonEmpty) else None
 
   private def noteVictims(pids: Seq[Long]): Unit = {
-    Files.write(victimsFile, pids.map(_.toString).asJava)
+    Files.write(victimsFile, pids.map(identity).asJava)
     ()
   }
 
@@ -78,6 +80,10 @@ final case class Fault(marker: String) {
 
 object Fault {
   private val DeadlineMillis = 30000L
+
+  /** Of a process, with its start, since its number may be another process's or thread's by now. */
+  private def identity(pid: Long): String =
+    s"$pid ${ProcessHandle.of(pid).flatMap(_.info.startInstant).map(_.toString).orElse("gone")}"
 
   def in(folder: Path): Fault =
     Fault(folder.resolve(s"fault-${java.util.UUID.randomUUID}").toString)
