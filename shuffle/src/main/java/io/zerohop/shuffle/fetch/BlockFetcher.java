@@ -248,11 +248,15 @@ public final class BlockFetcher implements AutoCloseable {
   private void route(final BlockSource source) {
     final Route moved = plan.add(source);
     if (moved != null) {
-      if (moved.path() == Path.STAGED) {
-        listener.fellBack(source, source.blocks(), moved.reason());
-      }
-      transfers.add(source, source.blocks(), moved.path());
+      move(source, source.blocks(), moved);
     }
+  }
+
+  private void move(final BlockSource source, final List<Block> blocks, final Route by) {
+    if (by.path() == Path.STAGED) {
+      listener.fellBack(source, blocks, by.reason());
+    }
+    transfers.add(source, blocks, by.path());
   }
 
   /** How to try again what could not be had from another node's memory. May connect to it. */
@@ -316,6 +320,10 @@ public final class BlockFetcher implements AutoCloseable {
         request.source(),
         opened.notHeld(),
         ShuffleCode.NOT_IN_MEMORY.says("the owner does not hold the blocks in memory"));
+    if (!opened.notMapped().isEmpty()) {
+      final Route other = plan.withoutGets(request.source(), opened.whyNotMapped());
+      move(request.source(), opened.notMapped(), other);
+    }
   }
 
   private void stage(final BlockSource source, final List<Block> blocks, final Message reason) {

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.LogCode;
+import io.zerohop.device.Message;
 import io.zerohop.device.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
@@ -38,6 +39,8 @@ final class InPlaceWindow implements AutoCloseable {
   private final LanePool.Lease lease;
   private final List<Block> blocks = new ArrayList<>();
   private final List<Block> notHeld = new ArrayList<>();
+  private final List<Block> notMapped = new ArrayList<>();
+  private Message whyNotMapped;
   private final ExtentList extents = new ExtentList();
 
   private final UnreadyOutputs unready;
@@ -119,8 +122,10 @@ final class InPlaceWindow implements AutoCloseable {
           }
         }
         before = block;
-        if (!found || !add(block, cursor)) {
+        if (!found) {
           notHeld.add(block);
+        } else if (!add(block, cursor)) {
+          notMapped.add(block);
         }
       } catch (final WaitException | BlockFetchException e) {
         throw e;
@@ -212,6 +217,7 @@ final class InPlaceWindow implements AutoCloseable {
       segment = memory.blockSegment(cursor.segmentId());
     } catch (final ZerohopException e) {
       if (e.category() == ZerohopException.Category.FALLBACK) {
+        whyNotMapped = Message.of(e);
         return false;
       }
       throw e;
@@ -228,11 +234,21 @@ final class InPlaceWindow implements AutoCloseable {
   }
 
   /**
-   * Blocks that cannot be read in place: the owner's catalog does not list them, so they may be in
-   * files, or they, or the catalog, lie in memory that cannot be mapped here.
+   * Blocks that the owner's catalog does not list, so they may be in files, or whose catalog cannot
+   * be mapped here now.
    */
   List<Block> notHeld() {
     return notHeld;
+  }
+
+  /** Blocks that the owner holds in memory that cannot be mapped here. */
+  List<Block> notMapped() {
+    return notMapped;
+  }
+
+  /** Why they cannot; null if there are none. */
+  Message whyNotMapped() {
+    return whyNotMapped;
   }
 
   Path path() {
