@@ -89,6 +89,7 @@ def tpch(run):
 
 
 BETWEEN = exchanges("zerohop+between", ("multithreaded+between", "multithreaded+between+compress"))
+NO_PEERS = exchanges("zerohop+nopeers", ("multithreaded+nopeers", "multithreaded+nopeers+compress"))
 ENCRYPTED = exchanges("zerohop+between+crypto", ("multithreaded+between+crypto",))
 SPARK = "sort shuffle"
 FILES = "RAPIDS' MULTITHREADED"
@@ -103,7 +104,9 @@ LINES = (
         exchanges("zerohop", ("multithreaded",)),
         FILES,
     ),
+    ("the same, GPUs without peer access", "gpu_nopeers", NO_PEERS, FILES),
     ("RAPIDS' exchanges, as if on two nodes", "gpu_between_two", BETWEEN, FILES),
+    ("the same, 2,000 partitions", "gpu_between_two_2000", BETWEEN, FILES),
     ("the same, encrypted by Spark", "gpu_between_two_crypto", ENCRYPTED, FILES),
     ("the same, two executors of one GPU", "gpu_between_one", BETWEEN, FILES),
     ("TPC-H, no broadcast joins", "host_job", whole_jobs, SPARK),
