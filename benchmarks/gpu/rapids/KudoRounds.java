@@ -41,7 +41,7 @@ public final class KudoRounds {
   };
   private static final double[] NULLS = {0, 0, 0.1, 0.5, 1};
   private static final int STRETCH = 40;
-  private static final int MOST_WRONG = 5;
+  private static final int MAX_WRONG = 5;
   private static final long POOL_BYTES = 20L << 30;
 
   private final Random random;
@@ -77,7 +77,7 @@ public final class KudoRounds {
     final Runnable task = () -> {
       Cuda.setDevice(0);
       for (long seed = next.getAndIncrement();
-          seed - first < most && System.nanoTime() < end && wrong.get() < MOST_WRONG;
+          seed - first < most && System.nanoTime() < end && wrong.get() < MAX_WRONG;
           seed = next.getAndIncrement()) {
         try {
           blocks.addAndGet(new KudoRounds(seed).run());

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { UUID_BYTES = 96, MOST_LINKS = 36, UNSIGNED_INT = 1 };
+enum { UUID_BYTES = 96, MAX_LINKS = 36, UNSIGNED_INT = 1 };
 
 /* Of NVLink without the protocol's own bytes, in KiB; of PCIe in bytes, which may wrap. */
 enum { NVLINK_TX = 138, NVLINK_RX = 139, PCIE_TX = 197, PCIE_RX = 198 };
@@ -74,7 +74,7 @@ static int read_links(device gpu, unsigned id, uint64_t *sum) {
   int links = 0;
   uint64_t value = 0;
   *sum = 0;
-  for (unsigned link = 0; link < MOST_LINKS; link++) {
+  for (unsigned link = 0; link < MAX_LINKS; link++) {
     if (read_field(gpu, id, link, &value)) {
       *sum += value;
       links++;

@@ -9,7 +9,7 @@ public final class CopyRuns {
    * Most bytes of a run of several copies. What lies side by side may belong to two allocations,
    * which is all the same to a kernel and not to copy engines, and those get what is larger.
    */
-  private static final long MOST_BYTES = 64L << 20;
+  private static final long MAX_BYTES = 64L << 20;
 
   private final CopyBatch batch;
   private long source;
@@ -25,7 +25,7 @@ public final class CopyRuns {
   public void add(final long sourceAddress, final long destinationAddress, final long bytes) {
     if (source + length == sourceAddress
         && destination + length == destinationAddress
-        && length + bytes <= MOST_BYTES) {
+        && length + bytes <= MAX_BYTES) {
       length += bytes;
       return;
     }

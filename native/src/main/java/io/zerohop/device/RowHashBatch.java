@@ -24,10 +24,10 @@ package io.zerohop.device;
  */
 public interface RowHashBatch {
   /** How deep lists and structs may lie in one another. */
-  int MOST_DEPTH = 16;
+  int MAX_DEPTH = 16;
 
   /** The most columns of one table, those below others among them. */
-  int MOST_COLUMNS = 4096;
+  int MAX_COLUMNS = 4096;
 
   /** Where combining begins, by kind. */
   long ROW = 0x726f77L;
@@ -78,14 +78,14 @@ public interface RowHashBatch {
    * Begins a column of lists; the one column of their items comes next.
    *
    * @param offsets one more than rows
-   * @throws IllegalStateException if it lies deeper than {@link #MOST_DEPTH}
+   * @throws IllegalStateException if it lies deeper than {@link #MAX_DEPTH}
    */
   void beginList(long offsets, long mask);
 
   /**
    * Begins a column of structs; the columns of their fields come next.
    *
-   * @throws IllegalStateException if it lies deeper than {@link #MOST_DEPTH}
+   * @throws IllegalStateException if it lies deeper than {@link #MAX_DEPTH}
    */
   void beginStruct(int fields, long mask);
 

@@ -15,10 +15,10 @@ public final class RowHashLists implements RowHashBatch {
   public static final int KIND_STRUCT = 3;
 
   private static final int FIRST = 16;
-  private static final int LEAST_CHUNK_ROWS = 4096;
+  private static final int MIN_CHUNK_ROWS = 4096;
 
   /** So that what a device has to be told of one table is bounded. */
-  private static final int MOST_CHUNKS = 1024;
+  private static final int MAX_CHUNKS = 1024;
 
   private long[] data = new long[FIRST];
   private long[] offsets = new long[FIRST];
@@ -40,9 +40,9 @@ public final class RowHashLists implements RowHashBatch {
   private int results;
 
   /** The columns around the next one, and how many are missing on each level. */
-  private final int[] open = new int[MOST_DEPTH];
+  private final int[] open = new int[MAX_DEPTH];
 
-  private final int[] missing = new int[MOST_DEPTH + 1];
+  private final int[] missing = new int[MAX_DEPTH + 1];
   private int depth;
 
   @Override
@@ -140,12 +140,12 @@ public final class RowHashLists implements RowHashBatch {
     check(offsetsAddress, Integer.BYTES);
     check(mask, Integer.BYTES);
     final boolean deep = kind == KIND_LIST || kind == KIND_STRUCT;
-    if (tables == 0 || missing[depth] == 0 || deep && depth == MOST_DEPTH) {
+    if (tables == 0 || missing[depth] == 0 || deep && depth == MAX_DEPTH) {
       throw new IllegalStateException(
-          deep && depth == MOST_DEPTH ? "a column lies too deep" : "a column of no table");
+          deep && depth == MAX_DEPTH ? "a column lies too deep" : "a column of no table");
     }
-    if (columns - firstColumns[tables - 1] == MOST_COLUMNS) {
-      throw new IllegalStateException("a table of more than " + MOST_COLUMNS + " columns");
+    if (columns - firstColumns[tables - 1] == MAX_COLUMNS) {
+      throw new IllegalStateException("a table of more than " + MAX_COLUMNS + " columns");
     }
     if (columns == kinds.length) {
       grow();
@@ -258,7 +258,7 @@ public final class RowHashLists implements RowHashBatch {
 
   /** Rows of each chunk of a table, but for its last. */
   public int chunkRows(final int table) {
-    return Math.max(LEAST_CHUNK_ROWS, rows[table] / MOST_CHUNKS + 1);
+    return Math.max(MIN_CHUNK_ROWS, rows[table] / MAX_CHUNKS + 1);
   }
 
   /** Columns at the top of a table. */

@@ -11,7 +11,7 @@ import java.util.function.Function;
  * safe; owns the idle streams, and those that come back. To be closed before the device.
  */
 public final class StreamPool implements AutoCloseable {
-  private static final int MOST_IDLE = 32;
+  private static final int MAX_IDLE = 32;
 
   private final Function<String, CopyStream> opener;
   private final Deque<CopyStream> idle = new ArrayDeque<>();
@@ -44,7 +44,7 @@ public final class StreamPool implements AutoCloseable {
 
   private void giveBack(final CopyStream stream) {
     synchronized (this) {
-      if (!closed && idle.size() < MOST_IDLE) {
+      if (!closed && idle.size() < MAX_IDLE) {
         idle.push(stream);
         return;
       }

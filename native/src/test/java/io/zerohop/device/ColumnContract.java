@@ -112,7 +112,7 @@ public abstract class ColumnContract extends CopyContract {
           .isInstanceOf(IllegalArgumentException.class);
       assertThatThrownBy(() -> batch.addFixed(8, 4, 0))
           .isInstanceOf(IllegalArgumentException.class);
-      for (int depth = 0; depth < RowHashBatch.MOST_DEPTH; depth++) {
+      for (int depth = 0; depth < RowHashBatch.MAX_DEPTH; depth++) {
         batch.beginStruct(1, 0);
       }
       assertThatThrownBy(() -> batch.beginList(0, 0)).isInstanceOf(IllegalStateException.class);

@@ -12,7 +12,7 @@ import java.util.Random;
  * from the values alone. Below what is null lies what could have been there.
  */
 final class RowHashRound {
-  private static final int MOST_BYTES = 8 << 20;
+  private static final int MAX_BYTES = 8 << 20;
   private static final int DEEPEST = 4;
   private static final long GAMMA = 0x9e3779b97f4a7c15L;
 
@@ -25,7 +25,7 @@ final class RowHashRound {
 
   private final Random random;
   private final int rows;
-  private final ByteBuffer bytes = ByteBuffer.allocate(MOST_BYTES).order(ByteOrder.nativeOrder());
+  private final ByteBuffer bytes = ByteBuffer.allocate(MAX_BYTES).order(ByteOrder.nativeOrder());
   private final List<Column> columns = new ArrayList<>();
 
   /** A column, its values, and where they lie from the beginning of the bytes on. */

@@ -28,7 +28,7 @@ public final class GpuPressureApp {
   private static final int PARTITIONS = 16;
 
   /** RAPIDS does not say how much it wants: what one request may cost where nothing can help. */
-  private static final long MOST_IN_VAIN_BYTES = 1L << 30;
+  private static final long MAX_NEEDLESS_BYTES = 1L << 30;
 
   private static final String SHRUNK = "pool.device.shrunk.bytes";
 
@@ -172,7 +172,7 @@ public final class GpuPressureApp {
     } else {
       check(!failure.isEmpty(), "there was memory enough: this shows nothing");
       check(
-          shrunk <= (way.equals("off") ? 0 : MOST_IN_VAIN_BYTES),
+          shrunk <= (way.equals("off") ? 0 : MAX_NEEDLESS_BYTES),
           "the pool gave " + shrunk + " bytes back for nothing");
     }
   }

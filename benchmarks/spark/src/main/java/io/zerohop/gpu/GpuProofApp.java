@@ -23,13 +23,13 @@ import org.apache.spark.sql.SparkSession;
  */
 public final class GpuProofApp {
   /** What may go over the host: results, cudf's metadata, counts that the CPU asks for. */
-  private static final double MOST_ON_HOST = 0.01;
+  private static final double MAX_ON_HOST = 0.01;
 
   /** How far NVLink's counters may be from ours. */
   private static final double NVLINK_TOLERANCE = 0.05;
 
   /** What a shuffle in files copies at least each way, in shares of its bytes. */
-  private static final double LEAST_OF_CONTROL = 0.8;
+  private static final double MIN_OF_CONTROL = 0.8;
 
   private static final long LISTENER_LIMIT_MS = 30_000;
   private static final long SETTLE_MS = 500;
@@ -173,7 +173,7 @@ public final class GpuProofApp {
       problems.add("no block was read where it lies");
     }
     final double host = share(traffic.hostBytes(), outcome.shuffleBytes());
-    if (host > MOST_ON_HOST) {
+    if (host > MAX_ON_HOST) {
       problems.add("the host had " + text(host) + " of the bytes");
     }
     final OptionalLong nvlink = traffic.links("nvlink_rx_kib");
@@ -189,7 +189,7 @@ public final class GpuProofApp {
       final List<String> problems, final Outcome outcome, final CopyTraffic traffic) {
     for (final String kind : new String[] {"DtoH", "HtoD"}) {
       final double share = share(traffic.bytes(kind), outcome.shuffleBytes());
-      if (share < LEAST_OF_CONTROL) {
+      if (share < MIN_OF_CONTROL) {
         problems.add("the counter saw " + text(share) + " of the bytes go " + kind);
       }
     }

@@ -37,7 +37,7 @@ import org.apache.spark.sql.types.StructType;
  */
 public final class TpcdsData {
   // Enough for all cores of a large machine and not more, so that files grow with the scale.
-  private static final int MOST_PARTS = 128;
+  private static final int MAX_PARTS = 128;
   private static final long ROWS_PER_PART = 200_000;
   private static final long ORDERS_PER_PART = 20_000;
 
@@ -159,7 +159,7 @@ public final class TpcdsData {
   private static int parts(final Table table, final double scale) {
     final long perPart = isOfOrders(table) ? ORDERS_PER_PART : ROWS_PER_PART;
     final long wanted = (units(table, scale) + perPart - 1) / perPart;
-    return parts(table.getName(), scale, (int) Math.min(MOST_PARTS, wanted));
+    return parts(table.getName(), scale, (int) Math.min(MAX_PARTS, wanted));
   }
 
   private static Iterator<Row> part(

@@ -35,7 +35,7 @@ public final class TpchData {
   private static final DataType MONEY = DataTypes.createDecimalType(15, MONEY_SCALE);
   private static final int ROWS_PER_PART = 200_000;
   // Enough for all cores of a large machine and not more, so that files grow with the scale.
-  private static final int MOST_PARTS = 128;
+  private static final int MAX_PARTS = 128;
   private static final Map<String, Integer> ROWS_AT_SCALE_ONE =
       Map.of(
           "lineitem", 6_000_000,
@@ -95,7 +95,7 @@ public final class TpchData {
 
   private static int parts(final TpchTable<?> table, final double scale) {
     final double rows = ROWS_AT_SCALE_ONE.getOrDefault(table.getTableName(), 0) * scale;
-    return Math.max(1, Math.min(MOST_PARTS, (int) Math.ceil(rows / ROWS_PER_PART)));
+    return Math.max(1, Math.min(MAX_PARTS, (int) Math.ceil(rows / ROWS_PER_PART)));
   }
 
   private static Iterator<Row> rows(

@@ -290,8 +290,7 @@ final class CudaCopyStream implements CopyStream {
     final long cost = RangeCutter.cost(bytes, count);
     final int warps = copier.warps();
     final int wanted =
-        (int)
-            Math.max(1, Math.min((long) mostBlocks * warps, cost / RangeCutter.LEAST_RANGE_BYTES));
+        (int) Math.max(1, Math.min((long) mostBlocks * warps, cost / RangeCutter.MIN_RANGE_BYTES));
     final int signalBytes = (after.size() + then.size()) * LaunchSignals.BYTES;
     final int rangesAt = LaunchRing.aligned(count * LIST_BYTES_PER_COPY);
     final int signalsAt = rangesAt + LaunchRing.aligned((wanted + 1) * RangeCutter.ENTRY_BYTES);

@@ -13,7 +13,7 @@ final class RangeCutter {
   static final int COPY_COST_BYTES = 256;
 
   /** A range that costs less would not be worth a warp. */
-  static final int LEAST_RANGE_BYTES = 2048;
+  static final int MIN_RANGE_BYTES = 2048;
 
   /** Cuts fall on multiples of this many bytes of a copy, so that few stores are cut. */
   private static final int CUT_BYTES = 16;

@@ -13,7 +13,7 @@ import java.util.Locale;
  */
 public final class TopologyReader {
   /** More than any GPU has. */
-  static final int MOST_LINKS = 36;
+  static final int MAX_LINKS = 36;
 
   private TopologyReader() {}
 
@@ -78,7 +78,7 @@ public final class TopologyReader {
       final int[][] links,
       final int[] toSwitch) {
     final int gpu = order.get(row);
-    for (int link = 0; link < MOST_LINKS; link++) {
+    for (int link = 0; link < MAX_LINKS; link++) {
       final int type = source.linkType(gpu, link);
       if (type == Nvml.SWITCH) {
         toSwitch[row]++;

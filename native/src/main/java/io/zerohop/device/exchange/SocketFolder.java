@@ -56,7 +56,7 @@ public final class SocketFolder implements AutoCloseable {
   private static final Duration USE_LIMIT = Duration.ofSeconds(1);
 
   /** How often a start looks at least, however slow the machine is. */
-  private static final int LEAST_ATTEMPTS = 10;
+  private static final int MIN_ATTEMPTS = 10;
 
   private static final long PAUSE_NANOS = 1_000_000;
 
@@ -234,7 +234,7 @@ public final class SocketFolder implements AutoCloseable {
     final Deadline deadline = Deadline.in(USE_LIMIT);
     PrivateFolder use = null;
     for (int attempt = 1; use == null; attempt++) {
-      final boolean last = attempt >= LEAST_ATTEMPTS && deadline.isOver();
+      final boolean last = attempt >= MIN_ATTEMPTS && deadline.isOver();
       use = use(base, path, last);
       if (use == null && last) {
         throw new ZerohopException(

@@ -27,7 +27,7 @@ final class OpenChannels {
   private static final Logger LOG = LoggerFactory.getLogger(OpenChannels.class);
 
   /** After so many addresses strangers are only counted, so that they cannot fill the log. */
-  private static final int MOST_NAMED = 100;
+  private static final int MAX_NAMED = 100;
 
   private final ControlLimits limits;
   private final boolean answering;
@@ -195,7 +195,7 @@ final class OpenChannels {
       return null;
     }
     strangers++;
-    return strangersNamed.size() < MOST_NAMED && strangersNamed.add(address) ? address : null;
+    return strangersNamed.size() < MAX_NAMED && strangersNamed.add(address) ? address : null;
   }
 
   /**

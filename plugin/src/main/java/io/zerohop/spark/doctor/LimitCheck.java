@@ -12,7 +12,7 @@ import java.util.OptionalLong;
 final class LimitCheck implements Check {
   private static final long KIB = 1L << 10;
   private static final long MIB = 1L << 20;
-  private static final long LEAST_LOCKED = 1024 * MIB;
+  private static final long MIN_LOCKED = 1024 * MIB;
   private static final long FEW_FILES = 4096;
   private static final long FEW_THREADS = 512;
   private static final long NO_THREADS = 64;
@@ -75,7 +75,7 @@ final class LimitCheck implements Check {
     if (mayLock()) {
       return Finding.ok(Item.MEMLOCK, found + ", which CAP_IPC_LOCK overrides");
     }
-    if (!adapters || limit.getAsLong() >= LEAST_LOCKED) {
+    if (!adapters || limit.getAsLong() >= MIN_LOCKED) {
       return Finding.ok(
           Item.MEMLOCK, found + (adapters ? "" : "; only an RDMA adapter would count against it"));
     }

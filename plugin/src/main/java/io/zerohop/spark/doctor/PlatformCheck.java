@@ -10,7 +10,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 
 /** Java, the native library, and shared memory as segments are made of it. */
 final class PlatformCheck implements Check {
-  private static final int LEAST_JAVA = 17;
+  private static final int MIN_JAVA = 17;
   private static final int BYTES = 1 << 20;
   private static final int WORD = 0x5a4f;
 
@@ -38,7 +38,7 @@ final class PlatformCheck implements Check {
   private Finding java() {
     final String found =
         "Java " + java + " (" + System.getProperty("java.vm.name", "?") + "), " + architecture;
-    if (java < LEAST_JAVA) {
+    if (java < MIN_JAVA) {
       return Finding.fail(Item.JAVA, found, "run Java 17 or later on driver and executors");
     }
     return architecture.equals("amd64")

@@ -36,8 +36,8 @@ final class RateCheck {
   static final double PCIE = Link.PEER_PCIE.expected() / GIGA;
 
   private static final int MIB = 1 << 20;
-  private static final int MOST_BYTES = 256 * MIB;
-  private static final int LEAST_BYTES = 16 * MIB;
+  private static final int MAX_BYTES = 256 * MIB;
+  private static final int MIN_BYTES = 16 * MIB;
   private static final int SHARE = 8;
 
   private RateCheck() {}
@@ -45,7 +45,7 @@ final class RateCheck {
   /** Bytes to move, so that the machine is left enough memory. */
   private static int bytes() {
     final long share = AvailableMemory.bytes() / SHARE / MIB * MIB;
-    return (int) Math.max(LEAST_BYTES, Math.min(MOST_BYTES, share));
+    return (int) Math.max(MIN_BYTES, Math.min(MAX_BYTES, share));
   }
 
   /** In place, by the owner and by a peer. */

@@ -24,7 +24,7 @@ import org.apache.spark.SparkConf;
 record MemoryPromises(
     long heap, long jvm, long offHeap, long python, long rapids, long arenas, long receiveBuffers) {
   static final long MIB = 1L << 20;
-  private static final long LEAST_JVM_BYTES = 384 * MIB;
+  private static final long MIN_JVM_BYTES = 384 * MIB;
 
   /** What Kubernetes' factor for Python (0.4) grants over the one for JVMs (0.1), of the heap. */
   private static final double PYTHON_SHARE = 0.3;
@@ -32,7 +32,7 @@ record MemoryPromises(
   private static final String RAPIDS_LIMIT = "spark.rapids.memory.host.offHeapLimit.";
 
   /** What RAPIDS gives itself at least where its limit is on and has no size. */
-  private static final String LEAST_RAPIDS_LIMIT = "4g";
+  private static final String MIN_RAPIDS_LIMIT = "4g";
 
   /**
    * What a configuration promises.
@@ -43,7 +43,7 @@ record MemoryPromises(
   static MemoryPromises of(final SparkConf conf, final long heap, final long tasks) {
     return new MemoryPromises(
         heap,
-        Math.max(LEAST_JVM_BYTES, heap / 10),
+        Math.max(MIN_JVM_BYTES, heap / 10),
         offHeapBytes(conf),
         pythonBytes(conf, heap),
         rapidsBytes(conf),
@@ -77,7 +77,7 @@ record MemoryPromises(
     final long pinned = conf.getSizeAsBytes(pinnedKey, "0");
     final String limitKey = RapidsKeys.inForce(conf, RAPIDS_LIMIT + "size");
     return conf.getBoolean(RapidsKeys.inForce(conf, RAPIDS_LIMIT + "enabled"), false)
-        ? Math.max(pinned, conf.getSizeAsBytes(limitKey, LEAST_RAPIDS_LIMIT))
+        ? Math.max(pinned, conf.getSizeAsBytes(limitKey, MIN_RAPIDS_LIMIT))
         : pinned;
   }
 

@@ -24,7 +24,7 @@ public final class PoolSizing {
    * The pool is never smaller than this, so that there is room for catalogs at least. Where no room
    * is left at all, it comes out of what is set aside for the JVM, which is six times as much.
    */
-  static final long LEAST_BYTES = 64 * MIB;
+  static final long MIN_BYTES = 64 * MIB;
 
   /** What is left to the system of a machine without a limit, as Spark's own workers do. */
   static final long SYSTEM_BYTES = 1024 * MIB;
@@ -75,7 +75,7 @@ public final class PoolSizing {
 
   /** Most shared memory that this executor may hold, in bytes. */
   long bytes() {
-    return Math.max(LEAST_BYTES, roomBytes);
+    return Math.max(MIN_BYTES, roomBytes);
   }
 
   /** What one executor may hold in all: its container, or its part of what executors share. */

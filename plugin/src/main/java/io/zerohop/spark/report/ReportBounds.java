@@ -32,9 +32,9 @@ public final class ReportBounds {
   private static final long MAX_MILLIS = 253_402_300_799_999L;
 
   private static final int MAX_NAME = 128;
-  private static final int MAX_TEXT = ReportCounters.MOST_CHARS + ReportCounters.CUT.length();
-  private static final int MAX_ADVICE =
-      ReportCounters.MOST_ADVICE_CHARS + ReportCounters.CUT.length();
+  private static final int MAX_TEXT = ReportCounters.MAX_CHARS + ReportCounters.CUT.length();
+  private static final int MAX_CUT_CHARS =
+      ReportCounters.MAX_ADVICE_CHARS + ReportCounters.CUT.length();
 
   private static final Set<String> PATHS =
       Arrays.stream(Path.values()).map(Path::label).collect(Collectors.toUnmodifiableSet());
@@ -68,11 +68,11 @@ public final class ReportBounds {
         report.executorId(),
         report.node(),
         report.timeMillis(),
-        admit(report.flows(), ReportCounters.MOST_FLOWS + LINKS.size(), ReportBounds::isFlow),
-        admit(report.shuffles(), ReportCounters.MOST_SHUFFLES, ReportBounds::isUse),
+        admit(report.flows(), ReportCounters.MAX_FLOWS + LINKS.size(), ReportBounds::isFlow),
+        admit(report.shuffles(), ReportCounters.MAX_SHUFFLES, ReportBounds::isUse),
         hasMemory ? report.memory() : null,
-        admit(report.contacts(), ReportCounters.MOST_CONTACTS, ReportBounds::isContact),
-        admit(report.advice(), ReportCounters.MOST_ADVICE, ReportBounds::isAdvice));
+        admit(report.contacts(), ReportCounters.MAX_CONTACTS, ReportBounds::isContact),
+        admit(report.advice(), ReportCounters.MAX_ADVICE, ReportBounds::isAdvice));
   }
 
   private <T> List<T> admit(final List<T> all, final int max, final Predicate<T> isValid) {
@@ -119,7 +119,7 @@ public final class ReportBounds {
   }
 
   private static boolean areStages(final Collection<Integer> stages) {
-    return stages.size() <= ReportCounters.MOST_STAGES
+    return stages.size() <= ReportCounters.MAX_STAGES
         && stages.stream().allMatch(stage -> stage >= 0);
   }
 
@@ -128,7 +128,7 @@ public final class ReportBounds {
   }
 
   private static boolean areReasons(final Set<String> reasons) {
-    return reasons.size() <= ReportCounters.MOST_REASONS + 1
+    return reasons.size() <= ReportCounters.MAX_REASONS + 1
         && reasons.stream().allMatch(reason -> isText(reason, MAX_TEXT));
   }
 
@@ -162,8 +162,8 @@ public final class ReportBounds {
         && line.verdict() != null
         && VERDICTS.contains(line.verdict())
         && isText(line.code(), MAX_NAME)
-        && isText(line.what(), MAX_ADVICE)
+        && isText(line.what(), MAX_CUT_CHARS)
         && isText(line.where(), MAX_TEXT)
-        && isText(line.remedy(), MAX_ADVICE);
+        && isText(line.remedy(), MAX_CUT_CHARS);
   }
 }

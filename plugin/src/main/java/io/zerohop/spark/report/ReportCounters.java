@@ -30,19 +30,19 @@ public final class ReportCounters implements ContactListener {
   /** Stands for all owners and reasons beyond the limits. */
   public static final String OTHERS = "others";
 
-  static final int MOST_FLOWS = 2_000;
-  static final int MOST_SHUFFLES = 500;
-  static final int MOST_STAGES = 32;
-  static final int MOST_REASONS = 8;
-  static final int MOST_CONTACTS = 200;
-  static final int MOST_ADVICE = 50;
-  static final int MOST_CHARS = 300;
+  static final int MAX_FLOWS = 2_000;
+  static final int MAX_SHUFFLES = 500;
+  static final int MAX_STAGES = 32;
+  static final int MAX_REASONS = 8;
+  static final int MAX_CONTACTS = 200;
+  static final int MAX_ADVICE = 50;
+  static final int MAX_CHARS = 300;
 
   /** Slots of a flow whose bytes are known, from its first one on: those of an interval. */
-  private static final int MOST_SLOTS = 512;
+  private static final int MAX_SLOTS = 512;
 
   /** Of advice, which is told once. */
-  static final int MOST_ADVICE_CHARS = 1_000;
+  static final int MAX_ADVICE_CHARS = 1_000;
 
   /** What a text ends with that is shortened. */
   static final String CUT = "...";
@@ -87,7 +87,7 @@ public final class ReportCounters implements ContactListener {
     final UseCount use = use(shuffleId);
     if (use != null) {
       final TreeSet<Integer> stages = writes ? use.writers : use.readers;
-      if (stages.size() < MOST_STAGES) {
+      if (stages.size() < MAX_STAGES) {
         stages.add(stageId);
       }
     }
@@ -132,7 +132,7 @@ public final class ReportCounters implements ContactListener {
     final UseCount use = use(shuffleId);
     if (use != null) {
       final String known = shorten(reason.reasoned());
-      final boolean room = use.fallbacks.size() < MOST_REASONS || use.fallbacks.containsKey(known);
+      final boolean room = use.fallbacks.size() < MAX_REASONS || use.fallbacks.containsKey(known);
       use.fallbacks.merge(room ? known : OTHERS, blocks, Long::sum);
       use.causes.merge(
           room ? known : OTHERS,
@@ -144,29 +144,29 @@ public final class ReportCounters implements ContactListener {
   @Override
   public synchronized void met(
       final String executorId, final String how, final Link link, final long expected) {
-    if (enabled && contacts.size() < MOST_CONTACTS) {
+    if (enabled && contacts.size() < MAX_CONTACTS) {
       contacts.add(new Contact(executorId, shorten(how), link.label(), expected));
     }
   }
 
   /** Something is not as it should be here. */
   public synchronized void advise(final Advice line) {
-    if (enabled && advice.size() < MOST_ADVICE) {
+    if (enabled && advice.size() < MAX_ADVICE) {
       advice.add(
           new Advice(
               line.check(),
               line.verdict(),
               line.code(),
-              shorten(line.what(), MOST_ADVICE_CHARS),
+              shorten(line.what(), MAX_ADVICE_CHARS),
               shorten(line.where()),
-              shorten(line.remedy(), MOST_ADVICE_CHARS)));
+              shorten(line.remedy(), MAX_ADVICE_CHARS)));
     }
   }
 
   private FlowCount flow(final String owner, final Link link) {
     Map<Link, FlowCount> links = flows.get(owner);
     if (links == null || !links.containsKey(link)) {
-      final boolean room = flowCount < MOST_FLOWS;
+      final boolean room = flowCount < MAX_FLOWS;
       flowCount += room ? 1 : 0;
       final String as = room ? owner : OTHERS;
       links = flows.computeIfAbsent(as, any -> new EnumMap<>(Link.class));
@@ -177,7 +177,7 @@ public final class ReportCounters implements ContactListener {
 
   private UseCount use(final int shuffleId) {
     final UseCount known = shuffles.get(shuffleId);
-    if (known != null || shuffles.size() >= MOST_SHUFFLES) {
+    if (known != null || shuffles.size() >= MAX_SHUFFLES) {
       return known;
     }
     final UseCount added = new UseCount();
@@ -186,7 +186,7 @@ public final class ReportCounters implements ContactListener {
   }
 
   private static String shorten(final String text) {
-    return shorten(text, MOST_CHARS);
+    return shorten(text, MAX_CHARS);
   }
 
   private static String shorten(final String text, final int most) {
@@ -236,12 +236,12 @@ public final class ReportCounters implements ContactListener {
       moved.add(more);
       firstSlot = slots.length == 0 ? slot : firstSlot;
       final long at = slot - firstSlot;
-      if (at < 0 || at >= MOST_SLOTS) {
+      if (at < 0 || at >= MAX_SLOTS) {
         strays++;
         return;
       }
       if (at >= slots.length) {
-        slots = Arrays.copyOf(slots, (int) Math.min(MOST_SLOTS, 2 * (at + 1)));
+        slots = Arrays.copyOf(slots, (int) Math.min(MAX_SLOTS, 2 * (at + 1)));
       }
       slots[(int) at] += more.bytes();
     }

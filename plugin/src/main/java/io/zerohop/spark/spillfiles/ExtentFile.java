@@ -24,7 +24,7 @@ final class ExtentFile implements Closeable {
   /** What is smaller is copied, which costs less than one more range of a write. */
   private static final int SMALL_BYTES = 4 << 10;
 
-  private static final int MOST_RANGES = 256;
+  private static final int MAX_RANGES = 256;
 
   private static final ThreadLocal<ByteBuffer> SMALL =
       ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(WRITE_BYTES + SMALL_BYTES));
@@ -32,7 +32,7 @@ final class ExtentFile implements Closeable {
   private final FileChannel file;
 
   /** What is written next, in order, and after it the range that may still grow. */
-  private final ByteBuffer[] ranges = new ByteBuffer[MOST_RANGES];
+  private final ByteBuffer[] ranges = new ByteBuffer[MAX_RANGES];
 
   private final ByteBuffer small = SMALL.get().clear();
   private int count;
@@ -129,7 +129,7 @@ final class ExtentFile implements Closeable {
       }
     }
     lastIsSmall = isSmall;
-    if (count == MOST_RANGES) {
+    if (count == MAX_RANGES) {
       write();
     }
   }

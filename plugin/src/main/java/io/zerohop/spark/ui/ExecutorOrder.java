@@ -6,7 +6,7 @@ import java.util.Comparator;
 final class ExecutorOrder implements Comparator<String> {
   static final ExecutorOrder INSTANCE = new ExecutorOrder();
 
-  private static final int MOST_DIGITS = 18;
+  private static final int MAX_DIGITS = 18;
 
   private ExecutorOrder() {}
 
@@ -20,7 +20,7 @@ final class ExecutorOrder implements Comparator<String> {
     long number = 0;
     for (int i = 0; i < id.length(); i++) {
       final int digit = id.charAt(i) - '0';
-      if (digit < 0 || digit > 9 || i == MOST_DIGITS) {
+      if (digit < 0 || digit > 9 || i == MAX_DIGITS) {
         return Long.MAX_VALUE;
       }
       number = 10 * number + digit;

@@ -107,7 +107,7 @@ public final class LiveTab {
     private static final Logger LOG = LoggerFactory.getLogger(ReportReceiver.class);
 
     /** Far more than an executor sends within its own limits. */
-    private static final int MOST_CHARS = 4 << 20;
+    private static final int MAX_CHARS = 4 << 20;
 
     private final RpcEnv rpcEnv;
     private final Consumer<ShuffleReport> listeners;
@@ -147,7 +147,7 @@ public final class LiveTab {
     }
 
     private void take(final String text) {
-      if (text.length() > MOST_CHARS) {
+      if (text.length() > MAX_CHARS) {
         LOG.debug("a report of {} characters is dropped", text.length());
         return;
       }

@@ -18,7 +18,7 @@ import java.util.function.ToLongFunction;
 
 /** The page, part by part: first whether shuffles are fast, then why not, then all numbers. */
 final class PageContent {
-  private static final int MOST_REASONS = 10;
+  private static final int MAX_REASONS = 10;
 
   private PageContent() {}
 
@@ -72,7 +72,7 @@ final class PageContent {
     page.raw("<h4>Why blocks fell back</h4><div class=\"scroll\">");
     page.table(
         "zerohop-reasons", "Bytes, about", "Blocks", "Shuffles", "Reason", "Code", "What to do");
-    for (final Reason reason : reasons.subList(0, Math.min(MOST_REASONS, reasons.size()))) {
+    for (final Reason reason : reasons.subList(0, Math.min(MAX_REASONS, reasons.size()))) {
       page.raw("<tr>");
       page.cell(reason.bytes(), reason.bytes() < 0 ? "not known" : Html.bytes(reason.bytes()));
       page.number(reason.blocks()).number(reason.shuffles()).raw("<td>").text(reason.text());
@@ -91,8 +91,8 @@ final class PageContent {
       page.raw("</td></tr>");
     }
     page.endTable().raw("</div>");
-    if (reasons.size() > MOST_REASONS) {
-      page.raw("<p class=\"note\">" + (reasons.size() - MOST_REASONS));
+    if (reasons.size() > MAX_REASONS) {
+      page.raw("<p class=\"note\">" + (reasons.size() - MAX_REASONS));
       page.raw(" further reasons are in the table of shuffles.</p>");
     }
   }

@@ -20,7 +20,7 @@ final class PageQuery {
   /** Everything, as it is at first. */
   static final PageQuery ALL = of(parameter -> null);
 
-  private static final int MOST_CHARS = 100;
+  private static final int MAX_CHARS = 100;
   private static final int MAX_PAGE_SIZE = 1_000;
   private static final int DEFAULT_PAGE_SIZE = 100;
   private static final String DESC = ".desc";
@@ -53,7 +53,7 @@ final class PageQuery {
     final String value = parameter.apply(name);
     final String text = value == null ? "" : value.trim();
     if (!text.isEmpty()) {
-      given.put(name, text.length() <= MOST_CHARS ? text : text.substring(0, MOST_CHARS));
+      given.put(name, text.length() <= MAX_CHARS ? text : text.substring(0, MAX_CHARS));
     }
   }
 

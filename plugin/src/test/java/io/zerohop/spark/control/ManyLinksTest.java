@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(600)
 class ManyLinksTest extends ControlChannelFixture {
   /** Two threads each that answer and ask, one that accepts, and those that connect. */
-  private static final int MOST_THREADS = 5 + 16;
+  private static final int MAX_THREADS = 5 + 16;
 
   private static int[] counts() {
     return Rows.wanted() ? new int[] {8, 16, 32, 64, 128, 256, 512, 1000} : new int[] {20, 40};
@@ -56,7 +56,7 @@ class ManyLinksTest extends ControlChannelFixture {
           after.direct() - before.direct(),
           "connect_us",
           connectMicros);
-      assertThat(after.threads()).isLessThanOrEqualTo(before.threads() + MOST_THREADS);
+      assertThat(after.threads()).isLessThanOrEqualTo(before.threads() + MAX_THREADS);
       assertThat(after.descriptors() - before.descriptors())
           .as("a descriptor at either end")
           .isLessThanOrEqualTo(2L * count + 10);

@@ -74,7 +74,7 @@ class PoolPromisesTest {
       final long bound) {
     final PoolSizing sizing = new PoolSizing(executor.conf, host);
     final Supplier<String> drawn = () -> host + " " + executor.conf.toDebugString();
-    if (sizing.bytes() == PoolSizing.LEAST_BYTES) {
+    if (sizing.bytes() == PoolSizing.MIN_BYTES) {
       full++;
       assertThat(sizing.shortage()).as(drawn).isNotNull();
       return;
@@ -151,7 +151,7 @@ class PoolPromisesTest {
       final long pool = new PoolSizing(executor.conf, host).bytes();
       final long here = Math.max(1, host.processors() / executor.cores);
       final long most = Math.min(here, host.totalBytes() / executor.heap);
-      assertThat(pool == PoolSizing.LEAST_BYTES || most * pool <= host.availableBytes()).isTrue();
+      assertThat(pool == PoolSizing.MIN_BYTES || most * pool <= host.availableBytes()).isTrue();
     }
   }
 }

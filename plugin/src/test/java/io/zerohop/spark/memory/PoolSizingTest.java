@@ -93,7 +93,7 @@ class PoolSizingTest {
   void pythonsShareOfAPodIsPythons() {
     final HostMemory pod = limited(14 * GIB, 10 * GIB); // Kubernetes' factor of 0.4.
     final SparkConf conf = conf("k8s://api", "spark.kubernetes.resource.type", "python");
-    assertThat(sizing(conf, pod).bytes()).isEqualTo(PoolSizing.LEAST_BYTES);
+    assertThat(sizing(conf, pod).bytes()).isEqualTo(PoolSizing.MIN_BYTES);
   }
 
   @Test
@@ -166,7 +166,7 @@ class PoolSizingTest {
     for (final String master : new String[] {"k8s://api", "yarn"}) {
       final SparkConf conf = conf(master);
       final PoolSizing full = sizing(conf, pod(conf));
-      assertThat(full.bytes()).isEqualTo(PoolSizing.LEAST_BYTES);
+      assertThat(full.bytes()).isEqualTo(PoolSizing.MIN_BYTES);
       assertThat(full.shortage().toString())
           .contains("heap 4096", "write.buffer", "landing.size 512");
       final String overhead =
@@ -187,7 +187,7 @@ class PoolSizingTest {
   @Test
   void aMachineThatIsPromisedAwayHasASmallPoolToo() {
     final PoolSizing full = sizing(conf("spark://m:7077"), machine(64 * GIB, 60 * GIB, 62 * GIB));
-    assertThat(full.bytes()).isEqualTo(PoolSizing.LEAST_BYTES);
+    assertThat(full.bytes()).isEqualTo(PoolSizing.MIN_BYTES);
     assertThat(full.shortage().toString())
         .contains("spark.executor.memory", "spark.zerohop.pool.size=512m");
     final PoolSizing limited = sizing(conf("local[*]"), limited(8 * GIB, 8 * GIB));

@@ -49,7 +49,7 @@ class ManyReadersTest {
   private static final int WARM = 20;
 
   /** How much more than with sort shuffle a task may keep. */
-  private static final long MOST_BYTES = 2L << 20;
+  private static final long MAX_BYTES = 2L << 20;
 
   private static long sort;
 
@@ -82,7 +82,7 @@ class ManyReadersTest {
     record(what, kept);
     assertThat(kept - sort)
         .as("bytes of %s: %s kept, %s with sort shuffle", what, kept, sort)
-        .isLessThan(MOST_BYTES);
+        .isLessThan(MAX_BYTES);
   }
 
   private static void record(final String what, final long kept) {

@@ -73,7 +73,7 @@ class ReportCountersTest {
 
   @Test
   void aReportIsBoundedAndOwnersAndReasonsAddUp() {
-    final int owners = ReportCounters.MOST_FLOWS + 100;
+    final int owners = ReportCounters.MAX_FLOWS + 100;
     for (int i = 0; i < owners; i++) {
       final ReaderCounts reader = new ReaderCounts(counters, i);
       reader.fetched(String.valueOf(i), Link.LOCAL, 1, 10);
@@ -83,18 +83,18 @@ class ReportCountersTest {
       counters.reads(0, i);
     }
     final ShuffleReport report = counters.drain("1", "n", null);
-    assertThat(report.flows()).hasSize(ReportCounters.MOST_FLOWS + 1);
+    assertThat(report.flows()).hasSize(ReportCounters.MAX_FLOWS + 1);
     assertThat(report.flows().stream().mapToLong(Flow::bytes).sum()).isEqualTo(10L * owners);
-    assertThat(report.shuffles()).hasSize(ReportCounters.MOST_SHUFFLES);
-    assertThat(report.contacts()).hasSize(ReportCounters.MOST_CONTACTS);
+    assertThat(report.shuffles()).hasSize(ReportCounters.MAX_SHUFFLES);
+    assertThat(report.contacts()).hasSize(ReportCounters.MAX_CONTACTS);
     final ShuffleUse first =
         report.shuffles().stream().filter(use -> use.shuffleId() == 0).findFirst().get();
-    assertThat(first.fallbacks()).hasSize(ReportCounters.MOST_REASONS + 1);
+    assertThat(first.fallbacks()).hasSize(ReportCounters.MAX_REASONS + 1);
     assertThat(first.fallbacks().values().stream().mapToLong(n -> n).sum()).isEqualTo(owners);
     assertThat(first.causes().keySet()).isEqualTo(first.fallbacks().keySet());
     assertThat(first.causes().values().stream().mapToLong(Cause::bytes).sum())
         .isEqualTo(7L * owners);
-    assertThat(first.readers()).hasSize(ReportCounters.MOST_STAGES);
+    assertThat(first.readers()).hasSize(ReportCounters.MAX_STAGES);
   }
 
   @Test
@@ -102,6 +102,6 @@ class ReportCountersTest {
     counters.fellBack(1, 1, 7, Message.of("x".repeat(10_000)));
     final String reason =
         counters.drain("1", "n", null).shuffles().get(0).fallbacks().keySet().iterator().next();
-    assertThat(reason).hasSizeLessThan(ReportCounters.MOST_CHARS + 10);
+    assertThat(reason).hasSizeLessThan(ReportCounters.MAX_CHARS + 10);
   }
 }

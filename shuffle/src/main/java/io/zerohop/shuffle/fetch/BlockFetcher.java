@@ -41,7 +41,7 @@ public final class BlockFetcher implements AutoCloseable {
   private static final long CLOSE_PATIENCE_MILLIS = 1_000;
 
   /** How often a block of another node is asked for there before it is staged. */
-  private static final int MOST_ATTEMPTS = 2;
+  private static final int MAX_ATTEMPTS = 2;
 
   /** After so many blocks of other nodes a reader on the GPU looks whether it has enough. */
   private static final int RECEIVED_WINDOW = 64;
@@ -267,7 +267,7 @@ public final class BlockFetcher implements AutoCloseable {
         !onlySent
             && cause instanceof ZerohopException known
             && known.category() == ZerohopException.Category.FALLBACK;
-    if (elsewhere || !onlySent && attempts + 1 >= MOST_ATTEMPTS) {
+    if (elsewhere || !onlySent && attempts + 1 >= MAX_ATTEMPTS) {
       context.paths().staged(source.executorId(), Message.of(cause));
       listener.fellBack(source, List.of(failed), Message.of(cause));
       return Path.STAGED;

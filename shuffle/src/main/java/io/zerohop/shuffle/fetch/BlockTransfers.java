@@ -41,7 +41,7 @@ final class BlockTransfers implements AutoCloseable {
    * after that do not count. Each takes memory at both ends whatever is in it, so a thousand owners
    * with a few bytes each must not be asked all at once.
    */
-  static final int MOST_WINDOWS = 64;
+  static final int MAX_WINDOWS = 64;
 
   private final FetchContext context;
   private final Map<Path, Transport> transports;
@@ -128,7 +128,7 @@ final class BlockTransfers implements AutoCloseable {
     while (!pending.isEmpty()) {
       final long cap = Math.min(context.settings().windowBytes(), context.receiveBudget().limit());
       // Half of the cap must be free, so that windows do not shrink to single blocks.
-      if (reserved > cap / 2 || windows >= MOST_WINDOWS) {
+      if (reserved > cap / 2 || windows >= MAX_WINDOWS) {
         return;
       }
       final List<Block> window = window(cap - reserved);

@@ -66,7 +66,7 @@ class BlockTransfersTest {
       assertThat(asked.size())
           .as("blocks that are under way")
           .isBetween(
-              Math.min(left, 2 * BlockTransfers.MOST_WINDOWS) - 1, 2 * BlockTransfers.MOST_WINDOWS);
+              Math.min(left, 2 * BlockTransfers.MAX_WINDOWS) - 1, 2 * BlockTransfers.MAX_WINDOWS);
       for (int i = 0; i < 2; i++) {
         sink.arrived(asked.poll(), new Received());
         assertThat(transfers.poll()).isNotNull();
@@ -86,12 +86,12 @@ class BlockTransfersTest {
       transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, Path.UCX);
     }
     transfers.start();
-    assertThat(asked).hasSize(BlockTransfers.MOST_WINDOWS);
+    assertThat(asked).hasSize(BlockTransfers.MAX_WINDOWS);
     sink.failed(List.copyOf(asked), new IllegalStateException("a test wants it"));
     asked.clear();
     assertThat(transfers.poll()).isNull();
     transfers.start();
-    assertThat(asked).hasSize(BlockTransfers.MOST_WINDOWS);
+    assertThat(asked).hasSize(BlockTransfers.MAX_WINDOWS);
   }
 
   /** Some bytes that nobody looks at. */

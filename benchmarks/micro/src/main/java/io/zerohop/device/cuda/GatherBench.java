@@ -16,7 +16,7 @@ final class GatherBench {
   private static final long AREA = 4L << 30;
   private static final long WINDOW = 1L << 30;
   private static final int UNBOUNDED = 1_000;
-  private static final int MOST_BLOCKS = 131_072;
+  private static final int MAX_BLOCKS = 131_072;
 
   private final BenchFile file;
   private final BenchGpu reader;
@@ -108,12 +108,12 @@ final class GatherBench {
   }
 
   private void even(final int size, final int sms) {
-    final int blocks = (int) Math.min(WINDOW / size, MOST_BLOCKS);
+    final int blocks = (int) Math.min(WINDOW / size, MAX_BLOCKS);
     measure("zerohop", size, sms, (batch) -> fillEven(batch, size, blocks));
   }
 
   private void curve(final int size, final int sms) {
-    final int blocks = (int) Math.min(WINDOW / size, MOST_BLOCKS);
+    final int blocks = (int) Math.min(WINDOW / size, MAX_BLOCKS);
     measure("zerohop_by_sms", size, sms, (batch) -> fillEven(batch, size, blocks));
   }
 

@@ -37,11 +37,11 @@ import org.slf4j.LoggerFactory;
 final class PortCarrier implements Carrier, Uploads.Receiver {
   private static final Logger LOG = LoggerFactory.getLogger(PortCarrier.class);
 
-  static final int MOST_QUESTION_BYTES = 16 << 20;
-  private static final int MOST_ANSWER_BYTES = 64 << 20;
+  static final int MAX_QUESTION_BYTES = 16 << 20;
+  private static final int MAX_ANSWER_BYTES = 64 << 20;
 
   /** Of questions that are arriving, or wait to be read, altogether. */
-  private static final long MOST_WAITING_BYTES = 64 << 20;
+  private static final long MAX_WAITING_BYTES = 64 << 20;
 
   /** Of all readers together, beside one for each: enough to fill the links of a host. */
   private static final int MAX_FURTHER_CONNECTIONS = 64;
@@ -213,10 +213,10 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   private ArrivingWord question(final UploadId id) {
     final ServedLinks answering = served;
     final int bytes = id.length();
-    if (answering == null || bytes > MOST_QUESTION_BYTES) {
+    if (answering == null || bytes > MAX_QUESTION_BYTES) {
       return null;
     }
-    if (waitingBytes.addAndGet(bytes) > MOST_WAITING_BYTES) {
+    if (waitingBytes.addAndGet(bytes) > MAX_WAITING_BYTES) {
       waitingBytes.addAndGet(-bytes);
       return null;
     }
@@ -239,7 +239,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   private ArrivingWord answer(final UploadId id) {
     final PortLink link = links.get(id.number());
-    if (link == null || !link.waits(id.place()) || id.length() > MOST_ANSWER_BYTES) {
+    if (link == null || !link.waits(id.place()) || id.length() > MAX_ANSWER_BYTES) {
       return null;
     }
     return new ArrivingWord(

@@ -65,7 +65,7 @@ final class PortLink implements ControlLink {
   public CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
     final int id = nextQuestion.getAndIncrement() & Integer.MAX_VALUE;
     final ByteBuffer body = Words.body(self, question);
-    if (body.remaining() > PortCarrier.MOST_QUESTION_BYTES) {
+    if (body.remaining() > PortCarrier.MAX_QUESTION_BYTES) {
       return CompletableFuture.failedFuture(
           new ZerohopException(
               Category.FALLBACK, "a question for " + owner + " is too long: " + body.remaining()));

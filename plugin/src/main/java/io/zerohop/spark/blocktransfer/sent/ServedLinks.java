@@ -33,7 +33,7 @@ final class ServedLinks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ServedLinks.class);
 
   /** Of one reader: it needs one, and has another while it makes it anew. */
-  private static final int MOST_OF_ONE = 4;
+  private static final int MAX_OF_ONE = 4;
 
   /**
    * Of a word whose connection breaks: a reader waits for minutes for one that is lost. What breaks
@@ -110,7 +110,7 @@ final class ServedLinks implements AutoCloseable {
       anew = question > 0 && !reader.links.containsKey(link);
       id = reader.links.computeIfAbsent(link, first -> nextId.incrementAndGet());
       final Iterator<Long> oldest = reader.links.values().iterator();
-      for (int left = reader.links.size(); left > MOST_OF_ONE; left--) {
+      for (int left = reader.links.size(); left > MAX_OF_ONE; left--) {
         over.add(oldest.next());
         oldest.remove();
       }

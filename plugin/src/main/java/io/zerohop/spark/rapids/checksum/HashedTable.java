@@ -27,7 +27,7 @@ final class HashedTable {
    */
   static boolean add(
       final PackedColumns columns, final long address, final int slot, final RowHashBatch batch) {
-    if (columns.entries() > RowHashBatch.MOST_COLUMNS) {
+    if (columns.entries() > RowHashBatch.MAX_COLUMNS) {
       return false;
     }
     batch.beginTable(columns.rows(0), columns.columns(), slot);
@@ -53,7 +53,7 @@ final class HashedTable {
     }
     final int nulls = columns.nulls(entry);
     final long mask = nulls == 0 ? 0 : at(columns.mask(entry));
-    final boolean within = depth < RowHashBatch.MOST_DEPTH;
+    final boolean within = depth < RowHashBatch.MAX_DEPTH;
     if (nulls > 0 && mask == 0) {
       return false;
     }

@@ -265,7 +265,7 @@ public final class RowHash implements AutoCloseable {
     }
 
     private boolean column(final ColumnView column, final int depth) {
-      if (added == RowHashBatch.MOST_COLUMNS) {
+      if (added == RowHashBatch.MAX_COLUMNS) {
         return false;
       }
       added++;
@@ -288,7 +288,7 @@ public final class RowHash implements AutoCloseable {
         batch.addFixed(width, data, mask);
         return true;
       }
-      if (depth == RowHashBatch.MOST_DEPTH) {
+      if (depth == RowHashBatch.MAX_DEPTH) {
         return false;
       }
       if (type.equals(DType.LIST)) {

@@ -28,7 +28,7 @@ public final class KudoBlock {
   private static final int OFFSETS = 16;
   private static final int BYTES = 20;
   private static final int COLUMNS = 24;
-  private static final int MOST_COLUMNS = 1 << 20;
+  private static final int MAX_COLUMNS = 1 << 20;
 
   private KudoBlock() {}
 
@@ -54,7 +54,7 @@ public final class KudoBlock {
     final int columns = from.getInt(at + COLUMNS);
     final boolean sized =
         validity >= 0 && offsets >= 0 && bytes >= 0 && validity + offsets <= bytes;
-    if (!begins(from.getInt(at)) || rows < 1 || columns < 1 || columns > MOST_COLUMNS || !sized) {
+    if (!begins(from.getInt(at)) || rows < 1 || columns < 1 || columns > MAX_COLUMNS || !sized) {
       throw damaged();
     }
     return FIXED_BYTES + (columns + 7) / 8 + bytes;

@@ -27,7 +27,7 @@ public final class PackedColumns {
   private static final AtomicBoolean SAID_UNKNOWN = new AtomicBoolean();
   private static final int SHOWN_BYTES = 64;
   static final int ENTRY_BYTES = 40;
-  private static final int MOST_DEPTH = 200;
+  private static final int MAX_DEPTH = 200;
   static final int INT32 = 3;
   public static final int STRING = 23;
   public static final int LIST = 24;
@@ -133,7 +133,7 @@ public final class PackedColumns {
 
   /** Notes an entry and all below it; the index behind them, or -1 if they do not fit. */
   private int visit(final int entry, final int depth) {
-    if (entry >= ends.length || rows(entry) < 0 || children(entry) < 0 || depth > MOST_DEPTH) {
+    if (entry >= ends.length || rows(entry) < 0 || children(entry) < 0 || depth > MAX_DEPTH) {
       return -1;
     }
     boundIndexes[entry] = bounded.size();

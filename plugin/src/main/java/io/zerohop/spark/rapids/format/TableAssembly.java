@@ -16,7 +16,7 @@ import java.util.List;
  */
 public final class TableAssembly {
   private static final int ALIGNMENT = 64;
-  private static final int MOST_PIECES = 100_000;
+  private static final int MAX_PIECES = 100_000;
 
   private final PackedColumns[] tables;
   private final int[][] bounds;
@@ -94,7 +94,7 @@ public final class TableAssembly {
     for (final BitColumn column : bits) {
       runs += column.runs.size();
     }
-    return copies.size() + offsets.size() + runs <= MOST_PIECES;
+    return copies.size() + offsets.size() + runs <= MAX_PIECES;
   }
 
   private void put(

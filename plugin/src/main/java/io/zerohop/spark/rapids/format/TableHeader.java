@@ -33,10 +33,10 @@ public final class TableHeader {
   /** Of cudf's metadata, where columns are an entry of this size each, or of a few. */
   private static final int COLUMN_BYTES = 40;
 
-  private static final int MOST_BYTES = 1 << 30;
+  private static final int MAX_BYTES = 1 << 30;
 
   /** Of all tables of a header. */
-  private static final long MOST_TABLE_BYTES = 1L << 44;
+  private static final long MAX_TABLE_BYTES = 1L << 44;
 
   /**
    * One table.
@@ -104,12 +104,12 @@ public final class TableHeader {
             metadataBytes >= 0
                 && boundCount >= 0
                 && metadataBytes + 4L * boundCount <= from.remaining();
-        final boolean sized = bytes >= 0 && bytes < MOST_TABLE_BYTES;
+        final boolean sized = bytes >= 0 && bytes < MAX_TABLE_BYTES;
         if (rows < 0 || !sized || !fits || metadataBytes == 0 && bytes > 0) {
           throw damaged();
         }
         payload += bytes;
-        if (payload >= MOST_TABLE_BYTES) {
+        if (payload >= MAX_TABLE_BYTES) {
           throw damaged();
         }
         final byte[] metadata = new byte[metadataBytes];
@@ -144,7 +144,7 @@ public final class TableHeader {
       throw new EOFException("a table header is cut off");
     }
     final long bytes = ByteBuffer.wrap(fixed).order(ByteOrder.LITTLE_ENDIAN).getLong(8);
-    if (bytes < FIXED_BYTES || bytes > MOST_BYTES) {
+    if (bytes < FIXED_BYTES || bytes > MAX_BYTES) {
       throw damaged();
     }
     // In steps: nothing is taken on the word of a length.

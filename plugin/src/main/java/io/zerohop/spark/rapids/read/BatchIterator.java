@@ -32,13 +32,13 @@ import scala.collection.AbstractIterator;
  */
 public final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBatch>>
     implements AutoCloseable {
-  private static final long LEAST_BATCH_BYTES = 4L << 20;
+  private static final long MIN_BATCH_BYTES = 4L << 20;
 
   /** Each holds a lease. */
-  private static final int MOST_WINDOWS = 32;
+  private static final int MAX_WINDOWS = 32;
 
   /** Of host memory in which tables wait that came through the host. */
-  private static final long MOST_STAGED_BYTES = 64L << 20;
+  private static final long MAX_STAGED_BYTES = 64L << 20;
 
   private final RapidsClasses rapids;
   private final BlockFetcher fetcher;
@@ -152,7 +152,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
 
   /** RAPIDS could not make enough room: smaller batches from now on, down to a few megabytes. */
   private void shrink(final RuntimeException failure) {
-    if (!isSplit(failure) || mostBytes <= LEAST_BATCH_BYTES) {
+    if (!isSplit(failure) || mostBytes <= MIN_BATCH_BYTES) {
       throw failure;
     }
     mostBytes /= 2;
@@ -181,8 +181,8 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   /** Fetches windows until they make up a batch, or hold many leases or much pinned memory. */
   private void fetchBatch() {
     letGo();
-    for (int windows = 0; windows < MOST_WINDOWS && !finished; windows++) {
-      if (loader.bytes() >= mostBytes || loader.stagedBytes() >= MOST_STAGED_BYTES) {
+    for (int windows = 0; windows < MAX_WINDOWS && !finished; windows++) {
+      if (loader.bytes() >= mostBytes || loader.stagedBytes() >= MAX_STAGED_BYTES) {
         return;
       }
       fetchWindow();

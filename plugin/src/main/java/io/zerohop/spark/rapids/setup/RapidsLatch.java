@@ -22,7 +22,7 @@ public final class RapidsLatch {
   private static final String MANAGER = "spark.shuffle.manager";
 
   /** So often an executor tries to look how cudf packs tables. */
-  private static final int MOST_LOOKS = 3;
+  private static final int MAX_LOOKS = 3;
 
   private static int looks;
 
@@ -44,7 +44,7 @@ public final class RapidsLatch {
         close(env);
       }
       looks++;
-      return LayoutCheck.run(RapidsClasses.get(), looks == MOST_LOOKS) || looks == MOST_LOOKS;
+      return LayoutCheck.run(RapidsClasses.get(), looks == MAX_LOOKS) || looks == MAX_LOOKS;
     } catch (final RuntimeException | LinkageError e) {
       failure = e instanceof RuntimeException known ? known : new IllegalStateException(e);
       SparkCode.LATCH_FAILED

@@ -26,7 +26,7 @@ public final class KudoSplit {
       "set spark.zerohop.rapids.kudo.enabled=false and report this";
 
   /** What a map output says of the bytes of a batch. */
-  private static final long MOST_BYTES = Integer.MAX_VALUE;
+  private static final long MAX_BYTES = Integer.MAX_VALUE;
 
   private KudoSplit() {}
 
@@ -83,7 +83,7 @@ public final class KudoSplit {
     }
     boolean kept = false;
     try (DeviceMemoryBuffer offsets = split[1]) {
-      if (split[0].getLength() > MOST_BYTES) {
+      if (split[0].getLength() > MAX_BYTES) {
         return null;
       }
       final KudoLayout layout =

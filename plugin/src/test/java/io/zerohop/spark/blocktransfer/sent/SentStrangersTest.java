@@ -142,7 +142,7 @@ class SentStrangersTest {
   @Test
   void roomThatIsAskedForAndNotFilledIsGivenBack() throws Exception {
     for (int i = 0; i < 50; i++) {
-      for (final int said : new int[] {Integer.MAX_VALUE, PortCarrier.MOST_QUESTION_BYTES}) {
+      for (final int said : new int[] {Integer.MAX_VALUE, PortCarrier.MAX_QUESTION_BYTES}) {
         for (final int type : new int[] {UploadId.QUESTION, UploadId.BYE, UploadId.ANSWER}) {
           assertThat(upload(toOwner, UploadId.word(type, LINK, 0, said), new byte[10]))
               .isEqualTo(Reply.DROPPED);
@@ -198,7 +198,7 @@ class SentStrangersTest {
               await(over);
             }
           });
-      final byte[] body = new byte[PortCarrier.MOST_QUESTION_BYTES];
+      final byte[] body = new byte[PortCarrier.MAX_QUESTION_BYTES];
       final UploadId id = UploadId.word(UploadId.QUESTION, LINK, 0, body.length);
       for (int i = 0; i < FILL; i++) {
         uploads.add(uploading(connect(slow.port()), id, body));

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 /** The checksum of a map output follows its rows and their partitions, and nothing else. */
 class RowHashTest {
   private static final int TABLE_BYTES = 1 << 16;
-  private static final int MOST_TABLES = 1_000;
+  private static final int MAX_TABLES = 1_000;
   private static final int PARTITIONS = 5;
   private static final List<Kind> KINDS =
       List.of(
@@ -44,7 +44,7 @@ class RowHashTest {
               Kind.of(PackedColumns.LIST, false, Kind.of(INT64, true))));
 
   private final HostDevice device = new HostDevice();
-  private final Segment segment = device.allocate((long) TABLE_BYTES * MOST_TABLES);
+  private final Segment segment = device.allocate((long) TABLE_BYTES * MAX_TABLES);
   private final TaskStream stream = new TaskStream(() -> device.openStream("row hash"));
   private final Random random = new Random(8);
   private int tables;

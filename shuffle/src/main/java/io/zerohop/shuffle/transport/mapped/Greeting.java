@@ -24,10 +24,10 @@ record Greeting(
     int laneBlock, long generation, long rootSegment, long incarnation, Topology.View view) {
   private static final int VERSION = 3;
   private static final int FIXED_BYTES = 32;
-  private static final int MOST_TEXT_BYTES = 200;
+  private static final int MAX_TEXT_BYTES = 200;
 
   byte[] encode() {
-    final ByteBuffer buffer = ByteBuffer.allocate(FIXED_BYTES + 3 * (2 + MOST_TEXT_BYTES));
+    final ByteBuffer buffer = ByteBuffer.allocate(FIXED_BYTES + 3 * (2 + MAX_TEXT_BYTES));
     buffer.putInt(VERSION).putInt(laneBlock).putLong(generation);
     buffer.putLong(rootSegment).putLong(incarnation);
     put(buffer, view.executorId());
@@ -40,7 +40,7 @@ record Greeting(
 
   private static void put(final ByteBuffer to, final String text) {
     final byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-    final int length = Math.min(bytes.length, MOST_TEXT_BYTES);
+    final int length = Math.min(bytes.length, MAX_TEXT_BYTES);
     to.putShort((short) length).put(bytes, 0, length);
   }
 
@@ -66,7 +66,7 @@ record Greeting(
 
   private static String text(final ByteBuffer from) {
     final int length = from.getShort();
-    if (length < 0 || length > MOST_TEXT_BYTES) {
+    if (length < 0 || length > MAX_TEXT_BYTES) {
       throw new BufferUnderflowException();
     }
     final byte[] bytes = new byte[length];

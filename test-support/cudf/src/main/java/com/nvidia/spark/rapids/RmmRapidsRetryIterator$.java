@@ -10,7 +10,7 @@ import scala.Function0;
  */
 public final class RmmRapidsRetryIterator$ {
   public static final RmmRapidsRetryIterator$ MODULE$ = new RmmRapidsRetryIterator$();
-  private static final int MOST_RETRIES = 2;
+  private static final int MAX_RETRIES = 2;
 
   private RmmRapidsRetryIterator$() {}
 
@@ -19,7 +19,7 @@ public final class RmmRapidsRetryIterator$ {
       try {
         return step.apply();
       } catch (final GpuRetryOOM e) {
-        if (tries == MOST_RETRIES) {
+        if (tries == MAX_RETRIES) {
           throw new GpuSplitAndRetryOOM("could not split inputs and retry");
         }
       }

@@ -29,9 +29,9 @@ final class Cluster implements AutoCloseable {
   /** The sizes of blocks of partition 0, 1 and so on; all other partitions are empty. */
   static final int[] CLASSES = {64, 4 << 10, 32 << 10};
 
-  private static final int MOST_POOL = 1 << 30;
-  private static final int LEAST_SEGMENT = 1 << 20;
-  private static final int MOST_SEGMENT = 64 << 20;
+  private static final int MAX_POOL = 1 << 30;
+  private static final int MIN_SEGMENT = 1 << 20;
+  private static final int MAX_SEGMENT = 64 << 20;
 
   private final FakeUcx ucx = new FakeUcx();
   private final CountedChannels channels = new CountedChannels();
@@ -107,8 +107,8 @@ final class Cluster implements AutoCloseable {
     final NodeConfig.Builder config =
         TestNodes.config(base.resolve("n" + node), Integer.toString(number))
             .nodeId("node-" + node)
-            .poolBytes(MOST_POOL)
-            .segmentBytes(Math.min(MOST_SEGMENT, Math.max(LEAST_SEGMENT, Long.highestOneBit(mine))))
+            .poolBytes(MAX_POOL)
+            .segmentBytes(Math.min(MAX_SEGMENT, Math.max(MIN_SEGMENT, Long.highestOneBit(mine))))
             .emulatedGets(true)
             .ucx(
                 onStart -> {

@@ -12,7 +12,7 @@ import java.util.function.LongFunction;
  * more so. Thread safe; owns its buffers.
  */
 public final class Slabs implements AutoCloseable {
-  static final long LEAST_BYTES = 64 << 10;
+  static final long MIN_BYTES = 64 << 10;
 
   /** Sizes between a power of two and the next, so that an eighth at most is made in vain. */
   private static final int STEPS = 8;
@@ -74,7 +74,7 @@ public final class Slabs implements AutoCloseable {
   }
 
   private static long rounded(final long bytes) {
-    final long step = Math.max(LEAST_BYTES, Long.highestOneBit(bytes) / STEPS);
+    final long step = Math.max(MIN_BYTES, Long.highestOneBit(bytes) / STEPS);
     return Math.max(1, (bytes + step - 1) / step) * step;
   }
 

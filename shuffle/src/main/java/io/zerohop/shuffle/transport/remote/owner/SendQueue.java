@@ -22,7 +22,7 @@ final class SendQueue {
   static final int AT_ONCE = 8;
 
   /** Places that one reader may have: two are left for others. */
-  static final int MOST_OF_ONE = 6;
+  static final int MAX_OF_ONE = 6;
 
   private final Executor executor;
   private final long mostBytes;
@@ -48,7 +48,7 @@ final class SendQueue {
 
     boolean mayBegin() {
       return !waiting.isEmpty()
-          && underWay < MOST_OF_ONE
+          && underWay < MAX_OF_ONE
           && (underWay == 0 || waiting.peek().bytes() <= mostBytesOfOne - bytes);
     }
   }
@@ -59,7 +59,7 @@ final class SendQueue {
   SendQueue(final Executor executor, final long mostBytes) {
     this.executor = executor;
     this.mostBytes = mostBytes;
-    this.mostBytesOfOne = mostBytes / AT_ONCE * MOST_OF_ONE;
+    this.mostBytesOfOne = mostBytes / AT_ONCE * MAX_OF_ONE;
   }
 
   /**

@@ -38,7 +38,7 @@ public final class Wire {
 
   public static final java.nio.charset.Charset TEXT = java.nio.charset.StandardCharsets.UTF_8;
 
-  private static final int MOST_BYTES = 1 << 16;
+  private static final int MAX_BYTES = 1 << 16;
 
   private Wire() {}
 
@@ -60,7 +60,7 @@ public final class Wire {
   /** Reads what {@link #put} wrote. */
   public static byte[] bytes(final ByteBuffer from) {
     final int length = from.getInt();
-    if (length < 0 || length > MOST_BYTES) {
+    if (length < 0 || length > MAX_BYTES) {
       throw new BufferUnderflowException();
     }
     final byte[] bytes = new byte[length];

@@ -41,7 +41,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   private static final Logger LOG = LoggerFactory.getLogger(PeerConnector.class);
 
   /** After so many owners, and none that worked, it is this node's fault; each costs its limit. */
-  private static final int MOST_GPU_FAILURES = 3;
+  private static final int MAX_GPU_FAILURES = 3;
 
   private final UcxEngine engine;
   private final ControlChannel channel;
@@ -192,7 +192,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     if (memory.gpuTest() == null) {
       return GpuReach.NOT_HERE;
     }
-    final boolean hopeless = !gpuWorks && gpuFailures.get() >= MOST_GPU_FAILURES;
+    final boolean hopeless = !gpuWorks && gpuFailures.get() >= MAX_GPU_FAILURES;
     return gpuFailed.contains(owner.incarnation()) || hopeless ? GpuReach.FAILED : null;
   }
 

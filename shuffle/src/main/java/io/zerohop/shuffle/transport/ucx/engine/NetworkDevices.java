@@ -27,7 +27,7 @@ public record NetworkDevices(String ownInterface, AdapterChoice adapters) {
    * Ports that one get is spread over at most: UCX's FAQ says that 4 are supported, and its own
    * configuration has as many where it has more than its default.
    */
-  private static final int MOST_RAILS = 4;
+  private static final int MAX_RAILS = 4;
 
   private static final String RAILS = "MAX_RMA_RAILS";
 
@@ -70,7 +70,7 @@ public record NetworkDevices(String ownInterface, AdapterChoice adapters) {
   public Map<String, String> settings(final Map<String, String> environment) {
     final Map<String, String> settings = new HashMap<>();
     settings.put("NET_DEVICES", names());
-    final int rails = adapters.rails() ? Math.min(adapters.ports().size(), MOST_RAILS) : 1;
+    final int rails = adapters.rails() ? Math.min(adapters.ports().size(), MAX_RAILS) : 1;
     if (rails > 1
         && Stream.of(RAILS, LANES).noneMatch(it -> environment.containsKey("UCX_" + it))) {
       settings.put(RAILS, Integer.toString(rails));

@@ -12,13 +12,13 @@ import org.junit.jupiter.api.Test;
 
 /** Which memory a slab is made of, and what becomes of it. */
 class SlabsTest {
-  private static final long MOST_IDLE = 8 << 20;
+  private static final long MAX_IDLE = 8 << 20;
 
   /** Sizes of the buffers that were made; their addresses are their numbers. */
   private final List<Long> made = new ArrayList<>();
 
   private final List<Long> closed = new ArrayList<>();
-  private final Slabs slabs = new Slabs(this::buffer, MOST_IDLE, Clock.system());
+  private final Slabs slabs = new Slabs(this::buffer, MAX_IDLE, Clock.system());
 
   private HostBuffer buffer(final long bytes) {
     made.add(bytes);
@@ -54,8 +54,7 @@ class SlabsTest {
     for (long bytes = 1; bytes < 40 << 20; bytes = bytes * 3 / 2 + 1) {
       all.add(slabs.take(bytes));
       final long got = made.get(made.size() - 1);
-      assertThat(got)
-          .isBetween(bytes, Math.max(Slabs.LEAST_BYTES, bytes) * 9 / 8 + Slabs.LEAST_BYTES);
+      assertThat(got).isBetween(bytes, Math.max(Slabs.MIN_BYTES, bytes) * 9 / 8 + Slabs.MIN_BYTES);
     }
     all.forEach(Slab::release);
   }
@@ -87,7 +86,7 @@ class SlabsTest {
 
   @Test
   void onlySoMuchIsKept() {
-    final Slab large = slabs.take(MOST_IDLE);
+    final Slab large = slabs.take(MAX_IDLE);
     final Slab more = slabs.take(1 << 20);
     large.release();
     more.release();
