@@ -20,6 +20,8 @@ import sys
 from measurements import write
 
 KILL_EVERY = 30
+# What the names of faults end with where blocks go over Spark's connections.
+SENT = ", blocks by sent"
 TROUBLE = ("wrong", "hangs", "leftovers", "errors")
 SUMS = ("runs", "kills", *TROUBLE, "failed_tasks")
 HOST_SCALE, GPU_SCALE = 1, 10
@@ -172,6 +174,15 @@ def goals(rows):
         {"goal": "executors killed on host memory", "at_least": 1000, "value": kills["host"]},
         {"goal": "executors killed on GPUs", "at_least": 200, "value": kills["gpu"]},
     ]
+    for where, about, least in (("host", "host memory", 300), ("gpu", "GPUs", 60)):
+        sent = [row["kills"] for row in faults if row["where"] == where and SENT in row["fault"]]
+        found.append(
+            {
+                "goal": f"executors killed on {about}{SENT}",
+                "at_least": least,
+                "value": sum(sent),
+            }
+        )
     named = {
         "wrong": "runs with wrong rows",
         "hangs": "hangs",

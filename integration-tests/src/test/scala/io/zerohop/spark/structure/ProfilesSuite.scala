@@ -49,6 +49,10 @@ class ProfilesSuite extends AnyFunSuite {
     val all = classOf[RunBy].getDeclaredClasses.map(_.getName).toSet
     assert(all.forall(tag => commands(rootPom).exists(_._2 == tag)))
     assert(commands(rootPom).collect { case ("full", tag) => tag }.toSet === all -- apart)
+    // Suites of several annotations, which the run of verify before has had.
+    val full = (rootPom \ "profiles" \ "profile").filter(one => (one \ "id").text == "full")
+    assert((full \ "properties" \ "excluded.suites").text === classOf[RunBy.Verify].getName)
+    assert((suitesPom \\ "tagsToExclude").text === "${excluded.suites}")
   }
 
   test("the properties of the profiles are what ScalaTest is given") {
