@@ -59,7 +59,7 @@ public final class ReleaseFolder {
           "jcuda/LibUtils{,$*}.class",
           "lib/*-linux-aarch64.so",
           "META-INF/{MANIFEST.MF,LICENSE,NOTICE}",
-          "META-INF/{licenses,services}/*");
+          "META-INF/{licenses,services,zerohop}/*");
 
   private final Path folder;
   private final String version;
