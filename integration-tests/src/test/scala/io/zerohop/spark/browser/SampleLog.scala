@@ -17,6 +17,9 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
   private val Begin = 1795592518745L
   private val Rounds = 12
   private val PerNode = 8
+  private val Leaving =
+    "an executor cannot send its blocks here, so they are staged; one of the two may be leaving, " +
+      "or have paused"
   private val Name = "io.zerohop.spark.ui.ShuffleReportEvent"
 
   val application = s"app-of-$executors${if (fallbacks) "-with-fallbacks" else ""}"
@@ -69,17 +72,24 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
 
   private def reported(round: Int, executor: Int, random: Random): String = {
     val moved = mutable.LinkedHashMap.empty[String, Long].withDefaultValue(0L)
+    val blocks = mutable.Map.empty[String, Int].withDefaultValue(0)
+    val unreached = Array(0L, 0L)
     // Where there are many executors each reads a twelfth of the others in a round.
     val owners = (0 until executors).filter(owner =>
       executors <= 40 || owner / PerNode == executor / PerNode ||
         (owner + round + executor) % Rounds == 0)
     val flows = owners.map { owner =>
       val bytes =
-        ((0.6 + 0.8 * random.nextDouble()) * (1 << (if (executors < 10) 28 else 26))).toLong
+        ((0.6 + 0.8 * random.nextDouble()) * (1L << (if (gpu) 33 else 26))).toLong
       val (path, link, perSecond) = way(round, executor, owner, random)
       val millis = 10 * math.max(1, (bytes / perSecond * 100).toLong)
       val full = if (executors > 40 && millis < 50) 0 else math.max(0, millis - 20)
       moved(path) += bytes
+      blocks(path) += 64
+      if (path == "staged" && isLeaving(owner)) {
+        unreached(0) += 64
+        unreached(1) += bytes
+      }
       s"""{"owner":"$owner","path":"$path","link":"$link","blocks":64,"bytes":$bytes,""" +
         s""""busyMillis":$millis,"fullBytes":${bytes * full / millis},"fullMillis":$full}"""
     }
@@ -88,34 +98,47 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
       f"${executor / PerNode}%08x",
       5000L * (round + 1) + 3 * executor,
       flows.mkString(","),
-      shuffle(round, executor, moved),
+      shuffle(round, executor, moved, blocks, unreached),
       memory(round, moved("staged")),
       if (round == 0) contacts(executor) else "",
       "")
   }
 
   private def way(round: Int, reader: Int, owner: Int, random: Random): (String, String, Double) =
-    if (owner == reader) ("local", "local", 9e9)
-    else if (fallbacks && (owner % 5 == 3 || round > 8)) ("staged", "staged", 0.6e9)
+    if (owner == reader) ("local", "local", if (gpu) 8e11 else 9e9)
+    else if (fallbacks && (isLeaving(owner) || round > 8)) ("staged", "staged", 0.6e9)
     else if (owner / PerNode != reader / PerNode) ("sent", "sent", 1.1e9)
     else if (gpu) ("peer", "peer.nvlink", 2.1e11)
     else ("peer", "peer.host", (1.2 + 2.8 * random.nextDouble()) * 1e9)
 
-  private def shuffle(round: Int, executor: Int, moved: collection.Map[String, Long]) = {
-    val (code, reason) =
-      if (round <= 8) ("ZH-6033", "the owner does not hold the blocks in memory")
-      else
-        ("ZH-3034",
-          "an executor of this node could not be reached; its blocks are staged (executor " +
-            s"${3 + 5 * (executor % 3)}): it did not answer within 10 s")
-    val staged = moved.getOrElse("staged", 0L)
-    def fell(value: Any) = if (staged > 0) s"""{"$reason":$value}""" else "{}"
-    val cause = s"""{"code":"$code","remedy":"","bytes":$staged}"""
-    val bytes = moved.map { case (path, bytes) => s""""$path":{"blocks":64,"bytes":$bytes}""" }
+  /** Whether an executor is leaving in an application with fallbacks. */
+  private def isLeaving(executor: Int) = executor % 5 == 3
+
+  private def shuffle(
+      round: Int,
+      executor: Int,
+      moved: collection.Map[String, Long],
+      blocks: collection.Map[String, Int],
+      unreached: Array[Long]) = {
+    val fallen = Seq(
+      ("ZH-4085", Leaving, unreached(0), unreached(1)),
+      (
+        "ZH-6033",
+        "the owner does not hold the blocks in memory",
+        blocks("staged") - unreached(0),
+        moved("staged") - unreached(1))).filter(_._3 > 0)
+    def fell(value: ((String, String, Long, Long)) => String) =
+      fallen.map(one => s""""${one._2}":${value(one)}""").mkString("{", ",", "}")
+    val causes = fell { case (code, _, _, bytes) =>
+      s"""{"code":"$code","remedy":"","bytes":$bytes}"""
+    }
+    val paths = moved.map { case (path, bytes) =>
+      s""""$path":{"blocks":${blocks(path)},"bytes":$bytes}"""
+    }
     s"""{"shuffleId":${1000 + 12 * round + executor % 12},"writers":[${2 * round}],""" +
-      s""""readers":[${2 * round + 1}],"moved":{${bytes.mkString(",")}},""" +
-      s""""waitNanos":${1000000L * (20 + 15 * (executor % 12))},"fallbacks":${fell(640)},""" +
-      s""""causes":${fell(cause)}}"""
+      s""""readers":[${2 * round + 1}],"moved":{${paths.mkString(",")}},""" +
+      s""""waitNanos":${1000000L * (20 + 15 * (executor % 12))},""" +
+      s""""fallbacks":${fell(_._3.toString)},"causes":$causes}"""
   }
 
   private def memory(round: Int, staged: Long) = {

@@ -254,5 +254,5 @@ object TabBrowserSuite {
   val MaxBytes: Int = 400 * 1024
 
   /** What is below is tables. */
-  val PictureHeight = 1500
+  val PictureHeight = 1800
 }

@@ -99,9 +99,11 @@ final class NodeMatrix {
             },
             expected);
     page.raw("<h4>Between nodes</h4><p class=\"note\">A row read what a column holds. ");
-    page.raw("A rate counts only while the link was in use without a break: it is green from half");
-    page.raw(" of what is expected, red below a tenth, and red where most bytes fell back.");
-    page.raw(" Tasks that compute between two reads make a link look slow.</p>");
+    page.raw("A rate is that of the link which reached the least part of what is expected, while");
+    page.raw(" it was in use without a break: green from half of that, yellow below, red below a");
+    page.raw(" tenth. A cell is also yellow or red where some or most bytes fell back, and grey");
+    page.raw(" where nothing is expected. Tasks that compute between two reads make a link look");
+    page.raw(" slow.</p>");
     matrix.table(page, executors, unfolded, query);
   }
 
@@ -160,8 +162,11 @@ final class NodeMatrix {
     page.raw("<td class=\"" + color(reached, cell.staged()) + "\" data-bytes=\"" + cell.bytes);
     page.raw("\" title=\"").text(cell.title()).raw("\">").text(Html.bytes(cell.bytes));
     if (cell.fullMillis > 0) {
-      page.raw("<br />").text(Html.rate(cell.fullBytes, cell.fullMillis));
-      page.raw(reached < 0 ? "" : " (" + Math.round(100 * reached) + " %)");
+      final Link slowest = cell.slowest(expected);
+      final long[] full =
+          slowest == null ? new long[] {cell.fullBytes, cell.fullMillis} : cell.full.get(slowest);
+      page.raw("<br />").text(Html.rate(full[0], full[1]));
+      page.raw(slowest == null ? "" : " (" + Math.round(100 * reached) + " %)");
     }
     if (cell.staged() > 0) {
       page.raw("<br />").text(Summary.percent(cell.staged()) + " staged");
@@ -208,15 +213,22 @@ final class NodeMatrix {
       return bytes == 0 ? 0 : (double) links.getOrDefault(Link.STAGED, 0L) / bytes;
     }
 
+    /** The link that reached the least part of what is expected; null if none is known. */
+    Link slowest(final Map<Link, Double> expected) {
+      return full.keySet().stream()
+          .filter(link -> expected.containsKey(link) && full.get(link)[1] > 0)
+          .min(Comparator.comparingDouble(link -> reached(link, expected)))
+          .orElse(null);
+    }
+
+    private double reached(final Link link, final Map<Link, Double> expected) {
+      return 1e3 * full.get(link)[0] / full.get(link)[1] / expected.get(link);
+    }
+
     /** The least part of what is expected that a link reached; negative if none is known. */
     double reached(final Map<Link, Double> expected) {
-      return full.entrySet().stream()
-          .filter(entry -> expected.containsKey(entry.getKey()) && entry.getValue()[1] > 0)
-          .mapToDouble(
-              entry ->
-                  1e3 * entry.getValue()[0] / entry.getValue()[1] / expected.get(entry.getKey()))
-          .min()
-          .orElse(-1);
+      final Link slowest = slowest(expected);
+      return slowest == null ? -1 : reached(slowest, expected);
     }
 
     String title() {
