@@ -14,9 +14,7 @@ import org.apache.spark.launcher.JavaModuleOptions
  */
 object Distribution {
   private val SparkClass =
-    """#!/usr/bin/env bash
-      |set -euo pipefail
-      |words=()
+    """words=()
       |while IFS= read -r -d '' word; do
       |  words+=("${word#$'\n'}")
       |done < <("$JAVA_HOME/bin/java" -Xmx64m -cp "$SPARK_HOME/jars/*" org.apache.spark.launcher.Main "$@")
@@ -24,8 +22,7 @@ object Distribution {
       |""".stripMargin
 
   private val SparkSubmit =
-    """#!/usr/bin/env bash
-      |exec "$SPARK_HOME/bin/spark-class" org.apache.spark.deploy.SparkSubmit "$@"
+    """exec "$SPARK_HOME/bin/spark-class" org.apache.spark.deploy.SparkSubmit "$@"
       |""".stripMargin
 
   /** Lays one out in a folder that must not exist. */
@@ -34,11 +31,16 @@ object Distribution {
     for (shared <- Seq("jars", "conf", "RELEASE")) {
       Files.createSymbolicLink(folder.resolve(shared), home.path.resolve(shared).toRealPath())
     }
-    for ((name, script) <- Seq("spark-class" -> SparkClass, "spark-submit" -> SparkSubmit)) {
-      val file = Files.writeString(folder.resolve("bin").resolve(name), script)
-      assert(file.toFile.setExecutable(true))
-    }
+    script(folder, "spark-class", SparkClass)
+    script(folder, "spark-submit", SparkSubmit)
     folder
+  }
+
+  /** Adds a command to a distribution's `bin`: lines of bash. */
+  def script(distribution: Path, name: String, lines: String): Unit = {
+    val file = distribution.resolve("bin").resolve(name)
+    Files.writeString(file, s"#!/usr/bin/env bash\nset -euo pipefail\n$lines")
+    assert(file.toFile.setExecutable(true))
   }
 
   /** A process in a folder with a log there; its environment is this one without Spark's. */

@@ -6,6 +6,7 @@ import java.util.jar.{JarEntry, JarOutputStream}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import io.zerohop.spark.platforms.ShellApp
 import io.zerohop.spark.support.PathBytes
 import io.zerohop.gpu.{GpuChecksumApp, Strike, TaskRepeats}
 import org.apache.spark.zerohop.ForgetfulShuffleManager
@@ -14,6 +15,7 @@ import org.apache.spark.zerohop.ForgetfulShuffleManager
 object AppJar {
   private val Applications = Seq(
     classOf[ShuffleApp],
+    classOf[ShellApp],
     classOf[TabApp],
     classOf[OneKeyApp],
     classOf[ConnectServerApp],
