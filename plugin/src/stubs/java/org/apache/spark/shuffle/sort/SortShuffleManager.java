@@ -12,9 +12,8 @@ import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.shuffle.ShuffleWriter;
 
 /**
- * What our manager links of Spark's sort shuffle manager. Only the compiler sees this class; it is
- * deleted before anything is tested or packaged, and the link test checks our jar against the real
- * one.
+ * What our manager links of Spark's sort shuffle manager. Only the compiler sees this source, and
+ * writes no class of it; the link test checks our jar against the real one.
  *
  * <p>It is here because the real class narrows {@code shuffleBlockResolver} to a class that no one
  * jar can extend on all Spark versions (its constructors differ), which Java would make us return
