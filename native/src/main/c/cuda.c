@@ -20,6 +20,9 @@ enum {
   ZH_ACCESS_READ_WRITE = 3,
   ZH_HANDLE_FABRIC = 8,
   ZH_FABRIC_BYTES = 64,
+  ZH_FLUSH_CURRENT_CONTEXT = 0,
+  ZH_FLUSH_TO_OWNER = 100,
+  ZH_NOT_SUPPORTED = 801,
   ZH_INVALID_VALUE = 1
 };
 
@@ -58,6 +61,7 @@ static struct {
   int (*map)(uint64_t, size_t, size_t, uint64_t, unsigned long long);
   int (*unmap)(uint64_t, size_t);
   int (*access)(uint64_t, size_t, const struct zh_access *, size_t);
+  int (*flush)(int, int); /* since CUDA 11.3; NULL in older drivers */
 } driver;
 
 /* Function pointers and object pointers are different things in C; POSIX says they convert. */
@@ -81,6 +85,7 @@ ZH_CUDA(jboolean, open)(JNIEnv *env, jclass type, jstring path) {
     return JNI_FALSE;
   }
   driver.library = library;
+  (void)find("cuFlushGPUDirectRDMAWrites", &driver.flush);
   int found = find("cuMemGetAllocationGranularity", &driver.granularity) &&
               find("cuMemCreate", &driver.create) && find("cuMemRelease", &driver.release) &&
               find("cuMemExportToShareableHandle", &driver.export) &&
@@ -200,6 +205,13 @@ ZH_CUDA(jint, map)
   }
   give(env, result, address);
   return 0;
+}
+
+ZH_CUDA(jint, flushAdapterWrites)(JNIEnv *env, jclass type) {
+  (void)env;
+  (void)type;
+  return driver.flush == NULL ? ZH_NOT_SUPPORTED
+                              : driver.flush(ZH_FLUSH_CURRENT_CONTEXT, ZH_FLUSH_TO_OWNER);
 }
 
 ZH_CUDA(jint, unmap)(JNIEnv *env, jclass type, jlong address, jlong bytes) {

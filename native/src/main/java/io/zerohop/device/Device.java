@@ -100,6 +100,29 @@ public interface Device extends AutoCloseable {
     return word;
   }
 
+  /** What this device's kernels see of bytes that a network adapter wrote to its memory. */
+  enum AdapterWrites {
+    /** All of them, once the adapter has reported the end of the write. */
+    ORDERED,
+    /** All of them after {@link #flushAdapterWrites}. */
+    FLUSHED,
+    /** Nobody can tell when: an adapter must not write there. */
+    UNORDERED
+  }
+
+  /** When kernels that are launched now see what an adapter has written. */
+  default AdapterWrites adapterWrites() {
+    return AdapterWrites.ORDERED;
+  }
+
+  /**
+   * Makes what adapters have written before visible to kernels that are launched after it returns;
+   * does nothing where {@link #adapterWrites} is not FLUSHED.
+   *
+   * @throws ZerohopException if that fails
+   */
+  default void flushAdapterWrites() {}
+
   /** Whether segments can be handed to other nodes of an NVLink fabric. */
   default FabricReach fabric() {
     return FabricReach.none(name() + " is in no NVLink fabric");

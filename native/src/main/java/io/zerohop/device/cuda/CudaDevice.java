@@ -37,6 +37,12 @@ public final class CudaDevice implements Device {
   private static final int RDMA_WITH_VMM =
       CUdevice_attribute.CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED;
 
+  /** {@code CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST}. */
+  private static final int FLUSHED_BY_HOST = 1;
+
+  /** {@code CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER}. */
+  private static final int ORDERED_FOR_OWNER = 100;
+
   /** SMs that the copies of one stream may occupy unless told otherwise. */
   public static final int DEFAULT_MULTIPROCESSORS = 24;
 
@@ -46,6 +52,7 @@ public final class CudaDevice implements Device {
   private final int multiprocessors;
   private final long granularity;
   private final boolean rdma;
+  private final AdapterWrites adapterWrites;
   private final FabricReach fabric;
   private final CudaSegment.Handles handles;
   private final OpenResources open;
@@ -89,6 +96,12 @@ public final class CudaDevice implements Device {
     context.enter();
     this.multiprocessors = multiprocessors;
     rdma = context.attribute(RDMA_WITH_VMM) != 0;
+    adapterWrites =
+        adapterWrites(
+            context.attribute(
+                CUdevice_attribute.CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING),
+            context.attribute(
+                CUdevice_attribute.CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS));
     fabric =
         wantsFabric
             ? FabricTrial.of(
@@ -160,13 +173,40 @@ public final class CudaDevice implements Device {
     return rdma;
   }
 
+  /**
+   * What the driver says of them; 0 of both, which it is where the driver does not know them, says
+   * nothing.
+   */
+  static AdapterWrites adapterWrites(final int ordering, final int flushOptions) {
+    if (ordering >= ORDERED_FOR_OWNER) {
+      return AdapterWrites.ORDERED;
+    }
+    return (flushOptions & FLUSHED_BY_HOST) != 0 ? AdapterWrites.FLUSHED : AdapterWrites.UNORDERED;
+  }
+
+  @Override
+  public AdapterWrites adapterWrites() {
+    return adapterWrites;
+  }
+
+  @Override
+  public void flushAdapterWrites() {
+    if (adapterWrites == AdapterWrites.FLUSHED) {
+      context.enter();
+      CudaStatus.check(
+          DriverMemory.flushAdapterWrites(), "cuFlushGPUDirectRDMAWrites", context.toString());
+    }
+  }
+
   /** What this GPU is and can do, for a log, as found out when it was opened. */
   public String describe() {
     return context
         + ", compute capability "
         + context.computeCapability() / 10.0
         + ", GPUDirect RDMA "
-        + (rdma ? "possible" : "not possible")
+        + (rdma
+            ? "possible, writes " + adapterWrites.name().toLowerCase(Locale.ROOT)
+            : "not possible")
         + ", fabric handles "
         + (fabric.possible() ? "in clique " + fabric.clique() : "not used: " + fabric.absence());
   }

@@ -43,6 +43,9 @@ final class DriverMemory {
   /** {@code result} is an address at which the device may read and write all of the memory. */
   static native int map(int device, long handle, long bytes, long[] result);
 
+  /** Orders what adapters wrote to the context's memory before its kernels that come after. */
+  static native int flushAdapterWrites();
+
   /** Ends a mapping made by {@link #map}. */
   static native int unmap(long address, long bytes);
 }

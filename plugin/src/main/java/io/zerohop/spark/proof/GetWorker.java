@@ -12,6 +12,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.memory.PatternMemory;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -44,6 +45,9 @@ import java.util.concurrent.TimeUnit;
  * </pre>
  */
 final class GetWorker {
+  /** Most memory that the other host may ask for: it must not exhaust this one. */
+  static final long MAX_BYTES = 1L << 30;
+
   /** What an answer's line begins with: libraries print to standard output, too. */
   static final String MARK = "zerohop-proof: ";
 
@@ -151,7 +155,10 @@ final class GetWorker {
               + engine.describe()
               + ")");
     }
-    final PatternMemory made = new PatternMemory(device, bytes);
+    if (bytes > MAX_BYTES) {
+      throw new ProofException(bytes + " bytes are more than " + MAX_BYTES);
+    }
+    final PatternMemory made = PatternMemory.segment(device, bytes);
     try {
       made.fill(seed);
       final long begin = clock.nanos();

@@ -187,7 +187,7 @@ public final class ProofCommand implements Callable<Integer> {
     }
     range("--port", port, listen ? 0 : 1, 65_535);
     range("--gpu", gpu, 0, 1_000);
-    range("--mib", mib, 1, PatternMemory.MAX_BYTES / MIB);
+    range("--mib", mib, 1, GetWorker.MAX_BYTES / MIB);
     range("--kills", kills, 0, 10_000);
     range("--limit", limitSeconds, 1, Duration.ofDays(1).toSeconds());
     range("--rows", rows, 1, 1_000_000_000); // The sum of their keys is a long.

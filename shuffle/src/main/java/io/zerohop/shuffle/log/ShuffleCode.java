@@ -79,6 +79,7 @@ public enum ShuffleCode implements LogCode {
   NOTHING_GOT(4054),
   ONLY_SENT(4055),
   NO_USE_OF_UCX(4056),
+  GPU_NOT_ORDERED(4057),
 
   // GPUs.
   GPU_NOT_MAPPED(5010),

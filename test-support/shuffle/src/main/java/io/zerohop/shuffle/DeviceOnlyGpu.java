@@ -37,6 +37,8 @@ public final class DeviceOnlyGpu implements Device {
   private final Set<FarStream> busy = ConcurrentHashMap.newKeySet();
 
   private final AtomicInteger pins = new AtomicInteger();
+  private final AtomicInteger flushes = new AtomicInteger();
+  private volatile AdapterWrites adapterWrites = AdapterWrites.ORDERED;
   private volatile boolean refusesPins;
   private volatile boolean refusesExports;
   private volatile boolean refusesMaps;
@@ -64,6 +66,28 @@ public final class DeviceOnlyGpu implements Device {
   /** The fabric that it is in; null if it is in none. */
   FakeFabric fabricOf() {
     return fabric;
+  }
+
+  /** From now on it says so of what adapters write to it. */
+  public void adapterWrites(final AdapterWrites said) {
+    adapterWrites = said;
+  }
+
+  @Override
+  public AdapterWrites adapterWrites() {
+    return adapterWrites;
+  }
+
+  @Override
+  public void flushAdapterWrites() {
+    if (adapterWrites == AdapterWrites.FLUSHED) {
+      flushes.incrementAndGet();
+    }
+  }
+
+  /** How often adapters' writes were flushed. */
+  public int flushes() {
+    return flushes.get();
   }
 
   /** Has all that its streams are given from now on wait, as on a GPU that is busy. */

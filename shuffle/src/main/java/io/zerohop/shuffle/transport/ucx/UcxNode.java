@@ -68,7 +68,8 @@ public final class UcxNode implements AutoCloseable {
     this.engine = engine;
     this.threads = threads;
     memory =
-        TransferMemory.of(engine, devices, tiers, settings.receiveBufferBytes(), settings.clock());
+        TransferMemory.of(
+            engine, incarnation, devices, tiers, settings.receiveBufferBytes(), settings.clock());
     service =
         new RemoteService<>(
             incarnation,

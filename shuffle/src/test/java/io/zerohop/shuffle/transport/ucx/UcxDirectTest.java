@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Device.AdapterWrites;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.DeviceOnlyGpu;
@@ -127,6 +128,27 @@ class UcxDirectTest {
     assertThat(read(source)).isGreaterThan(source.blocks().size());
     // What one map task packed at once comes by one get, within a window.
     assertThat(gets.get()).isBetween(1, 2 * MAPS * BATCHES);
+  }
+
+  @Test
+  void whatAdaptersWroteIsFlushedBeforeItIsReadWhereTheDriverDoesNotOrderIt() {
+    readersDevice.adapterWrites(AdapterWrites.FLUSHED);
+    start();
+    final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
+    assertThat(read(source)).isPositive();
+    final int first = readersDevice.flushes();
+    assertThat(first).isPositive();
+    assertThat(read(source)).isPositive();
+    assertThat(readersDevice.flushes()).as("not at first contact alone").isGreaterThan(first);
+    assertThat(ownersDevice.flushes()).isZero();
+  }
+
+  @Test
+  void nothingIsGotIntoMemoryWhereNobodyKnowsWhenItHasArrived() {
+    readersDevice.adapterWrites(AdapterWrites.UNORDERED);
+    start();
+    readStaged(made.write(owner, "1", MAPS, BATCHES));
+    assertThat(gets.get()).isZero();
   }
 
   @Test

@@ -22,7 +22,7 @@ import java.nio.ByteBuffer;
  * <p>Numbers from {@link #FIRST_OF_CARRIERS} on are the carriers' own.
  */
 public final class Wire {
-  public static final int VERSION = 5;
+  public static final int VERSION = 6;
   public static final byte HELLO = 1;
   public static final byte OPEN = 2;
   public static final byte SEND = 4;

@@ -1,6 +1,5 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
-import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import java.time.Duration;
@@ -47,26 +46,26 @@ enum GetKind {
   }
 
   /**
-   * Finds out by gets of 4 KiB each, after one of each size, which have to work as well.
+   * Finds out by gets of 4 KiB each, after one of each size, which have to bring the right bytes.
    *
    * @param target what to get; NONE is the answer if it is none
-   * @param slab of as many bytes as the target has, and of its kind of memory
-   * @throws ExecutionException if a get fails
+   * @param to of the target's kind of memory
+   * @throws ExecutionException if a get fails, or brings other bytes
    * @throws TimeoutException if one does not end in time
    */
-  static GetKind of(final TestReads reads, final TestTarget target, final Slab slab)
+  static GetKind of(final TestReads reads, final TestTarget target, final TestRange.Destination to)
       throws ExecutionException, TimeoutException, InterruptedException {
     if (target.bytes() == 0) {
       return NONE;
     }
     for (final long bytes : SIZES) {
-      reads.get(target, slab, bytes); // The first one connects, which is work for both.
+      reads.compare(target, to, bytes); // The first one connects, which is work for both.
     }
     boolean quiet = false;
     for (int trial = 0; trial < TRIALS; trial++) {
       final long before = reads.events();
       for (int i = 0; i < GETS; i++) {
-        reads.get(target, slab, BYTES);
+        reads.get(target, to, BYTES);
       }
       final long after = reads.events();
       if (after - before < GETS) {

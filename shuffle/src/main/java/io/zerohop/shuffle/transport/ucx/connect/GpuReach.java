@@ -15,8 +15,12 @@ enum GpuReach {
   NOT_HERE(
       ShuffleCode.GPU_NOT_HERE,
       "this node's UCX does not reach it (libucx without CUDA, or jucx before 1.16)"),
+  /** An adapter's writes to this GPU's memory cannot be waited for. */
+  NOT_ORDERED(
+      ShuffleCode.GPU_NOT_ORDERED,
+      "the driver orders no adapter's writes to this GPU's memory, and cannot flush them"),
   /** Nothing of this GPU's memory could be had to try it. */
-  NO_ROOM(ShuffleCode.GPU_NO_ROOM, "there was not 1 MiB of this GPU's memory to try it"),
+  NO_ROOM(ShuffleCode.GPU_NO_ROOM, "there were not 16 MiB of this GPU's memory to try it"),
   /** UCX refused it. */
   NOT_REGISTERED(
       ShuffleCode.GPU_NOT_REGISTERED,

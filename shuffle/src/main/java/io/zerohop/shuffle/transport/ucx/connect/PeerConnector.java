@@ -12,7 +12,6 @@ import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
-import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -119,13 +118,14 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     final String executorId = source.executorId();
     final ControlLink link = channel.connect(host, location.port(), connectLimit);
     final UcxPeer peer = new UcxPeer(executorId, link, clock);
+    GpuTrial trial = null;
     boolean done = false;
     try {
-      final GpuTrial trial = gpuTrial(location);
+      trial = gpuTrial(location);
       final SelfTest.Targets targets = introduce(peer, location, host, trial);
-      final SelfTest test = test(peer, targets, trial);
+      final SelfTest test = test(peer, location, targets, trial);
       learn(location, test);
-      final GpuReach reach = trial.slab() == null ? trial.obstacle() : reach(test);
+      final GpuReach reach = trial.to() == null ? trial.obstacle() : reach(test);
       peer.gets(emulatedGets || test.takesHost(), reach == GpuReach.DIRECT);
       final String how =
           (peer.takesHost() || peer.takesGpu() ? "read by UCX: " : "not read by UCX: ")
@@ -135,19 +135,26 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       done = true;
       return peer;
     } finally {
+      if (trial != null && trial.to() != null) {
+        trial.to().release();
+      }
       if (!done) {
         peer.breakOff("it could not be connected");
       }
     }
   }
 
-  private SelfTest test(final UcxPeer peer, final SelfTest.Targets targets, final GpuTrial trial) {
-    final Slab slab = memory.slabs().take(TestRange.BYTES);
+  private SelfTest test(
+      final UcxPeer peer,
+      final Location owner,
+      final SelfTest.Targets targets,
+      final GpuTrial trial) {
+    final TestRange.Destination to = memory.hostTest().destination();
     try {
-      final TestReads reads = new TestReads(peer, requestLimit);
-      return SelfTest.run(new SelfTest.Trial(reads, slab, trial.slab()), targets);
+      final TestReads reads = new TestReads(peer, owner.incarnation(), requestLimit);
+      return SelfTest.run(new SelfTest.Trial(reads, to, trial.to()), targets);
     } finally {
-      slab.release();
+      to.release();
     }
   }
 
@@ -163,10 +170,10 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   /**
    * What gets from GPU to GPU are tried with.
    *
-   * @param slab this GPU's memory; null if none is tried
+   * @param to this GPU's memory; null if none is tried
    * @param obstacle why not
    */
-  private record GpuTrial(Slab slab, GpuReach obstacle) {}
+  private record GpuTrial(TestRange.Destination to, GpuReach obstacle) {}
 
   /** That there is none must not keep anybody from the rest. */
   private GpuTrial gpuTrial(final Location owner) {
@@ -175,7 +182,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       return new GpuTrial(null, obstacle);
     }
     try {
-      return new GpuTrial(memory.gpuTest().slab(), null);
+      return new GpuTrial(memory.gpuTest().destination(), null);
     } catch (final UcxException e) {
       LOG.debug("UCX cannot register GPU memory for a test", e);
       return new GpuTrial(null, GpuReach.NOT_REGISTERED);
@@ -190,7 +197,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       return GpuReach.NO_GPU;
     }
     if (memory.gpuTest() == null) {
-      return GpuReach.NOT_HERE;
+      return engine.reachesGpuMemory() ? GpuReach.NOT_ORDERED : GpuReach.NOT_HERE;
     }
     final boolean hopeless = !gpuWorks && gpuFailures.get() >= MAX_GPU_FAILURES;
     return gpuFailed.contains(owner.incarnation()) || hopeless ? GpuReach.FAILED : null;
@@ -208,7 +215,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   /** Tells who it is, learns who answers, and connects the workers. */
   private SelfTest.Targets introduce(
       final UcxPeer peer, final Location location, final String host, final GpuTrial trial) {
-    final ByteBuffer answer = hello(peer, trial.slab() != null);
+    final ByteBuffer answer = hello(peer, trial.to() != null);
     if (answer.getInt() != Wire.VERSION || answer.getLong() != location.incarnation()) {
       throw new ExchangeException(
           Reason.REFUSED,

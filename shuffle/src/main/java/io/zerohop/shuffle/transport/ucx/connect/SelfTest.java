@@ -2,7 +2,6 @@ package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.log.ShuffleCode;
-import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
@@ -25,8 +24,8 @@ import org.slf4j.LoggerFactory;
 record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double gpuRate) {
   private static final Logger LOG = LoggerFactory.getLogger(SelfTest.class);
 
-  /** What is tried with. The slabs stay the caller's; that on the GPU is null if none is tried. */
-  record Trial(TestReads reads, Slab slab, Slab gpuSlab) {}
+  /** What is read, and to where, which stays the caller's; {@code gpu} is null if none is tried. */
+  record Trial(TestReads reads, TestRange.Destination host, TestRange.Destination gpu) {}
 
   /** What can be got of a peer, and whether both nodes have an adapter. */
   record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
@@ -53,13 +52,13 @@ record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double
   static SelfTest run(final Trial trial, final Targets targets) {
     final TestReads reads = trial.reads();
     try {
-      final GetKind host = GetKind.of(reads, targets.host(), trial.slab());
-      final double hostRate = rate(reads, targets.host(), trial.slab());
+      final GetKind host = GetKind.of(reads, targets.host(), trial.host());
+      final double hostRate = rate(reads, targets.host(), trial.host());
       final GetKind gpu = gpuGets(trial, targets.gpu());
       final double gpuRate =
           gpu == GetKind.NONE || gpu == GetKind.FAILED
               ? 0
-              : rate(reads, targets.gpu(), trial.gpuSlab());
+              : rate(reads, targets.gpu(), trial.gpu());
       return new SelfTest(targets.rdma(), host, hostRate, gpu, gpuRate);
     } catch (final TimeoutException e) {
       throw new UcxException(
@@ -82,20 +81,21 @@ record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double
   }
 
   /** By the second read of the whole range: in the first one memory is mapped. */
-  private static double rate(final TestReads reads, final TestTarget target, final Slab slab)
+  private static double rate(
+      final TestReads reads, final TestTarget target, final TestRange.Destination to)
       throws ExecutionException, TimeoutException, InterruptedException {
     final long begin = reads.clock().nanos();
-    reads.get(target, slab, TestRange.BYTES);
+    reads.get(target, to, TestRange.BYTES);
     return 1e9 * TestRange.BYTES / Math.max(1, reads.clock().since(begin));
   }
 
   private static GetKind gpuGets(final Trial trial, final TestTarget target)
       throws InterruptedException {
-    if (trial.gpuSlab() == null) {
+    if (trial.gpu() == null) {
       return GetKind.NONE;
     }
     try {
-      return GetKind.of(trial.reads(), target, trial.gpuSlab());
+      return GetKind.of(trial.reads(), target, trial.gpu());
     } catch (final ExecutionException | TimeoutException e) {
       ShuffleCode.GPU_GET_FAILED
           .says("a test read of an executor's GPU memory failed; its GPU blocks are sent")

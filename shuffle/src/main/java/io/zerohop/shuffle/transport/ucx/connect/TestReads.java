@@ -1,8 +1,8 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.reader.Gets;
 import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
@@ -15,17 +15,20 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * Reads of one peer's test range, each waited for, a limited time. For one thread; the peer and the
- * slabs are the caller's.
+ * destinations are the caller's.
  */
 final class TestReads {
   private final UcxPeer peer;
+  private final long incarnation;
   private final Duration limit;
 
   /**
+   * @param incarnation of the peer, which says what its range has in it
    * @param limit of each read
    */
-  TestReads(final UcxPeer peer, final Duration limit) {
+  TestReads(final UcxPeer peer, final long incarnation, final Duration limit) {
     this.peer = peer;
+    this.incarnation = incarnation;
     this.limit = limit;
   }
 
@@ -44,8 +47,26 @@ final class TestReads {
     return peer.clock();
   }
 
+  /**
+   * Reads so many bytes from its beginning by a get, and compares them.
+   *
+   * @throws ExecutionException if the get fails, or brings other bytes than the peer has there
+   */
+  void compare(final TestTarget target, final TestRange.Destination to, final long bytes)
+      throws ExecutionException, TimeoutException, InterruptedException {
+    to.prepare(bytes);
+    get(target, to, bytes);
+    final long wrong = to.firstWrong(incarnation, bytes);
+    if (wrong >= 0) {
+      throw new ExecutionException(
+          new UcxException(
+              "a get of " + bytes + " bytes brought another byte " + wrong + " than there is",
+              null));
+    }
+  }
+
   /** Reads so many bytes from its beginning by a get. */
-  void get(final TestTarget target, final Slab slab, final long bytes)
+  void get(final TestTarget target, final TestRange.Destination to, final long bytes)
       throws ExecutionException, TimeoutException, InterruptedException {
     final CompletableFuture<Void> end = new CompletableFuture<>();
     peer.gets()
@@ -53,7 +74,7 @@ final class TestReads {
             new Gets.Get(
                 target.key(),
                 target.address(),
-                slab,
+                to.slab(),
                 0,
                 bytes,
                 () -> true,

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.memory;
 
+import io.zerohop.device.Device;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
@@ -14,15 +15,27 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 public final class GpuSlabs {
   private final Pool pool;
   private final RegisteredSegments segments;
+  private final Device device;
 
-  public GpuSlabs(final Pool pool, final RegisteredSegments segments) {
+  /**
+   * @param device whose memory the pool has
+   */
+  public GpuSlabs(final Pool pool, final RegisteredSegments segments, final Device device) {
     this.pool = pool;
     this.segments = segments;
+    this.device = device;
   }
 
   /** For copies of this GPU: nothing of it is registered. */
   public static GpuSlabs notRegistered(final Pool pool) {
-    return new GpuSlabs(pool, null);
+    return new GpuSlabs(pool, null, null);
+  }
+
+  /** Makes what gets have written visible to the GPU; nothing else may use it before. */
+  public void received() {
+    if (device != null) {
+      device.flushAdapterWrites();
+    }
   }
 
   /** What UCX knows a slab's memory by; null for host memory, and for what it does not know. */

@@ -1,4 +1,4 @@
-package io.zerohop.spark.proof;
+package io.zerohop.shuffle.transport.ucx.memory;
 
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
@@ -10,28 +10,27 @@ import java.time.Duration;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * A segment as a pool has it, of the host's memory or of a GPU's, whose bytes follow from a seed,
- * so that who has read them elsewhere can tell whether they are right. A GPU's bytes are written
- * and looked at by copies of the GPU. Owns the segment, not the device; not thread safe.
+ * Memory whose bytes follow from a seed, so that whoever has read them elsewhere can tell whether
+ * they are right: of the host, or a segment of a GPU, whose bytes are written and looked at by
+ * copies of the GPU. Owns the memory, not the device; not thread safe.
  */
-final class PatternMemory implements AutoCloseable {
+public final class PatternMemory implements AutoCloseable {
   /** Bytes behind what a get should write that it must leave as they are, where there are some. */
   static final int GUARD_BYTES = 64;
-
-  /** Of a segment. The other host asks for it, and must not exhaust this one. */
-  static final long MAX_BYTES = 1L << 30;
 
   private static final byte POISON = (byte) 0xa5;
   private static final int CHUNK_BYTES = 16 << 20;
   private static final Duration LIMIT = Duration.ofSeconds(30);
 
-  private final Segment segment;
+  private final long address;
+  private final long bytes;
+  private final Runnable free;
 
-  /** Between a GPU and this process; null where this process reaches the segment by itself. */
+  /** Between a GPU and this process; null where this process reaches the memory by itself. */
   private final Staging staging;
 
   /** Pinned memory, and what copies to it and from it. */
-  private record Staging(HostBuffer buffer, CopyStream stream) {
+  private record Staging(Device device, HostBuffer buffer, CopyStream stream) {
     void copy(final long from, final long to, final long bytes) {
       final CopyBatch batch = stream.newBatch();
       batch.add(from, to, bytes);
@@ -40,40 +39,55 @@ final class PatternMemory implements AutoCloseable {
     }
   }
 
-  /** What is done to a piece of the segment, which begins at so many bytes from its start. */
+  /** What is done to a piece of the memory, which begins at so many bytes from its start. */
   private interface Piece {
     boolean seen(UnsafeBuffer piece, long offset, int bytes);
   }
 
+  private PatternMemory(
+      final long address, final long bytes, final Runnable free, final Staging staging) {
+    this.address = address;
+    this.bytes = bytes;
+    this.free = free;
+    this.staging = staging;
+  }
+
   /**
-   * Allocates.
+   * Allocates a segment, as a pool does.
    *
-   * @throws ProofException if it is more than {@link #MAX_BYTES}
+   * @param bytes at least so many
    * @throws io.zerohop.device.ZerohopException if there is not that much
    */
-  PatternMemory(final Device device, final long bytes) {
-    if (bytes > MAX_BYTES) {
-      throw new ProofException(bytes + " bytes are more than " + MAX_BYTES);
-    }
-    segment = device.allocate(bytes);
-    Staging made = null;
+  public static PatternMemory segment(final Device device, final long bytes) {
+    final Segment segment = device.allocate(bytes);
     boolean done = false;
     try {
-      made = device.hostAccessible() ? null : staging(device);
+      final Staging staging = device.hostAccessible() ? null : staging(device);
       done = true;
+      return new PatternMemory(segment.address(), segment.bytes(), segment::close, staging);
     } finally {
       if (!done) {
         segment.close();
       }
     }
-    staging = made;
+  }
+
+  /**
+   * Allocates host memory that the device reaches, as receive buffers are.
+   *
+   * @param bytes at least so many
+   * @throws io.zerohop.device.ZerohopException if there is not that much
+   */
+  public static PatternMemory hostBuffer(final Device device, final long bytes) {
+    final HostBuffer buffer = device.hostBuffer(bytes);
+    return new PatternMemory(buffer.address(), buffer.bytes(), buffer::close, null);
   }
 
   private static Staging staging(final Device device) {
     final HostBuffer buffer = device.hostBuffer(CHUNK_BYTES);
     boolean done = false;
     try {
-      final Staging staging = new Staging(buffer, device.openStream("proof"));
+      final Staging staging = new Staging(device, buffer, device.openStream("test reads"));
       done = true;
       return staging;
     } finally {
@@ -83,16 +97,16 @@ final class PatternMemory implements AutoCloseable {
     }
   }
 
-  long address() {
-    return segment.address();
+  public long address() {
+    return address;
   }
 
-  long bytes() {
-    return segment.bytes();
+  public long bytes() {
+    return bytes;
   }
 
   /** The byte at a place of memory with that seed. */
-  static byte at(final long seed, final long place) {
+  public static byte at(final long seed, final long place) {
     return (byte) (word(seed, place >> 3) >>> ((place & 7) << 3));
   }
 
@@ -105,12 +119,12 @@ final class PatternMemory implements AutoCloseable {
   }
 
   /** Writes all of it. */
-  void fill(final long seed) {
+  public void fill(final long seed) {
     write(
         0,
         bytes(),
         (piece, offset, bytes) -> {
-          for (int i = 0; i < bytes; i += Long.BYTES) { // Segments are whole pages.
+          for (int i = 0; i < bytes; i += Long.BYTES) { // It is whole pages.
             piece.putLong(i, word(seed, offset + i >> 3), ByteOrder.LITTLE_ENDIAN);
           }
           return true;
@@ -118,7 +132,7 @@ final class PatternMemory implements AutoCloseable {
   }
 
   /** Overwrites so many bytes from its beginning, and the guard, with what no get brings. */
-  void poison(final long bytes) {
+  public void poison(final long bytes) {
     write(
         0,
         Math.min(bytes(), bytes + GUARD_BYTES),
@@ -134,7 +148,10 @@ final class PatternMemory implements AutoCloseable {
    *
    * @return the first place that is wrong; -1 if there is none
    */
-  long firstWrong(final long seed, final long place, final long bytes) {
+  public long firstWrong(final long seed, final long place, final long bytes) {
+    if (staging != null) {
+      staging.device().flushAdapterWrites();
+    }
     final long[] wrong = {-1};
     each(
         0,
@@ -197,6 +214,6 @@ final class PatternMemory implements AutoCloseable {
       staging.stream().close();
       staging.buffer().close();
     }
-    segment.close();
+    free.run();
   }
 }

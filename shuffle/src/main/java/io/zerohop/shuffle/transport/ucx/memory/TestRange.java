@@ -1,70 +1,94 @@
 package io.zerohop.shuffle.transport.ucx.memory;
 
+import io.zerohop.device.Device;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import java.util.function.Supplier;
 
 /**
- * Memory that peers read to learn whether and how fast they can, and that this executor reads
- * theirs into; what is in it does not matter. Made when it is first needed. Thread safe; owns the
- * memory.
+ * Memory that peers read at first contact: whether they can, whether what they get is right, and
+ * how fast it comes. Its bytes follow from this executor's incarnation, which peers know. Allocated
+ * when a peer asks first. Thread safe; owns the memory.
  */
 public final class TestRange implements AutoCloseable {
-  /** Bytes of it. A get takes some 10 us besides, so that the rate comes out a little low. */
-  public static final long BYTES = 1 << 20;
+  /** Bytes of it: more than any threshold of libucx between its ways to move bytes. */
+  public static final int BYTES = 16 << 20;
 
   private final UcxEngine engine;
+  private final Device device;
   private final Tier kind;
-  private final Supplier<Memory> allocator;
-  private Memory memory;
+  private final long seed;
+  private PatternMemory memory;
   private UcxMemory registered;
   private boolean closed;
 
-  /** {@link #BYTES} of memory, and what gives it back. */
-  public record Memory(long address, Runnable free) {}
-
-  public TestRange(final UcxEngine engine, final Tier kind, final Supplier<Memory> allocator) {
+  /**
+   * @param device whose memory it is, or whose receive buffers
+   * @param kind of memory
+   * @param seed that its bytes follow from: the incarnation of this executor
+   */
+  public TestRange(final UcxEngine engine, final Device device, final Tier kind, final long seed) {
     this.engine = engine;
+    this.device = device;
     this.kind = kind;
-    this.allocator = allocator;
+    this.seed = seed;
   }
 
-  private synchronized Memory memory() {
+  /**
+   * What UCX knows it by.
+   *
+   * @throws io.zerohop.device.ZerohopException if there is no such memory now, or UCX refuses it
+   */
+  public synchronized UcxMemory registered() {
     if (closed) {
       throw new IllegalStateException("this executor is shutting down");
     }
     if (memory == null) {
-      memory = allocator.get();
+      memory = allocate();
+      memory.fill(seed);
     }
-    return memory;
-  }
-
-  /** What UCX knows it by. */
-  public synchronized UcxMemory registered() {
     if (registered == null) {
-      registered = engine.register(kind, memory().address(), BYTES);
+      registered = engine.register(kind, memory.address(), BYTES);
     }
     return registered;
   }
 
-  public long address() {
-    return memory().address();
+  /** Where it begins; {@link #registered} was called before. */
+  public synchronized long address() {
+    return memory.address();
   }
 
-  public long bytes() {
-    return BYTES;
+  /**
+   * Memory of the same kind for test reads of one peer.
+   *
+   * @return the caller's to release
+   * @throws io.zerohop.device.ZerohopException if there is none now, or UCX refuses it
+   */
+  public Destination destination() {
+    final PatternMemory target = allocate();
+    UcxMemory known = null;
+    boolean done = false;
+    try {
+      known = kind == Tier.DEVICE ? engine.register(kind, target.address(), BYTES) : null;
+      final Destination destination = new Destination(target, known);
+      done = true;
+      return destination;
+    } finally {
+      if (!done) {
+        target.close();
+      }
+    }
   }
 
-  /** It as a place to read something into. */
-  public Slab slab() {
+  /** None of the pool's, which a test must not use up. */
+  private PatternMemory allocate() {
     return kind == Tier.DEVICE
-        ? new GpuSlab(address(), registered(), () -> {})
-        : new Slab(address(), () -> {});
+        ? PatternMemory.segment(device, BYTES)
+        : PatternMemory.hostBuffer(device, BYTES);
   }
 
-  /** Frees it; the engine must have ended, so that nothing reads or writes it. Idempotent. */
+  /** Frees it; the engine must have ended, so that nothing reads it. Idempotent. */
   @Override
   public synchronized void close() {
     closed = true;
@@ -73,8 +97,57 @@ public final class TestRange implements AutoCloseable {
       registered = null;
     }
     if (memory != null) {
-      memory.free().run();
+      memory.close();
       memory = null;
+    }
+  }
+
+  /**
+   * {@link #BYTES} that test reads go to. For one thread. Freed when it was released and no get
+   * writes to it any more.
+   */
+  public static final class Destination {
+    private final PatternMemory memory;
+    private final Slab slab;
+
+    private Destination(final PatternMemory memory, final UcxMemory registered) {
+      this.memory = memory;
+      slab =
+          registered == null
+              ? new Slab(memory.address(), memory::close)
+              : new GpuSlab(
+                  memory.address(),
+                  registered,
+                  () -> {
+                    registered.close();
+                    memory.close();
+                  });
+    }
+
+    /** The place to read to. */
+    public Slab slab() {
+      return slab;
+    }
+
+    /** Overwrites what a get of so many bytes should write, and some bytes behind it. */
+    public void prepare(final long bytes) {
+      memory.poison(bytes);
+    }
+
+    /**
+     * Compares what a get has written with the range of a peer.
+     *
+     * @param seed the peer's incarnation
+     * @return the first byte that is wrong, or was written although it was not asked for; -1 if
+     *     there is none
+     */
+    public long firstWrong(final long seed, final long bytes) {
+      return memory.firstWrong(seed, 0, bytes);
+    }
+
+    /** Gives it back. */
+    public void release() {
+      slab.release();
     }
   }
 }

@@ -234,6 +234,9 @@ public final class UcxTransfer extends RemoteTransfer {
       throw new ZerohopException(
           Category.RETRY, "the owner released the blocks while they were being read");
     }
+    if (gpuSlabs != null) {
+      gpuSlabs.received();
+    }
     succeed();
   }
 

@@ -13,7 +13,8 @@ public record TestTarget(long address, long bytes, byte[] key) {
   public static final TestTarget NONE = new TestTarget(0, 0, new byte[0]);
 
   public static TestTarget of(final TestRange range) {
-    return new TestTarget(range.address(), range.bytes(), range.registered().key());
+    final byte[] key = range.registered().key();
+    return new TestTarget(range.address(), TestRange.BYTES, key);
   }
 
   /** Bytes of {@link #write}. */

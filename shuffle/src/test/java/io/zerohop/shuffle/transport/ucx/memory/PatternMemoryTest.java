@@ -1,7 +1,6 @@
-package io.zerohop.spark.proof;
+package io.zerohop.shuffle.transport.ucx.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.host.HostDevice;
@@ -27,7 +26,7 @@ class PatternMemoryTest {
   @MethodSource("devices")
   void allBytesFollowFromTheSeed(final Device device) {
     try (device;
-        PatternMemory memory = new PatternMemory(device, BYTES)) {
+        PatternMemory memory = PatternMemory.segment(device, BYTES)) {
       memory.fill(SEED);
       assertThat(memory.firstWrong(SEED, 0, BYTES)).isEqualTo(-1);
       assertThat(memory.firstWrong(SEED + 1, 0, BYTES)).isNotNegative();
@@ -40,7 +39,7 @@ class PatternMemoryTest {
   @MethodSource("devices")
   void whatWasNotOverwrittenIsWrongAndWhatLiesBehindIsGuarded(final Device device) {
     try (device;
-        PatternMemory memory = new PatternMemory(device, BYTES)) {
+        PatternMemory memory = PatternMemory.segment(device, BYTES)) {
       memory.fill(SEED);
       assertThat(memory.firstWrong(SEED, 0, 900)).as("no guard behind it").isEqualTo(900);
       memory.poison(900);
@@ -52,7 +51,7 @@ class PatternMemoryTest {
   @Test
   void oneWrongByteIsFoundWhereverItIs() {
     try (HostDevice device = new HostDevice();
-        PatternMemory memory = new PatternMemory(device, BYTES)) {
+        PatternMemory memory = PatternMemory.segment(device, BYTES)) {
       final UnsafeBuffer bytes = new UnsafeBuffer(memory.address(), BYTES);
       for (final int wrong : new int[] {0, 899, 900, 963, 16 << 20}) {
         final int length = wrong < 1000 ? 900 : BYTES;
@@ -64,15 +63,6 @@ class PatternMemoryTest {
         bytes.putByte(wrong, (byte) ~bytes.getByte(wrong));
         assertThat(memory.firstWrong(SEED, 13, length)).isEqualTo(wrong);
       }
-    }
-  }
-
-  /** The other host asks for it, and must not exhaust this one. */
-  @Test
-  void thereIsAMostThatMayBeAskedFor() {
-    try (HostDevice device = new HostDevice()) {
-      assertThatThrownBy(() -> new PatternMemory(device, (1L << 30) + 1).close())
-          .hasMessageContaining("1073741824");
     }
   }
 }

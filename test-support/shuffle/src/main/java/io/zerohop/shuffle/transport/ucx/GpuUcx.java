@@ -8,8 +8,11 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /** UCX that reaches the memory of a {@link DeviceOnlyGpu}, as one with CUDA reaches a GPU's. */
 final class GpuUcx implements UcxEngine {
@@ -21,8 +24,8 @@ final class GpuUcx implements UcxEngine {
   /** Test reads between devices that are emulated, whatever this machine's UCX makes of them. */
   private final AtomicInteger emulated;
 
-  /** Where test reads go to in that. */
-  private volatile long testRange;
+  /** Where test reads go to in that, and what peers read for a test. */
+  private final Set<Long> testRanges = ConcurrentHashMap.newKeySet();
 
   /** While set, it cannot register the device's memory. */
   volatile boolean refuses;
@@ -33,7 +36,7 @@ final class GpuUcx implements UcxEngine {
   /** While set, reads between devices fail. */
   volatile boolean broken;
 
-  /** Test reads between devices take no time: as by a link. What they bring does not matter. */
+  /** Test reads between devices are none of the owner's work: as by a link. */
   volatile boolean linked;
 
   /** Takes the engine over. */
@@ -103,7 +106,7 @@ final class GpuUcx implements UcxEngine {
       throw new UcxException("a test wants it", null);
     }
     if (bytes == TestRange.BYTES) {
-      testRange = address;
+      testRanges.add(address);
     }
     return new FarMemory(near.register(Tier.HOST, near(address), bytes));
   }
@@ -127,8 +130,11 @@ final class GpuUcx implements UcxEngine {
           done.done("a test wants it");
           return;
         }
-        final boolean test = gpu != null && localAddress == testRange;
+        final boolean test = gpu != null && testRanges.contains(localAddress);
         if (test && linked) {
+          final int length = (int) bytes;
+          new UnsafeBuffer(near(localAddress), length)
+              .putBytes(0, new UnsafeBuffer(near(remoteAddress), length), 0, length);
           done.done(null);
           return;
         }

@@ -2,13 +2,13 @@ package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
-import io.zerohop.shuffle.transport.remote.memory.Slab;
-import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.memory.PatternMemory;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
@@ -16,15 +16,24 @@ import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /** An owner that is asked for events of its UCX, which each get of a peer's may add to. */
 final class FakeOwner implements ControlLink, UcxEndpoint {
   private static final Duration LIMIT = Duration.ofSeconds(10);
-  private static final long MEMORY = TestRange.BYTES;
-  static final TestTarget TARGET = new TestTarget(1, MEMORY, new byte[1]);
+  private static final long INCARNATION = 4711;
 
   private final HostDevice device = new HostDevice();
-  private final Slabs slabs = new Slabs(device::hostBuffer, MEMORY, Clock.system());
+  private final PatternMemory memory = PatternMemory.segment(device, TestRange.BYTES);
+
+  /** What is got of it. */
+  final TestTarget target = new TestTarget(memory.address(), TestRange.BYTES, new byte[1]);
+
+  /** Gets from this size on bring a wrong byte at their end. */
+  long wrongFrom = Long.MAX_VALUE;
+
+  /** Gets from this size on write a byte more than was asked for. */
+  long tooLongFrom = Long.MAX_VALUE;
 
   /** Events that a get makes there. */
   int perGet;
@@ -40,16 +49,20 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
 
   private long events;
 
+  FakeOwner() {
+    memory.fill(INCARNATION);
+  }
+
   /** What reads of it. */
   TestReads reads() {
     final UcxPeer peer = new UcxPeer("7", this, Clock.system());
     peer.endpoint(this);
-    return new TestReads(peer, LIMIT);
+    return new TestReads(peer, INCARNATION, LIMIT);
   }
 
   /** Memory for test reads, which the caller gives back. */
-  Slab slab() {
-    return slabs.take(MEMORY);
+  TestRange.Destination destination() {
+    return new TestRange(null, device, Tier.HOST, 0).destination();
   }
 
   @Override
@@ -72,6 +85,14 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
       final Completion done) {
     gets++;
     events += perGet;
+    final UnsafeBuffer to = new UnsafeBuffer(localAddress, TestRange.BYTES);
+    to.putBytes(0, new UnsafeBuffer(remoteAddress, TestRange.BYTES), 0, (int) bytes);
+    if (bytes >= wrongFrom) {
+      to.putByte((int) bytes - 1, (byte) ~to.getByte((int) bytes - 1));
+    }
+    if (bytes >= tooLongFrom) {
+      to.putByte((int) bytes, (byte) 0);
+    }
     done.done(null);
   }
 
@@ -85,6 +106,7 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
 
   @Override
   public void close() {
-    slabs.close();
+    memory.close();
+    device.close();
   }
 }
