@@ -6,6 +6,7 @@ import io.zerohop.workload.Contender;
 import io.zerohop.workload.Testbed;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -28,10 +29,16 @@ final class BenchOptions {
     return cluster.testbed(part, conf());
   }
 
-  /** One between two nodes, for so many contenders at once. */
-  Testbed testbed(final String part, final TwoNodes nodes, final int contenders)
+  /** One between two nodes, for so many contenders at once, with further settings. */
+  Testbed testbed(
+      final String part,
+      final TwoNodes nodes,
+      final int contenders,
+      final Map<String, String> further)
       throws IOException {
-    return cluster.testbed(part, conf(), nodes, contenders);
+    final Map<String, String> conf = new HashMap<>(further);
+    conf.putAll(conf());
+    return cluster.testbed(part, conf, nodes, contenders);
   }
 
   private Map<String, String> conf() {

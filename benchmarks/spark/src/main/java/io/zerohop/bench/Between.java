@@ -2,15 +2,18 @@ package io.zerohop.bench;
 
 import io.zerohop.cluster.TwoNodes;
 import io.zerohop.workload.Contender;
+import io.zerohop.workload.RpcProbe;
 import io.zerohop.workload.Testbed;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.stream.DoubleStream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -60,6 +63,11 @@ final class Between implements Callable<Integer> {
       description = "what the link carries in a second, in each direction (default: all it can)")
   private int gigabits;
 
+  @Option(
+      names = "--rpc",
+      description = "also time Spark's own messages of every executor meanwhile")
+  private boolean rpc;
+
   private Between() {}
 
   @Override
@@ -71,7 +79,7 @@ final class Between implements Callable<Integer> {
             FILE, Map.of("scale", scale, "iterations", iterations, "gbit", gigabits));
     final Path out = options.out(FILE);
     try (TwoNodes nodes = TwoNodes.make();
-        Testbed testbed = options.testbed(BENCH, nodes, contenders.size())) {
+        Testbed testbed = options.testbed(BENCH, nodes, contenders.size(), probes())) {
       System.out.printf(Locale.ROOT, "generating TPC-H data, scale factor %s ...%n", scale);
       testbed.generate(scale);
       if (gigabits > 0) {
@@ -81,6 +89,10 @@ final class Between implements Callable<Integer> {
     }
     System.out.println("wrote " + out);
     return 0;
+  }
+
+  private Map<String, String> probes() {
+    return rpc ? Map.of("spark.plugins", RpcProbe.class.getName()) : Map.of();
   }
 
   private void run(final Turns turns, final Measurement measurement, final Path out)
@@ -109,9 +121,26 @@ final class Between implements Callable<Integer> {
     final String link = gigabits > 0 ? ", " + gigabits + " Gb/s" : "";
     final double mean = Math.exp(Arrays.stream(ratios).map(Math::log).average().orElseThrow());
     final double worst = Arrays.stream(ratios).max().orElseThrow();
-    return List.of(
-        goal("geometric mean of times over the faster sort shuffle's" + link, MEAN_GOAL, mean),
-        goal("slowest query over the faster sort shuffle's" + link, WORST_GOAL, worst));
+    final List<Map<String, Object>> goals = new ArrayList<>();
+    goals.add(
+        goal("geometric mean of times over the faster sort shuffle's" + link, MEAN_GOAL, mean));
+    goals.add(goal("slowest query over the faster sort shuffle's" + link, WORST_GOAL, worst));
+    if (rpc) {
+      final double own = slowMessage(measurement, Contender.ZEROHOP);
+      final double sort = slowMessage(measurement, Contender.SORT);
+      goals.add(goal("99th percentile of Spark's messages over sort shuffle's", 1.0, own / sort));
+    }
+    return goals;
+  }
+
+  /** Microseconds that all but one in a hundred messages took less than: median of all runs. */
+  private static double slowMessage(final Measurement measurement, final Contender contender) {
+    return median(
+        measurement.rows().stream()
+            .filter(row -> contender.label().equals(row.get("case")))
+            .filter(row -> (int) row.get("iteration") > 0)
+            .map(row -> (Map<?, ?>) row.get("rpc"))
+            .mapToDouble(said -> (long) said.get("p99_us")));
   }
 
   private static Map<String, Object> goal(final String what, final double most, final double is) {
@@ -125,18 +154,20 @@ final class Between implements Callable<Integer> {
   /** Of the timed iterations; infinite for who did not take part. */
   private static double median(
       final Measurement measurement, final String query, final Contender contender) {
-    final double[] seconds =
+    return median(
         measurement.rows().stream()
             .filter(row -> query.equals(row.get("query")))
             .filter(row -> contender.label().equals(row.get("case")))
             .filter(row -> (int) row.get("iteration") > 0)
-            .mapToDouble(row -> (double) row.get("seconds"))
-            .sorted()
-            .toArray();
-    final int middle = seconds.length / 2;
-    if (seconds.length == 0) {
+            .mapToDouble(row -> (double) row.get("seconds")));
+  }
+
+  private static double median(final DoubleStream values) {
+    final double[] sorted = values.sorted().toArray();
+    final int middle = sorted.length / 2;
+    if (sorted.length == 0) {
       return Double.POSITIVE_INFINITY;
     }
-    return seconds.length % 2 == 1 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
+    return sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
   }
 }

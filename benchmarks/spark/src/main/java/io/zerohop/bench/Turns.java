@@ -99,6 +99,9 @@ final class Turns {
     row.put("ucx_bytes", outcome.ucxBytes());
     row.put("sent_bytes", outcome.sentBytes());
     row.put("staged_bytes", outcome.stagedBytes());
+    if (outcome.rpc().get("requests") > 0) {
+      row.put("rpc", outcome.rpc());
+    }
     return row;
   }
 

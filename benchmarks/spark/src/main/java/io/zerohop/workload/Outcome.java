@@ -1,5 +1,7 @@
 package io.zerohop.workload;
 
+import java.util.Map;
+
 /**
  * What one run of a workload cost and moved.
  *
@@ -16,6 +18,7 @@ package io.zerohop.workload;
  * @param ucxBytes bytes that Zerohop read from another node's memory
  * @param sentBytes bytes that owners on other nodes sent over Spark's block ports
  * @param stagedBytes bytes that Zerohop read through Spark's block transfer
+ * @param rpc what {@link RpcProbe} has measured meanwhile
  */
 public record Outcome(
     String workload,
@@ -30,11 +33,12 @@ public record Outcome(
     long peerBytes,
     long ucxBytes,
     long sentBytes,
-    long stagedBytes) {
+    long stagedBytes,
+    Map<String, Long> rpc) {
 
   /** The outcome of a run that threw. */
   public static Outcome failed(final String workload, final Throwable cause) {
-    return new Outcome(workload, cause.toString(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    return new Outcome(workload, cause.toString(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Map.of());
   }
 
   /** Whether it ran to its end. */

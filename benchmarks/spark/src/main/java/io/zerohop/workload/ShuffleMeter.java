@@ -81,7 +81,8 @@ public final class ShuffleMeter extends SparkListener {
         bytes("peer"),
         bytes("ucx"),
         bytes("sent"),
-        bytes("staged"));
+        bytes("staged"),
+        RpcProbe.summary());
   }
 
   private long bytes(final String path) {

@@ -30,6 +30,7 @@ public final class WorkloadApp {
 
   private static final long LISTENER_LIMIT_MS = 30_000;
   private static final long SETTLE_MS = 250;
+  private static final String RPC_PROBE = RpcProbe.class.getName();
   private static final double NANOS_PER_SECOND = 1e9;
 
   private final SparkSession spark;
@@ -109,11 +110,15 @@ public final class WorkloadApp {
     workload.settings().forEach(spark::sql);
     try {
       meter.reset();
+      RpcProbe.reset();
       final long start = System.nanoTime();
       final Dataset<Row> query = spark.sql(workload.query());
       final List<Row> rows = query.collectAsList();
       final double seconds = (System.nanoTime() - start) / NANOS_PER_SECOND;
       spark.sparkContext().listenerBus().waitUntilEmpty(LISTENER_LIMIT_MS);
+      if (spark.sparkContext().getConf().get("spark.plugins", "").contains(RPC_PROBE)) {
+        Thread.sleep(RpcProbe.REPORT_MS);
+      }
       if (question.resultFile() != null) {
         Answer.of(workload, query, rows).write(Path.of(question.resultFile()));
       }
