@@ -39,7 +39,7 @@ public final class ZerohopConf {
           Long.MAX_VALUE,
           "Maximum shared memory per executor for shuffle blocks. `auto` takes what the "
               + "executor's container, or its share of the machine, leaves after all memory "
-              + "promised to others; where there is no such limit, at most a quarter of the memory "
+              + "promised to others. Without such a limit it takes at most a quarter of the memory "
               + "that is free at start-up ([table](memory.md#how-large-the-pools-are)). Blocks "
               + "that do not fit are written to files.");
 
@@ -108,9 +108,9 @@ public final class ZerohopConf {
           PREFIX + "sent.codec",
           "auto, none, lz4 or zstd",
           AUTO,
-          "What blocks that are sent to another node are compressed with. `auto` measures each "
-              + "link and compresses where more blocks get through it that way; on fast links "
-              + "nothing is. spark.shuffle.compress=false has the effect of `none`.",
+          "Codec for blocks that are sent to another node. `auto` measures each link and "
+              + "compresses if that moves more blocks through it, which fast links do not need. "
+              + "spark.shuffle.compress=false has the effect of `none`.",
           text -> SentCodec.valueOf(text.toUpperCase(Locale.ROOT)));
 
   public static final ConfEntry<Boolean> CHECKSUM =
@@ -125,10 +125,10 @@ public final class ZerohopConf {
           PREFIX + "socket.dir",
           "path",
           AUTO,
-          "Directory of the sockets by which executors of one node connect: private to the user "
-              + "(0700), or shared by all users and sticky (1777), where each application makes "
-              + "one of its own. `auto` is /tmp, or /dev/shm where /tmp cannot be used. Containers "
-              + "of one node must share it.");
+          "Directory of the sockets by which executors of one node connect. It is private to the "
+              + "user (0700), or shared by all users and sticky (1777); in a shared one each "
+              + "application creates its own. `auto` is /tmp, or /dev/shm if /tmp cannot be used. "
+              + "Containers of one node must share it.");
 
   public static final ConfEntry<Integer> PORT =
       ConfEntry.ofInt(
@@ -151,7 +151,7 @@ public final class ZerohopConf {
           PREFIX + "request.timeout",
           "10s",
           1,
-          "Timeout for the answer of a connected executor, whose blocks are staged "
+          "Timeout for the response of a connected executor, whose blocks are staged "
               + "afterwards, and for a map output whose copies have not ended.");
 
   public static final ConfEntry<Long> ORPHANS_INTERVAL =
@@ -160,8 +160,8 @@ public final class ZerohopConf {
           "2min",
           1,
           "Interval at which an executor asks the driver which of the shuffles that it holds "
-              + "still exist. One that is missing from two answers in a row is removed. Needed "
-              + "where an executor missed Spark's own notification.");
+              + "still exist. One that is missing from two consecutive responses is removed. "
+              + "Needed if an executor missed Spark's own notification.");
 
   public static final ConfEntry<Long> DEVICE_TIMEOUT =
       ConfEntry.ofDuration(
@@ -288,8 +288,8 @@ public final class ZerohopConf {
           true,
           "Whether blocks in GPU memory are read over NVLink between nodes, where GPUs of several "
               + "nodes are one clique of an NVLink fabric and a trial at the start shows that "
-              + "fabric handles work. Unproven: no machine with IMEX was at hand. Such reads count "
-              + "as path `peer`, and need `ucx` beside it in `spark.zerohop.paths`.");
+              + "fabric handles work. Not tested on hardware. Such reads count as path `peer`, and "
+              + "need `ucx` beside it in `spark.zerohop.paths`.");
 
   public static final ConfEntry<String> NODE_ID =
       ConfEntry.ofText(
@@ -304,7 +304,7 @@ public final class ZerohopConf {
           PREFIX + "ucx.trustedNetwork",
           false,
           "Whether only trusted programs can reach the executors' network. UCX is used "
-              + "between nodes only if true, since its protocol does not authenticate peers "
+              + "between nodes only if true, because its protocol does not authenticate peers "
               + "(SECURITY.md).");
 
   public static final ConfEntry<String> UCX_JUCX =
@@ -329,7 +329,7 @@ public final class ZerohopConf {
           "5s",
           0,
           "How often executors report to the driver for the tab GPU Shuffle in Spark's UI, and "
-              + "into the event log. 0 does without both.");
+              + "into the event log. 0 disables the tab and its events.");
 
   /** All keys, in the order of the documentation. */
   static final List<ConfEntry<?>> ENTRIES =
