@@ -22,9 +22,9 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * One executor's part of the shuffle: the map outputs that it holds in memory, the socket at which
- * peers get at them, and the peers whose memory it reads. Thread safe. Owns everything it made;
- * writers, leases and fetchers are closed by those who asked for them, before the node.
+ * One executor's part of the shuffle: its map outputs in memory, the socket at which peers connect,
+ * and the peers whose memory it reads. Thread safe. Owns everything it made; writers, leases and
+ * fetchers are closed by those who asked for them, before the node.
  */
 public final class ShuffleNode implements AutoCloseable {
   final NodeParts parts;
@@ -107,7 +107,7 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.memory.catalog().remove(shuffleId, mapId);
   }
 
-  /** Shuffles of which this node holds something in memory. */
+  /** Shuffles that this node holds in memory, in part or all. */
   public List<Integer> shuffles() {
     return parts.memory.catalog().shuffles();
   }
@@ -180,11 +180,10 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * Gives memory of the pool in GPU memory back to the driver, since somebody else has run out of
-   * it: segments that hold nothing, and then what is left empty by map outputs that move to host
-   * memory, the coldest first. For some seconds the pool takes nothing new in. Waits for copies and
-   * for readers, neither for tasks nor for GPU memory; callers may hold leases, but no lock that a
-   * reader, a writer or a copy needs.
+   * Returns GPU memory of the pool to the driver, because others have run out of it. First go empty
+   * segments, then those emptied by moving map outputs to host memory, coldest first. For some
+   * seconds the pool takes nothing new in. Waits for copies and for readers, neither for tasks nor
+   * for GPU memory; callers may hold leases, but no lock that a reader, a writer or a copy needs.
    *
    * @param bytes that are wanted; whole segments go, so it may be more, or less
    * @param scope which map outputs may move

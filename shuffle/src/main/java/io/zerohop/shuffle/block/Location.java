@@ -10,8 +10,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * How to reach the memory of one {@code ShuffleNode}: which boot of which machine, which socket
- * folder, which socket in it, and which life of the executor.
+ * The address of one {@code ShuffleNode}'s memory: boot id of the machine, socket folder, socket,
+ * and incarnation of the executor.
  *
  * <p>The folder's path is not in it, since every process of an application derives it from the same
  * configuration; its identity is, so that a reader can tell "the owner is dead" (same folder, no

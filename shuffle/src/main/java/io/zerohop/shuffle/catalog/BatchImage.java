@@ -3,8 +3,8 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.shuffle.pool.Region;
 
 /**
- * What the catalog will say of one batch: its region and, partition by partition, where each block
- * ends and its checksum. Filled in partition order by one thread; does not own the region.
+ * The catalog's future record of one batch: its region, and for each partition the end of its block
+ * and its checksum. Filled in partition order by one thread; does not own the region.
  */
 public final class BatchImage {
   private final int partitions;

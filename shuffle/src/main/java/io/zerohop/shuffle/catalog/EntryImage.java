@@ -6,7 +6,7 @@ import java.util.List;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
-/** Writes an entry, as {@link EntryLayout} draws it, into memory that nobody reads yet. */
+/** Writes an entry in the form of {@link EntryLayout} into memory that nobody reads yet. */
 final class EntryImage {
   private EntryImage() {}
 

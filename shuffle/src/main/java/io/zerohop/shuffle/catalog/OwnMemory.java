@@ -8,7 +8,7 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 
 /**
- * The memory of one executor that peers map, and what says where blocks lie in it. Its parts are
+ * The memory of one executor that peers map, with the index of the blocks in it. Its parts are
  * thread safe. Owns them.
  */
 public record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Catalog catalog) {

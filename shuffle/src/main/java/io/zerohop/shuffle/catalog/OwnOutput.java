@@ -21,7 +21,7 @@ public final class OwnOutput {
   private final List<Region> regions;
   private final Entry entry;
 
-  /** Where its entry is, as it was written: what that says of itself may be damaged. */
+  /** Location of its entry, as it was written: the entry itself may be damaged. */
   record Entry(ShuffleChunk chunk, int offset, int bytes, int signal) {}
 
   OwnOutput(

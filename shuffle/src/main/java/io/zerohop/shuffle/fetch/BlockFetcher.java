@@ -58,7 +58,7 @@ public final class BlockFetcher implements AutoCloseable {
   private final FetchPlan plan;
   private final OpenWindows windows;
 
-  /** Held by whoever works on the windows and queues; who closes waits for it only shortly. */
+  /** Held by the thread that works on the windows and queues; closing waits for it only shortly. */
   private final ReentrantLock lock = new ReentrantLock();
 
   /** Blocks of other nodes that were handed out. */
@@ -335,7 +335,7 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   /**
-   * Lets go of all windows whose blocks were handed out, to a reader that has gathered or copied
+   * Releases all windows whose blocks were handed out, for a reader that has gathered or copied
    * them.
    *
    * @throws BlockFetchException if an owner may have freed blocks meanwhile

@@ -10,7 +10,7 @@ import java.util.EnumMap;
 import java.util.Map;
 
 /**
- * What all fetchers of a node share. Thread safe.
+ * State that all fetchers of a node share. Thread safe.
  *
  * @param between what moves blocks between nodes, by path and by who reads them; empty if nothing
  *     does

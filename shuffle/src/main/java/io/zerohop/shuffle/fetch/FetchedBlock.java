@@ -8,7 +8,7 @@ import io.zerohop.shuffle.block.Path;
 import java.io.InputStream;
 
 /**
- * A block that has arrived, valid until its fetcher moves past the window it came in (see {@link
+ * A block that has arrived. It is valid until its fetcher moves past the block's window (see {@link
  * BlockFetcher}). Not thread safe.
  *
  * <p>A block in mapped memory is one or more extents, in order; together they are its bytes, and no

@@ -292,7 +292,7 @@ final class InPlaceWindow implements AutoCloseable {
     return extents;
   }
 
-  /** Whether the GPU may read an extent where it lies, now that it was seen to. */
+  /** Returns whether the GPU may read an extent in place, after it was prepared. */
   boolean reachable(final int extent) {
     return extents.isDeviceOnly(extent)
         || extents.segment(extent).pin(context.devices().of(Tier.DEVICE));

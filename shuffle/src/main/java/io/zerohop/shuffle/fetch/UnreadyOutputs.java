@@ -47,7 +47,7 @@ final class UnreadyOutputs {
   }
 
   /**
-   * Sees to it that nothing is read before it is there: by the GPU, if that is who reads it.
+   * Ensures that nothing is read before it is ready: by the GPU, if the GPU reads it.
    *
    * @param cursor on the block's map output
    */

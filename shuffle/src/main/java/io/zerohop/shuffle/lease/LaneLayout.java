@@ -1,8 +1,8 @@
 package io.zerohop.shuffle.lease;
 
 /**
- * Lanes: the words by which readers tell the owner what they may still be reading. A lane has a
- * cache line of its own and serves one lease at a time.
+ * The layout of lanes: words by which readers tell the owner what they may still be reading. A lane
+ * has a cache line of its own and serves one lease at a time.
  *
  * <pre>
  *  0          4          8                16                64

@@ -14,7 +14,7 @@ import java.util.function.BooleanSupplier;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * The reader's side of one block of lanes: takes and ends leases on one owner's memory. Thread
+ * The reader's side of one block of lanes: begins and ends leases on one owner's memory. Thread
  * safe. What it stores is drawn in {@link LaneLayout}; a mirror of it on the heap serves {@link
  * #snapshot}, so that nothing that happens to the owner's memory can make this process unmap what
  * it reads.

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.pool;
 
-/** Knows who may be reading right now. */
+/** Tracks the leases that are open now. */
 @FunctionalInterface
 public interface LeaseBarrier {
 

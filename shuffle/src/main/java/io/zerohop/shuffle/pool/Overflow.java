@@ -11,9 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What found no room in a pool and went one tier down, as it was written or later: one line in the
- * log for each shuffle and pool, with the key that would have made room, and how many bytes left
- * the GPU. Thread safe.
+ * Counts and logs blocks that found no room in a pool and went one tier down. Each shuffle and pool
+ * has one line, with the key that gives more room. Thread safe.
  */
 public final class Overflow {
   private static final Logger LOG = LoggerFactory.getLogger(Overflow.class);

@@ -6,9 +6,9 @@ import io.zerohop.device.HostBuffer;
 import org.agrona.UnsafeAccess;
 
 /**
- * Where the GPU writes what belongs into a region: there, or, if that is host memory out of its
- * reach, into pinned memory, from which the host copies it. For one thread; owns the pinned memory,
- * and may be closed when no copy to it is under way.
+ * The memory that the GPU writes for a region: the region itself, or pinned memory from which the
+ * host copies it, if the GPU does not reach the region. For one thread; owns the pinned memory, and
+ * may be closed when no copy to it is under way.
  */
 public final class PinnedTarget implements AutoCloseable {
   private final Region region;

@@ -17,13 +17,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A segment under the id by which catalog entries name it, own or a peer's, with a buffer over all
- * of it. Thread safe as far as the memory is; owns the segment, and whoever made this closes it.
+ * A segment by its id in catalog entries, own or a peer's, with a buffer over all of it. Thread
+ * safe as far as the memory is; owns the segment, and whoever made this closes it.
  */
 public final class SegmentMemory implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SegmentMemory.class);
 
-  /** Whether a GPU reaches the memory, and whether anybody does. */
+  /** The reach of the memory: whether a GPU or any reader can still use it. */
   enum State {
     /** Mapped here, and nobody has asked for more. */
     MAPPED,

@@ -12,8 +12,8 @@ import java.time.Duration;
 import java.util.function.Function;
 
 /**
- * Makes room in an executor's pools: has map outputs that nobody uses leave them, on a thread of
- * its own, and gives GPU memory back to who asks for it. Thread safe.
+ * Makes room in an executor's pools: moves unused map outputs out on its own thread, and releases
+ * GPU memory on request. Thread safe.
  */
 public final class Evictor {
   /**

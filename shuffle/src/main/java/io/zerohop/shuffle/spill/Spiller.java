@@ -31,10 +31,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Moves map outputs of shuffles that nobody uses one place down, coldest shuffle first, when a pool
- * is nearly full. Whole map outputs go, and never while a lock is held; readers find the old place
- * or the new one. A shuffle that is in use stays where it is: what finds no room then goes down as
- * it is written, which costs as much and takes nothing from those who read.
+ * Moves map outputs of unused shuffles one tier down when a pool is nearly full, coldest shuffle
+ * first. Whole map outputs go, and never while a lock is held; readers find the old place or the
+ * new one. A shuffle that is in use stays where it is: what finds no room then goes down as it is
+ * written, which costs as much and takes nothing from those who read.
  *
  * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker}.
  *

@@ -7,7 +7,7 @@ import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 
-/** One owner's memory as this process reads it: its own, or a peer's. Thread safe. */
+/** One owner's memory as this process reads it: its own or a peer's. Thread safe. */
 public interface BlockMemory {
 
   /** {@link Path#LOCAL} or {@link Path#PEER}. */

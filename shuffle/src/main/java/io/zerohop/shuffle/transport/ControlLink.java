@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A connection to another executor's {@link ControlChannel}, for questions one way. Thread safe;
+ * A connection to another executor's {@link ControlChannel}, for requests one way. Thread safe;
  * whoever connected owns and closes it.
  */
 public interface ControlLink extends AutoCloseable {

@@ -4,8 +4,8 @@ import io.zerohop.shuffle.block.BlockSource;
 import java.time.Duration;
 
 /**
- * The transport that needs nothing of what the others do, takes blocks that an owner has in files,
- * too, and is left when no other is possible. Thread safe.
+ * The transport for blocks that no other one can read. It does not depend on the others, and also
+ * reads blocks that an owner has in files. Thread safe.
  */
 @FunctionalInterface
 public interface FallbackTransport extends Transport {

@@ -10,9 +10,8 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * A way that moves blocks to this process for one kind of reader: out of another node's memory, or
- * by Spark's block transfer. Thread safe. What reads blocks where they lie is a {@link BlockMemory}
- * instead.
+ * Moves blocks to this process for one kind of reader: out of another node's memory, or by Spark's
+ * block transfer. Thread safe. What reads blocks where they lie is a {@link BlockMemory} instead.
  */
 @FunctionalInterface
 public interface Transport {
@@ -26,7 +25,7 @@ public interface Transport {
    */
   void fetch(BlockSource source, List<Block> blocks, Sink sink);
 
-  /** Where blocks arrive. Thread safe; each block of a call is reported exactly once. */
+  /** Receives blocks. Thread safe; each block of a call is reported exactly once. */
   interface Sink {
 
     /** A block is there; the sink owns the payload from now on and releases it. */

@@ -7,7 +7,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Notices that somebody else removed or replaced this node's socket file. Used by one thread. */
+/** Detects that another process removed or replaced this node's socket file. Used by one thread. */
 public final class SocketWatch {
   private static final Logger LOG = LoggerFactory.getLogger(SocketWatch.class);
 

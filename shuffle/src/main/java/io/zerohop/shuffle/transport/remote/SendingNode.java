@@ -26,8 +26,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An executor's part of path {@code sent}: it sends its own map outputs to readers elsewhere, and
- * has sent here what they hold. Thread safe; owns the carrier.
+ * An executor's part of path {@code sent}: sends its map outputs to readers elsewhere, and receives
+ * those that others send. Thread safe; owns the carrier.
  */
 public final class SendingNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SendingNode.class);

@@ -7,8 +7,8 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * What carries bytes from this executor to others, and from others to it, and questions about them
- * with their answers. Thread safe; whoever started it owns and ends it.
+ * Carries bytes between this executor and others, with requests about them and their responses.
+ * Thread safe; whoever started it owns and ends it.
  */
 public interface Carrier extends AutoCloseable {
 
@@ -45,7 +45,10 @@ public interface Carrier extends AutoCloseable {
    */
   ControlLink link(BlockSource owner, Duration limit);
 
-  /** Small chores: ends what was not answered in time, and lets go of who is gone. */
+  /**
+   * Runs small chores: ends requests that were not answered in time, and removes executors that are
+   * gone.
+   */
   void maintain();
 
   /** Messages, since the start, that nobody here had asked for. */

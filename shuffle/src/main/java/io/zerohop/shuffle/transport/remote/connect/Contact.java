@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * What is known of one owner, met or not: its connection, and after a failure when to try again.
- * One thread at a time connects, with the lock held; the connection may be looked at by any. Owns
- * the connection.
+ * The state of one owner, connected or not: its connection, and after a failure the time of the
+ * next attempt. One thread at a time connects, with the lock held; the connection may be looked at
+ * by any. Owns the connection.
  */
 final class Contact<P extends RemotePeer> {
   private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);

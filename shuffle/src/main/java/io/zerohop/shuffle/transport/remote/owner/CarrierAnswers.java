@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 
 /**
- * What an owner answers that is reached by one way between nodes, beside what all do. Thread safe.
+ * An owner's responses to requests that only one carrier has. Thread safe.
  *
  * @param <R> what is kept of a reader
  */

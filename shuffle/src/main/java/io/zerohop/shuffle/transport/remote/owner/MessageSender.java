@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Messages of one transfer on their way to a reader, a few at a time. Any thread may be the one
+ * Sends the messages of one transfer to a reader, a few concurrently. Any thread may be the one
  * that sends the next.
  */
 final class MessageSender {

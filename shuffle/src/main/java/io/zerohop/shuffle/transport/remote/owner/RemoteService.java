@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The owner's side: tells readers where blocks lie, and holds them meanwhile. See {@link Wire} for
- * what can be asked; each way between nodes has more. Thread safe.
+ * The owner's side: tells readers where blocks lie, and holds them in the meantime. See {@link
+ * Wire} for what can be asked; each way between nodes has more. Thread safe.
  *
  * @param <R> what is kept of a reader
  */

@@ -15,9 +15,9 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * An owner's hold on the blocks of one request: their memory stays until it is released, by the
- * reader, when it has passed, by the end of the reader's connection, or after a while. Counted,
- * since messages that are under way read the memory too: made with one reference. Thread safe.
+ * An owner's lease on the blocks of one request. Their memory stays until the reader releases it,
+ * the last message is sent, the reader's connection ends, or a time limit passes. Counted, since
+ * messages that are under way read the memory too: made with one reference. Thread safe.
  */
 public final class ServedLease {
   private final List<OwnOutput> outputs = new ArrayList<>();

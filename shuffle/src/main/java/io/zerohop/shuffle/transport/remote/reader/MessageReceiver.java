@@ -12,8 +12,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The transfers that wait for messages, by their numbers. These begin at random and are never used
- * again, so that what comes late, or from somebody else, finds nothing. Thread safe.
+ * Transfers that wait for messages, by number. These begin at random and are never used again, so
+ * that what comes late, or from somebody else, finds nothing. Thread safe.
  */
 public final class MessageReceiver implements Arrivals {
   private final Map<Long, Waiting> waiting = new ConcurrentHashMap<>();

@@ -7,9 +7,9 @@ import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout.Part;
 import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
 
 /**
- * Where the blocks of one request are received: on the host, but for what lies in the owner's GPU
- * memory if that is to come to this GPU's. Holds the memory until it is released, once. Not
- * changed; thread safe.
+ * The memory into which the blocks of one request are received: on the host, or on this GPU for
+ * blocks from the owner's GPU memory. Holds the memory until it is released, once. Not changed;
+ * thread safe.
  */
 public final class ReceiveBuffers {
   private final RemoteExtents extents;

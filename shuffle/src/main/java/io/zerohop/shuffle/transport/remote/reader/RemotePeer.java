@@ -16,7 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A connected owner: the link to ask it, and the transfers from it that are under way. Once the
+ * A connected owner: the link for requests, and the transfers from it that are under way. Once the
  * link breaks it is closed as a whole and made anew for the next reader. Thread safe; owns the
  * link.
  */

@@ -4,7 +4,7 @@ import io.zerohop.shuffle.block.Block;
 import java.nio.ByteBuffer;
 import java.util.List;
 
-/** The questions of {@link Wire} as a reader writes them, each ready to be sent. */
+/** The requests of {@link Wire} in the reader's encoding, each ready to be sent. */
 public final class Questions {
   private static final int BLOCK_BYTES = Long.BYTES + Integer.BYTES;
 

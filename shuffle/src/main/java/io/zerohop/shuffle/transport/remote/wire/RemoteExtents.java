@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * Where the blocks of one request lie at their owner: for each block a run of extents, none if the
+ * The places of one request's blocks at their owner: a run of extents for each block, none if the
  * owner does not hold it. Grows while it is made, does not change afterwards.
  *
  * <p>As bytes, big-endian: number of blocks, then for each the index behind its last extent, then

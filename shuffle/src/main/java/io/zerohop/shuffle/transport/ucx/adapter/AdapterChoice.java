@@ -118,9 +118,9 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
   }
 
   /**
-   * Whether ports are of one network, so that each of them reaches every one of the same kind on
-   * other nodes. Where they are not, as where each adapter of a node has a network of its own
-   * (rails), a reader has to have the port that fits its owner's, whichever is near.
+   * Decides whether ports are of one network, so that each of them reaches every one of the same
+   * kind on other nodes. Where they are not, as where each adapter of a node has a network of its
+   * own (rails), a reader has to have the port that fits its owner's, whichever is near.
    *
    * <p>InfiniBand: the ports have one subnet prefix. RoCE: by the best IPv4 route from the
    * interface of each to the address of each other, since other nodes have addresses like those of
@@ -139,7 +139,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
       }
     }
 
-    /** What RoCE goes by at one port: interfaces, those of its VLANs included, and addresses. */
+    /** RoCE's addresses at one port, and its interfaces with those of its VLANs. */
     private record Interface(Set<String> names, Set<Long> addresses) {
       static Interface of(final RdmaPort port) {
         final Interface found = new Interface(new HashSet<>(), new HashSet<>());
@@ -216,10 +216,9 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
   }
 
   /**
-   * What each GPU of a machine gets of its RDMA ports: those nearest to it, shared out among all
-   * GPUs to which the same ports are nearest, so that together they use all of them. Every process
-   * of the machine finds the same shares, since all GPUs count, not those that it may use.
-   * Immutable.
+   * Assigns RDMA ports to a machine's GPUs. Each GPU gets its nearest ports, divided among all GPUs
+   * with the same nearest ones, so that together they use all ports. Every process of the machine
+   * finds the same shares, since all GPUs count, not those that it may use. Immutable.
    */
   private static final class Shares {
     private static final String NVIDIA = "0x10de";
@@ -281,8 +280,8 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
     }
 
     /**
-     * What one GPU gets, in the order of places on the bus, GPUs and ports alike: several ports
-     * where there are more of them than GPUs, and one that others get too where there are fewer.
+     * The adapters of one GPU, in the order of places on the bus, of GPUs and ports alike. With
+     * more ports than GPUs it has several; with fewer it shares one.
      */
     List<RdmaPort> of(final PciDevice gpu) {
       final List<RdmaPort> nearest = nearest(gpu);

@@ -8,8 +8,8 @@ import java.util.Locale;
 import java.util.stream.Stream;
 
 /**
- * What the kernel says of its devices, in files. One that cannot be read says nothing: containers
- * and virtual machines have a part of them only. Immutable.
+ * The kernel's files about its devices. One that cannot be read says nothing: containers and
+ * virtual machines have a part of them only. Immutable.
  *
  * @param root where {@code sys}, {@code proc} and {@code dev} are mounted
  */

@@ -9,8 +9,8 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * Where a device is on the PCI bus, from the path of its folder in sysfs, which names every bridge
- * on the way:
+ * The place of a device on the PCI bus, from the path of its folder in sysfs, which names every
+ * bridge on the way:
  *
  * <pre>
  *   /sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0

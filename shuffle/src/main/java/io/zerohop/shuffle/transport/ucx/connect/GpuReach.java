@@ -5,7 +5,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import java.util.Locale;
 
-/** Whether blocks in a peer's GPU memory are got into that of this GPU, and why not. */
+/** Decides whether blocks in a peer's GPU memory are read into this GPU's memory, and why not. */
 enum GpuReach {
   /** This executor has no GPU. */
   NO_GPU(null, ""),

@@ -13,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What first contact with a peer has shown: gets are taken where they are one-sided.
+ * The result of first contact with a peer: gets are enabled if they are one-sided.
  *
  * @param rdma whether both nodes have an adapter
  * @param host gets from host memory to host memory
@@ -24,10 +24,10 @@ import org.slf4j.LoggerFactory;
 record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double gpuRate) {
   private static final Logger LOG = LoggerFactory.getLogger(SelfTest.class);
 
-  /** What is read, and to where, which stays the caller's; {@code gpu} is null if none is tried. */
+  /** The source and the targets of a trial; they stay the caller's, and {@code gpu} may be null. */
   record Trial(TestReads reads, TestRange.Destination host, TestRange.Destination gpu) {}
 
-  /** What can be got of a peer, and whether both nodes have an adapter. */
+  /** The test of gets from a peer, and whether both nodes have an adapter. */
   record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
 
   /** Whether host memory is got: where an adapter does it, and a busy owner is no evidence. */

@@ -6,7 +6,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
- * What one transfer copies out of an owner's memory. Immutable.
+ * The copies of one transfer out of an owner's memory. Immutable.
  *
  * @param from the mappings, given back when the copies have ended
  * @param wanted asked before each round of copies; if not it fails

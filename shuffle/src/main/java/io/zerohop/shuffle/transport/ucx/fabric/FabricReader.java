@@ -63,7 +63,7 @@ public final class FabricReader implements AutoCloseable {
   }
 
   /**
-   * An owner's memory, of which nothing is mapped yet; for one connection to it.
+   * An owner's memory without mappings yet; for one connection to it.
    *
    * @param owner names the executor in messages
    */

@@ -18,7 +18,7 @@ import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What readers need to know that get from this owner's memory. Thread safe. */
+/** Data for readers that get from this owner's memory. Thread safe. */
 public final class UcxAnswers implements CarrierAnswers<ServedReader> {
   private static final Logger LOG = LoggerFactory.getLogger(UcxAnswers.class);
 
@@ -127,7 +127,7 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
     return answer.flip();
   }
 
-  /** A handle that is not to be had is no reason to fail: the reader has other ways. */
+  /** A handle that is not available is no reason to fail: the reader has other paths. */
   private static FabricTarget fabricTarget(final SegmentMemory segment) {
     try {
       return FabricTarget.of(segment == null ? null : segment.segment().exportFabric());

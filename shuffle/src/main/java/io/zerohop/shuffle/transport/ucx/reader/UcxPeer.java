@@ -32,7 +32,7 @@ public final class UcxPeer extends RemotePeer {
   private FabricImports fabric;
 
   /**
-   * What it takes to get from a segment.
+   * The keys for a get from a segment.
    *
    * @param key empty if nothing of it can be got
    */
@@ -106,7 +106,7 @@ public final class UcxPeer extends RemotePeer {
         (old, young) -> old.segmentId() > young.segmentId() ? old : young);
   }
 
-  /** Segments of which something is kept. */
+  /** Segments with cached keys. */
   int keys() {
     return keys.size();
   }
