@@ -6,8 +6,8 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.shuffle.BaseShuffleHandle;
 
 /**
- * What the driver tells tasks about a shuffle: the dependency, the application's secret for the
- * exchange of segments (empty when it is derived from Spark's own), and the metrics.
+ * The driver's description of a shuffle for tasks: its dependency, the application's secret for the
+ * exchange of segments (empty if derived from Spark's own), and its metrics.
  *
  * @param <K> key type
  * @param <V> value type

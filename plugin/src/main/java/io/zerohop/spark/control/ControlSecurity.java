@@ -14,8 +14,8 @@ import org.apache.spark.network.sasl.SecretKeyHolder;
 import org.apache.spark.network.util.TransportConf;
 
 /**
- * What a control channel proves and encrypts with: a key of its own, derived from the application's
- * secret, and Spark's settings with the proof always on. Immutable.
+ * The authentication and encryption of a control channel: its own key, derived from the
+ * application's secret, and Spark's settings with the proof always on. Immutable.
  */
 public final class ControlSecurity implements SecretKeyHolder {
   /** Settings of Spark's transport for control channels alone are spark.zerohop-control.io.*. */

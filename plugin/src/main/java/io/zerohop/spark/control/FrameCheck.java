@@ -8,9 +8,9 @@ import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.protocol.Message;
 
 /**
- * Looks at whole frames before Spark decodes them: only questions come to the end that answers, and
- * only answers to the one that asks. Spark 3.5 makes arrays as long as a length field says, so
- * those of a stranger's frame and of a failure are held against the frame first.
+ * Checks whole frames before Spark decodes them: the answering end accepts only requests, and the
+ * requesting end only responses. Spark 3.5 makes arrays as long as a length field says, so those of
+ * a stranger's frame and of a failure are held against the frame first.
  *
  * <pre>
  *   0      1            9             13

@@ -13,8 +13,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The C library of this process, and which one the jar's native libraries want. What is wanted is
- * read from their symbols, so it holds for every build.
+ * The C library of this process, and the version that the jar's native libraries require. What is
+ * wanted is read from their symbols, so it holds for every build.
  */
 final class Glibc implements Check {
   private static final Pattern SYMBOL = Pattern.compile("GLIBC_2\\.(\\d+)");

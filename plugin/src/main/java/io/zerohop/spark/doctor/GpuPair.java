@@ -14,9 +14,9 @@ import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Memory of one device that another one has mapped by its descriptor, as an executor maps its
- * peer's, and copies. Both may be the same device, which then copies within itself. Owns the memory
- * and the stream, not the devices. Not thread safe.
+ * Memory of one device that another one has mapped by its descriptor, as executors map peers, and
+ * copies. Both may be the same device, which then copies within itself. Owns the memory and the
+ * stream, not the devices. Not thread safe.
  */
 final class GpuPair implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(20);

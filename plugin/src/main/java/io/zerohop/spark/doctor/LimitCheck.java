@@ -8,7 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.OptionalLong;
 
-/** What the kernel and the container let this process have. */
+/** Checks the limits of the kernel and the container on this process. */
 final class LimitCheck implements Check {
   private static final long KIB = 1L << 10;
   private static final long MIB = 1L << 20;
@@ -26,7 +26,7 @@ final class LimitCheck implements Check {
   private final boolean adapters;
   private final boolean ucx;
 
-  /** Memory that can still be had, in bytes. */
+  /** Memory that is still available, in bytes. */
   interface Room {
     long memory();
 

@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.Locale;
 
 /**
- * How fast bytes move by one path, measured once. Immutable.
+ * The rate of one path, measured once. Immutable.
  *
  * @param path what they move by
  * @param from where they lie

@@ -13,9 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * How fast bytes move here by each path. What is expected is what a machine with nothing else to do
- * has at least: a core's rate for the host, three fifths of the wire for links (two H100 came to
- * 256 to 329 GB/s over 18 of them).
+ * Measures the rate of each path on this machine. What is expected is what a machine with nothing
+ * else to do has at least: a core's rate for the host, three fifths of the wire for links (two H100
+ * came to 256 to 329 GB/s over 18 of them).
  */
 final class RateCheck {
   private static final double GIGA = 1e9;

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** What the doctor says, of one process or of several. Immutable. */
+/** The doctor's report on one process or several. Immutable. */
 public final class Report {
   private static final String INDENT = " ".repeat(18);
 

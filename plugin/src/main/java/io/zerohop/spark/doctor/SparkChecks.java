@@ -61,7 +61,7 @@ final class SparkChecks {
         Item.REACH, LIMIT.plus(PROBE.multipliedBy(others.size())), notes -> reach(notes, others));
   }
 
-  /** Where a block manager listens. */
+  /** The address of a block manager. */
   record Address(String executorId, String host, int port) implements java.io.Serializable {}
 
   static void reach(final Notes notes, final List<Address> others) {

@@ -47,7 +47,7 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * Zerohop in one executor (or in a driver that runs tasks): its blocks in memory, its files and its
+ * Zerohop in one executor, or in a driver that runs tasks: its blocks in memory, its files and its
  * metrics. Started by the first task that has a handle, since the handle carries the secret.
  *
  * <p>An executor whose blocks cannot be in memory (no native library for its system, no usable
@@ -329,7 +329,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     }
   }
 
-  /** Where an executor's map outputs lie, for its reports. */
+  /** The places of an executor's map outputs, for its reports. */
   private static final class MemoryReport {
     private MemoryReport() {}
 

@@ -3,7 +3,7 @@ package io.zerohop.spark.memory;
 import io.zerohop.device.host.AvailableMemory;
 
 /**
- * What bounds an executor's memory on its own machine, in bytes, as seen when it starts.
+ * Bounds on an executor's memory on its machine, in bytes, read at start.
  *
  * @param totalBytes the machine's memory
  * @param availableBytes what could be taken now

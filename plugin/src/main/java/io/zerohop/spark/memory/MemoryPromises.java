@@ -9,9 +9,9 @@ import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 
 /**
- * Host memory of one executor, in bytes, that is not the pool's to take: what Spark's, RAPIDS' and
- * our own configuration promises to others. What a task uses without a setting of its own (code,
- * threads, small buffers) is in {@code jvm}, by the rule that Spark sizes containers by.
+ * Host memory of one executor, in bytes, that is not available to the pool: the promises of
+ * Spark's, RAPIDS' and Zerohop's configuration to others. What a task uses without a setting of its
+ * own (code, threads, small buffers) is in {@code jvm}, by the rule that Spark sizes containers by.
  *
  * @param heap the JVM's heap
  * @param jvm what the JVM needs beside it: a tenth of the heap, at least 384 MiB

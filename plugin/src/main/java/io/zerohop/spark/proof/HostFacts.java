@@ -21,8 +21,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What a host has that a proof depends on. Names of hosts and addresses are not among it, since it
- * is to be published; the kernel's boot id is, and stays out of reports. Immutable.
+ * Properties of a host on which a proof depends. Names of hosts and addresses are not among it,
+ * since it is to be published; the kernel's boot id is, and stays out of reports. Immutable.
  *
  * @param all each by its name
  */

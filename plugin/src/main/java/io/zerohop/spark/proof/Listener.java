@@ -21,7 +21,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * The host that waits for the other one: it takes one connection of a side that knows the secret,
+ * The host that waits for the other one. It accepts one connection of a side that knows the secret,
  * and starts, stops and kills workers for it. An unauthenticated peer gets a nonce and nothing
  * else, and none delays another. Used by one thread.
  */

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 
-/** All that two hosts prove together: each kind of memory, in both directions. For one thread. */
+/** The complete proof of two hosts: each kind of memory, in both directions. For one thread. */
 final class Proof {
   private final Side first;
   private final Side second;

@@ -13,7 +13,7 @@ import java.util.Locale;
 import java.util.Set;
 
 /**
- * What a proof comes to. Immutable.
+ * The result of a proof. Immutable.
  *
  * @param firstName name of a host
  * @param first what it has
@@ -42,11 +42,11 @@ record ProofReport(
     findings = List.copyOf(findings);
   }
 
-  /** What it comes to, for all that was asked for or a part of it. */
+  /** The verdict on all that was requested, or on a part of it. */
   enum Verdict {
     /** Two hosts with adapters; all checks have passed. */
     PROVEN,
-    /** Nothing that speaks against it was seen, and something is missing. */
+    /** Nothing contradicts it, and something is missing. */
     NOT_PROVEN,
     /** A check has failed that should not. */
     FAILED;
@@ -56,7 +56,7 @@ record ProofReport(
     }
   }
 
-  /** What a kind of memory comes to, and why it is not proven. */
+  /** The verdict on a kind of memory, and why it is not proven. */
   record Judgement(Verdict verdict, List<String> why) {}
 
   /** Of one kind of memory. */

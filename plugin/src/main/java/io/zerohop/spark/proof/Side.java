@@ -27,7 +27,7 @@ interface Side {
   interface Worker extends AutoCloseable {
 
     /**
-     * Sends a question and waits for the answer.
+     * Sends a request and waits for the response.
      *
      * @param limit for the answer
      * @return the words of a good answer

@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * What an executor counts between two reports. Bounded: owners and reasons that would not fit into
+ * Counts of an executor between two reports. Bounded: owners and reasons that would not fit into
  * one report are counted under {@link #OTHERS}; shuffles, stages, contacts and advice beyond the
  * limits are left out. Thread safe.
  */

@@ -24,10 +24,10 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * Map outputs as files in Spark's own format (one data file, one index) in Spark's local
- * directories: those that found no room in memory or had to leave it, and those that somebody must
- * read through Spark's block transfer service. Spark's index resolver serves them, after a look at
- * their checksums, which are kept here: 4 bytes for each partition. Thread safe.
+ * Map outputs as files in Spark's format (one data file, one index) in Spark's local directories.
+ * They found no room in memory, had to leave it, or are read through Spark's block transfer
+ * service. Spark's index resolver serves them, after a look at their checksums, which are kept
+ * here: 4 bytes for each partition. Thread safe.
  */
 public final class MapOutputFiles implements ColdStorage {
   private static final Logger LOG = LoggerFactory.getLogger(MapOutputFiles.class);
@@ -39,7 +39,7 @@ public final class MapOutputFiles implements ColdStorage {
 
   private final LongAdder bytes = new LongAdder();
 
-  /** One of these is held by whoever writes a map output that others may want to write, too. */
+  /** Held by the thread that writes a map output that others may also want to write. */
   private final Object[] writing = new Object[WRITERS];
 
   public MapOutputFiles() {
@@ -51,7 +51,7 @@ public final class MapOutputFiles implements ColdStorage {
     return find(shuffleId, mapId) != null;
   }
 
-  /** Shuffles of which this class has files. */
+  /** Shuffles with files of this class. */
   public Set<Integer> shuffles() {
     return Set.copyOf(written.keySet());
   }

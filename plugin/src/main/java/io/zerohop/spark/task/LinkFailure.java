@@ -8,9 +8,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What becomes of a task in which our code cannot be linked, although {@code SparkProbe} missed
- * nothing at the start: its process leaves all shuffles of rows that begin later to Spark's own
- * code, and the task runs again. Of a process, as linking is. Thread safe.
+ * Handles a task in which Zerohop's code cannot be linked, although {@code SparkProbe} missed
+ * nothing at start. The process leaves later shuffles of rows to Spark's own code, and the task
+ * runs again. Of a process, as linking is. Thread safe.
  */
 public final class LinkFailure {
   private static final Logger LOG = LoggerFactory.getLogger(LinkFailure.class);

@@ -77,7 +77,7 @@ enum MessageCodec {
   }
 
   /**
-   * Compresses what is left in a buffer to what is left of another; positions stay.
+   * Compresses the rest of a buffer into the rest of another; positions stay.
    *
    * @return how many bytes it takes there, or {@link #NO_ROOM}
    */

@@ -31,8 +31,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries questions, answers and messages by uploads to the block ports that Spark's executors have
- * open. Thread safe; owns its connections.
+ * Carries requests, responses and messages by uploads to the block ports that Spark's executors
+ * have open. Thread safe; owns its connections.
  */
 final class PortCarrier implements Carrier, Uploads.Receiver {
   private static final Logger LOG = LoggerFactory.getLogger(PortCarrier.class);

@@ -2,7 +2,7 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import org.apache.spark.SparkConf;
 
-/** What protects the bytes on Spark's connections between executors. */
+/** The encryption of Spark's connections between executors. */
 public enum PortEncryption {
   NONE("not encrypted"),
   AES("encrypted by spark.network.crypto"),

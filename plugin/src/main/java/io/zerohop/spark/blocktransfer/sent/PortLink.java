@@ -17,7 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A link to an owner: questions go by uploads to it, and answers come by uploads to this executor.
+ * A link to an owner: requests are uploads to it, and responses are uploads to this executor.
  * Thread safe; owns its connection.
  */
 final class PortLink implements ControlLink {

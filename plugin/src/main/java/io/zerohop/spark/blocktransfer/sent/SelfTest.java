@@ -14,9 +14,9 @@ import java.util.concurrent.TimeoutException;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * An upload to this executor itself, as others make them: whether the Spark at hand has the way at
- * all, and whether it takes uploads now, which it does not once the executor is being
- * decommissioned. Thread safe; the connection is its connections'.
+ * A test upload to this executor itself. It shows whether this Spark supports such uploads, and
+ * whether it accepts them now; an executor that is being decommissioned does not. Thread safe; the
+ * connection is its connections'.
  */
 final class SelfTest {
   private static final int BYTES = 64;

@@ -20,7 +20,7 @@ import org.apache.spark.storage.BlockManager;
 import org.apache.spark.storage.BlockManagerId;
 import scala.collection.Iterator;
 
-/** Starts what carries blocks over Spark's block ports, if the Spark at hand lets it. */
+/** Starts the carrier of blocks over Spark's block ports, if this Spark supports it. */
 public final class SparkPort implements CarrierStarter {
   private final SparkConf conf;
   private final SecurityManager security;
