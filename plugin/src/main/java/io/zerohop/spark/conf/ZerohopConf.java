@@ -11,8 +11,8 @@ import org.apache.spark.SparkConf;
 import scala.Tuple2;
 
 /**
- * Every key of Zerohop, declared once. {@code docs/configuration.md} is generated from here, and a
- * test fails when it is stale.
+ * All configuration keys of Zerohop, each declared once. {@code docs/configuration.md} is generated
+ * from here, and a test fails when it is stale.
  */
 public final class ZerohopConf {
   private static final String PREFIX = "spark.zerohop.";
@@ -37,11 +37,9 @@ public final class ZerohopConf {
           PREFIX + "pool.size",
           1,
           Long.MAX_VALUE,
-          "Maximum shared memory per executor for shuffle blocks. `auto` takes what the "
-              + "executor's container, or its share of the machine, leaves after all memory "
-              + "promised to others. Without such a limit it takes at most a quarter of the memory "
-              + "that is free at start-up ([table](memory.md#how-large-the-pools-are)). Blocks "
-              + "that do not fit are written to files.");
+          "Maximum shared memory per executor for shuffle blocks; others go to files. `auto` is the "
+              + "rest of the container after all memory promised to others, or without a container "
+              + "at most a quarter of the free memory ([table](memory.md#how-large-the-pools-are)).");
 
   public static final ConfEntry<Long> SEGMENT_SIZE =
       ConfEntry.ofSize(
@@ -95,7 +93,7 @@ public final class ZerohopConf {
               + "isolate a fault.",
           ZerohopConf::paths);
 
-  /** How sent blocks are compressed. */
+  /** The codec of sent blocks. */
   public enum SentCodec {
     AUTO,
     NONE,
@@ -125,9 +123,8 @@ public final class ZerohopConf {
           PREFIX + "socket.dir",
           "path",
           AUTO,
-          "Directory of the sockets by which executors of one node connect. It is private to the "
-              + "user (0700), or shared by all users and sticky (1777); in a shared one each "
-              + "application creates its own. `auto` is /tmp, or /dev/shm if /tmp cannot be used. "
+          "Directory of the sockets by which executors of one node connect: private (0700), or "
+              + "shared and sticky (1777). `auto` is /tmp, or /dev/shm if /tmp cannot be used. "
               + "Containers of one node must share it.");
 
   public static final ConfEntry<Integer> PORT =
@@ -184,7 +181,7 @@ public final class ZerohopConf {
           1024,
           1,
           1 << 20,
-          "Maximum number of blocks of one owner that a reader holds at a time.");
+          "Maximum number of blocks of one owner that a reader holds under one lease.");
 
   public static final ConfEntry<Long> WINDOW_SIZE =
       ConfEntry.ofSize(
@@ -192,8 +189,8 @@ public final class ZerohopConf {
           "48m",
           1L << 16,
           1L << 40,
-          "Size of the receive buffers that one reader reserves at a time for blocks that "
-              + "cannot be read in place.");
+          "Size of the receive buffers that one reader reserves for blocks that cannot be read "
+              + "in place.");
 
   public static final ConfEntry<Long> RECEIVE_BUFFER_SIZE =
       ConfEntry.ofSize(
@@ -286,9 +283,8 @@ public final class ZerohopConf {
       ConfEntry.ofBoolean(
           PREFIX + "fabric.enabled",
           true,
-          "Whether blocks in GPU memory are read over NVLink between nodes, where GPUs of several "
-              + "nodes are one clique of an NVLink fabric and a trial at the start shows that "
-              + "fabric handles work. Not tested on hardware. Such reads count as path `peer`, and "
+          "Whether blocks in GPU memory are read over NVLink between nodes. GPUs of the nodes must "
+              + "be one clique of an NVLink fabric, and a trial at start must pass. Not tested on hardware. Such reads count as path `peer`, and "
               + "need `ucx` beside it in `spark.zerohop.paths`.");
 
   public static final ConfEntry<String> NODE_ID =
