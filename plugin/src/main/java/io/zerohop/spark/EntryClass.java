@@ -73,7 +73,8 @@ final class EntryClass {
       throw unchecked(e.getCause());
     } catch (final ReflectiveOperationException e) {
       throw new IllegalStateException(
-          "zerohop: this jar is not whole, " + name + " is missing or another; copy it again", e);
+          "zerohop: this jar is incomplete: " + name + " is missing or different; copy it again",
+          e);
     }
   }
 

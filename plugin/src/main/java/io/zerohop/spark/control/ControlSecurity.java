@@ -36,7 +36,7 @@ public final class ControlSecurity implements SecretKeyHolder {
    */
   ControlSecurity(final byte[] secret) {
     if (secret.length < 16) {
-      throw new IllegalArgumentException("A secret of " + secret.length + " bytes is no secret");
+      throw new IllegalArgumentException("A secret of " + secret.length + " bytes is too short");
     }
     try {
       final Mac mac = Mac.getInstance(ALGORITHM);

@@ -60,7 +60,11 @@ final class FrameCheck extends ChannelInboundHandlerAdapter {
     final boolean expected = answering ? type == QUESTION : type == ANSWER || type == FAILURE;
     if (!expected || frame.readableBytes() < ControlLimits.FRAME_HEADER) {
       throw new ForeignBytesException(
-          "a frame of type " + type + " and " + frame.readableBytes() + " bytes is none of ours");
+          "a frame of type "
+              + type
+              + " and "
+              + frame.readableBytes()
+              + " bytes is not of this protocol");
     }
     if (type == FAILURE) {
       final int text = ControlLimits.FRAME_HEADER - Integer.BYTES;
@@ -76,7 +80,7 @@ final class FrameCheck extends ChannelInboundHandlerAdapter {
     long at = from;
     for (int i = 0; i < count; i++) {
       if (at + Integer.BYTES > frame.writerIndex()) {
-        throw new ForeignBytesException("a frame ends where a length is due; is it a proof?");
+        throw new ForeignBytesException("a frame ends before a length; it may be a proof");
       }
       at += Integer.BYTES + frame.getUnsignedInt((int) at);
     }

@@ -252,7 +252,7 @@ public final class SparkControlChannel implements ControlChannel {
             question,
             answer -> {
               if (!answered.compareAndSet(false, true)) {
-                throw new IllegalStateException("A question of link " + link + " has its answer");
+                throw new IllegalStateException("A request of link " + link + " has its response");
               }
               answer(client, answer, callback);
             });

@@ -80,7 +80,7 @@ final class GpuPair implements AutoCloseable {
       copy(stream, target.address(), back.address());
       if (!new UnsafeBuffer(back.address(), bytes)
           .equals(new UnsafeBuffer(there.address(), bytes))) {
-        throw new ZerohopException(Category.FALLBACK, "other bytes came than were written");
+        throw new ZerohopException(Category.FALLBACK, "the bytes read differ from those written");
       }
     }
   }

@@ -47,8 +47,7 @@ final class SocketCheck implements Check {
   private void peers(final Notes notes) {
     try (NodePair nodes = new NodePair(base, BYTES)) {
       nodes.readAsPeer();
-      notes.add(
-          Finding.ok(Item.PEERS, "two nodes here prove themselves and read each other in place"));
+      notes.add(Finding.ok(Item.PEERS, "two nodes here authenticate and read each other in place"));
     } catch (final ZerohopException e) {
       notes.add(Finding.fail(Item.PEERS, e, "see the reasons in the executors' logs"));
     }

@@ -132,8 +132,8 @@ public final class SparkApplication {
       final Finding busy =
           Finding.warn(
               Item.EXECUTORS,
-              "it took no task, so it was not looked at",
-              "look again when it is idle");
+              "it took no task, so it was not checked",
+              "run the doctor again when it is idle");
       return new Report.Section(title, List.of(busy), List.of());
     } catch (final ExecutionException e) {
       return failed(

@@ -113,7 +113,7 @@ final class GetWorker {
       case "under-way" -> Words.ok(begun.underWay());
       case "release" -> release();
       case "loopback" -> loopback();
-      default -> throw new ProofException("there is no question " + what);
+      default -> throw new ProofException("there is no request " + what);
     };
   }
 

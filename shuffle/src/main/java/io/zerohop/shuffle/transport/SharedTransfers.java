@@ -268,7 +268,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       return true;
     } catch (final Throwable e) {
       ShuffleCode.NEWS_NOT_TAKEN
-          .says("a reader failed when it was told what became of its blocks")
+          .says("a reader failed while it received its blocks")
           .at(String.valueOf(what))
           .warn(LOG, e);
       return false;

@@ -42,7 +42,7 @@ public enum PortEncryption {
    */
   public static String obstacle(final SparkConf conf) {
     return conf.getBoolean("spark.io.encryption.enabled", false) && of(conf) == NONE
-        ? "spark.io.encryption.enabled demands encryption, and Spark's connections have none"
+        ? "spark.io.encryption.enabled requires encryption, and Spark's connections have none"
         : null;
   }
 }

@@ -56,14 +56,13 @@ final class SelfTest {
       final Reply reply = settings.clock().get(end, limit);
       if (reply != Reply.TAKEN) {
         throw new ExchangeException(
-            Reason.PROTOCOL, "this executor's block port does not hand uploads on (" + reply + ")");
+            Reason.PROTOCOL, "this executor's block port does not pass uploads on (" + reply + ")");
       }
     } catch (final ExecutionException | TimeoutException e) {
       connection.close();
       throw new ExchangeException(
           Reason.CLOSED,
-          Message.of("this executor takes no uploads, as when it is being decommissioned")
-              .because(e),
+          Message.of("this executor accepts no uploads, as during decommissioning").because(e),
           e);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -28,7 +28,7 @@ public class Slab {
 
   public final void retain() {
     if (references.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
-      throw new IllegalStateException("memory is used that was given back");
+      throw new IllegalStateException("memory is used after its release");
     }
   }
 

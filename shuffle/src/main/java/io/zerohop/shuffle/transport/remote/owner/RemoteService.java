@@ -76,7 +76,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     try {
       answer(reader, question, answer);
     } catch (final RuntimeException e) {
-      LOG.debug("a question of a reader cannot be answered", e);
+      LOG.debug("a request of a reader cannot be answered", e);
       tell(answer, Wire.refusal(e));
     }
   }
@@ -119,7 +119,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     try {
       answer.accept(words);
     } catch (final RuntimeException e) {
-      LOG.debug("an answer was not taken", e);
+      LOG.debug("a response was not accepted", e);
     }
   }
 

@@ -117,7 +117,7 @@ public class RemotePeer implements AutoCloseable {
     final long quiet = clock.since(lastProgress);
     if (quiet > nanos) {
       breakOff(
-          "nothing came from it for "
+          "nothing arrived from it for "
               + nanos / 1_000_000
               + " ms (half of spark.zerohop.request.timeout)");
     } else if (quiet > nanos / 2 && pinging.compareAndSet(false, true)) {

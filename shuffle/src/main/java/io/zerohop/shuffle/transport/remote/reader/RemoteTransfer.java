@@ -91,7 +91,7 @@ public abstract class RemoteTransfer {
     lease = answer.getLong();
     extents = RemoteExtents.read(answer);
     if (extents.blocks() != blocks.size()) {
-      throw new IllegalArgumentException("the owner answers for other blocks");
+      throw new IllegalArgumentException("the owner's response is about other blocks");
     }
     final List<Block> missing = dropMissing();
     sink.failed(missing, notHeld());

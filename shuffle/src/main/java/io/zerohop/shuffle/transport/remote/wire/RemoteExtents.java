@@ -152,13 +152,13 @@ public final class RemoteExtents {
 
   private static int count(final ByteBuffer from, final int bytesEach) {
     final int count = from.getInt();
-    check(count >= 0 && (long) count * bytesEach <= from.remaining(), "it is cut off");
+    check(count >= 0 && (long) count * bytesEach <= from.remaining(), "it is truncated");
     return count;
   }
 
   private static void check(final boolean right, final String otherwise) {
     if (!right) {
-      throw new IllegalArgumentException("an answer about blocks makes no sense: " + otherwise);
+      throw new IllegalArgumentException("a response about blocks is invalid: " + otherwise);
     }
   }
 }

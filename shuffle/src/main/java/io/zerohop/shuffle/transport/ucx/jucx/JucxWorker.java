@@ -87,7 +87,7 @@ final class JucxWorker implements Executor, AutoCloseable {
     try {
       Threads.daemon(this::wakeAgainAndAgain, "zerohop-ucx-alarm").start();
     } catch (final ZerohopException e) {
-      LOG.debug("no thread is left to wake UCX's", e); // It has its keepalive.
+      LOG.debug("no thread is available to wake UCX's", e); // It has its keepalive.
     }
   }
 

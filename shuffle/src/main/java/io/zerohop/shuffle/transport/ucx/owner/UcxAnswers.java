@@ -79,7 +79,7 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
       case GetQuestions.HANDLES -> answer.accept(handles(question));
       case GetQuestions.EVENTS ->
           answer.accept(Wire.granted(Long.BYTES).putLong(engine.events()).flip());
-      default -> throw new IllegalArgumentException("there is no such question");
+      default -> throw new IllegalArgumentException("there is no such request");
     }
   }
 
@@ -106,7 +106,7 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
   private static int segmentCount(final ByteBuffer question) {
     final int count = question.getInt();
     if (count < 0 || count > question.remaining() / Long.BYTES) {
-      throw new IllegalArgumentException("the question is cut off");
+      throw new IllegalArgumentException("the request is truncated");
     }
     return count;
   }
