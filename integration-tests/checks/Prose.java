@@ -38,6 +38,10 @@ public final class Prose {
               + "((?:\\s+(?:public|protected|private|static|final|abstract|sealed|non-sealed))*"
               + "\\s+(?:class|interface|enum|record|@interface)\\s)?");
 
+  /** A page that does not say in its first words for whom it is; decision records have a form. */
+  private static final Pattern NO_READER =
+      Pattern.compile("\\A#[^\n]*\n++(?!(This page is )?[Ff]or )[^\n]*");
+
   private static final String TAG = "(?s)\\{@\\w+\\s+([^}]*)}";
 
   /** Between two literals of one message. */
@@ -127,6 +131,9 @@ public final class Prose {
     text = text.replaceAll("\\]\\([^)]*\\)", "]").replaceAll("`[^`]+`", "X");
     double[] now = new double[NAMES.size()];
     double sentences = 0;
+    if (file.matches("docs/.*\\.md") && !file.matches(".*/decisions/\\d.*")) {
+      now[3] += found(NO_READER, raw, "no reader named");
+    }
     for (String line : text.replaceAll("\n(?=\\S)(?![-*|#>]|\\d+\\.)", " ").split("\n")) {
       now[2] += found(WORDS, line, "phrase");
       now[3] += found(heading, line, "heading");
