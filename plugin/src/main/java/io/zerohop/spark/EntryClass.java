@@ -33,7 +33,7 @@ final class EntryClass {
     return value;
   }
 
-  /** Whether this Java can load the classes behind entry classes. */
+  /** Returns whether this Java can load the classes behind entry classes. */
   static boolean isNewJava() {
     return major(version()) >= OLDEST_JAVA;
   }

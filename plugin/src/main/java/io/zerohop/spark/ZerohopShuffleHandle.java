@@ -40,15 +40,15 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
     return secret;
   }
 
-  /** Whether it carries RAPIDS' batches in GPU memory. */
+  /** Returns whether it carries RAPIDS' batches in GPU memory. */
   boolean gpu() {
     return gpu;
   }
 
   /**
-   * Whether map outputs in GPU memory report row checksums. The driver has told Spark's scheduler
-   * so; executors cannot ask the dependency, which computes its answer from what only the driver
-   * has.
+   * Returns whether map outputs in GPU memory report row checksums. The driver has told Spark's
+   * scheduler so; executors cannot ask the dependency, which computes its answer from what only the
+   * driver has.
    */
   boolean rowChecksums() {
     return rowChecksums;

@@ -281,12 +281,12 @@ final class NodeParts {
     return name.isEmpty() ? "_" : name.substring(0, Math.min(chars, name.length()));
   }
 
-  /** Whether no byte may change any more: the node ends, or its server failed. */
+  /** Returns whether no byte may change any more: the node ends, or its server failed. */
   boolean isFrozen() {
     return notServing;
   }
 
-  /** What the node holds now. */
+  /** Returns the resources that the node holds now. */
   NodeStats stats() {
     final Tiers tiers = memory.tiers();
     final Pool gpu = tiers.of(Tier.DEVICE);

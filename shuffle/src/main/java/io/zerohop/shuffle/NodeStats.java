@@ -124,7 +124,7 @@ public record NodeStats(
     return figure.applyAsLong(host) + (device == null ? 0 : figure.applyAsLong(device));
   }
 
-  /** What went one way. */
+  /** Returns the blocks and bytes of one path. */
   public MovedBlocks moved(final Path path) {
     return moved.get(path);
   }

@@ -54,19 +54,20 @@ public final class ShuffleNode implements AutoCloseable {
     return new ShuffleNode(NodeParts.start(config, gpu));
   }
 
-  /** How others reach this node. */
+  /** Returns the address of this node for others. */
   public Location location() {
     return parts.location;
   }
 
   /**
-   * Says whether a shuffle was unregistered since this call: what was begun must not outlive it.
+   * Returns a test whether a shuffle was unregistered since this call: writes that began before
+   * must not outlive it.
    */
   public BooleanSupplier end(final int shuffleId) {
     return parts.memory.catalog().registration(shuffleId)::isEnded;
   }
 
-  /** Whether blocks can lie in GPU memory here. */
+  /** Returns whether blocks can lie in GPU memory here. */
   public boolean hasGpu() {
     return parts.devices.hasGpu();
   }
@@ -88,7 +89,7 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.outputs.begin(shuffleId, mapId, partitions, tier);
   }
 
-  /** Whether this node holds the map output in memory. */
+  /** Returns whether this node holds the map output in memory. */
   public boolean holds(final int shuffleId, final long mapId) {
     return parts.outputs.holds(shuffleId, mapId);
   }
@@ -145,7 +146,7 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * The same for a reader on either side.
+   * Returns a fetcher for a reader on the host or the GPU.
    *
    * @param side who reads the blocks; the GPU only where {@link #hasGpu}
    */
@@ -172,8 +173,8 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * What is odd about the GPUs of this node's executors, each in a sentence that names them: two on
-   * one GPU, or views of the node that differ. Shuffles go on, by slower paths if need be.
+   * Returns problems with the GPUs of this node's executors, each in a sentence that names them:
+   * two on one GPU, or views of the node that differ. Shuffles go on, by slower paths if need be.
    */
   public List<Message> problems() {
     return parts.peers.problems();
@@ -205,7 +206,7 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.fetchContext.counters();
   }
 
-  /** What this node holds now. */
+  /** Returns the resources that this node holds now. */
   public NodeStats stats() {
     return parts.stats();
   }

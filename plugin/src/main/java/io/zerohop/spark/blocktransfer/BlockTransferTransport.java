@@ -70,7 +70,7 @@ public final class BlockTransferTransport implements FallbackTransport {
     return isOwn(source) || PortProbe.answers(owner.host(), owner.port(), limit, Clock.system());
   }
 
-  /** Whether the blocks are this very executor's. */
+  /** Returns whether the blocks are this very executor's. */
   public boolean isOwn(final BlockSource source) {
     return ((BlockManagerId) source.address()).executorId().equals(env.executorId());
   }

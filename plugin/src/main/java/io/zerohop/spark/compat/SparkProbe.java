@@ -37,7 +37,7 @@ public final class SparkProbe {
     return new SparkProbe(loader);
   }
 
-  /** Says the first thing that Spark lacks for a feature; null if it has all. */
+  /** Returns the first member that Spark lacks for a feature; null if it has all. */
   public String missing(final SparkFeature feature) {
     final String first = missing.computeIfAbsent(feature, this::look);
     return first.isEmpty() ? null : first;

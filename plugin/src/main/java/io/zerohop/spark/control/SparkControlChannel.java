@@ -154,8 +154,8 @@ public final class SparkControlChannel implements ControlChannel {
   }
 
   /**
-   * As the interface says. Waits a few seconds at most for what runs on the channel's threads, so
-   * it should not be called by one of them.
+   * Closes the channel. Waits a few seconds at most for work on the channel's threads, so none of
+   * them should call it.
    */
   @Override
   public void close() {

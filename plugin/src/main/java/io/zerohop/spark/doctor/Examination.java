@@ -65,7 +65,7 @@ public final class Examination {
     }
   }
 
-  /** What was found so far. */
+  /** Returns the findings so far. */
   public Notes notes() {
     return all;
   }

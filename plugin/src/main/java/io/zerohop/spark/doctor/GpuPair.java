@@ -90,7 +90,7 @@ final class GpuPair implements AutoCloseable {
     return best(seen.address());
   }
 
-  /** The same out of pinned memory of the host. */
+  /** Measures copies out of pinned host memory. */
   double measureFromHost() {
     try (HostBuffer host = reader.hostBuffer(bytes)) {
       return best(host.address());

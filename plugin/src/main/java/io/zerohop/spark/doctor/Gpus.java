@@ -11,15 +11,15 @@ import io.zerohop.device.cuda.TopologyReader;
 /** The GPUs that this process can use, as executors do. */
 interface Gpus {
 
-  /** Why none can be used; null if one can. */
+  /** Returns why none can be used; null if one can. */
   Message absence();
 
-  /** Why the jar has no kernels; null if it has. */
+  /** Returns why the jar has no kernels; null if it has. */
   Message missingKernels();
 
   int count();
 
-  /** Of all GPUs of the machine. */
+  /** Returns the topology of all GPUs of the machine. */
   Topology topology();
 
   /**

@@ -30,12 +30,12 @@ final class LimitCheck implements Check {
   interface Room {
     long memory();
 
-    /** Of a file system; throws if it is not there. */
+    /** Returns the room of a file system; throws if it is missing. */
     long in(Path folder) throws IOException;
   }
 
   /**
-   * Of this machine.
+   * Creates the check of this machine.
    *
    * @param ucx whether executors would use UCX
    */

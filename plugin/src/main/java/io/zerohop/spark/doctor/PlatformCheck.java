@@ -17,7 +17,7 @@ final class PlatformCheck implements Check {
   private final int java;
   private final String architecture;
 
-  /** Of this JVM. */
+  /** Creates the check of this JVM. */
   PlatformCheck() {
     this(Runtime.version().feature(), System.getProperty("os.arch", "?"));
   }

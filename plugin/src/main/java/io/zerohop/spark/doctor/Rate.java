@@ -18,7 +18,7 @@ public record Rate(String path, String from, String to, double gigabytes, double
   /** Below this part of what is expected something is wrong, and not only busy. */
   private static final double LEAST = 0.5;
 
-  /** Whether it is less than half of what is expected. */
+  /** Returns whether it is less than half of what is expected. */
   boolean isLow() {
     return gigabytes < LEAST * expected;
   }

@@ -62,12 +62,12 @@ final class RateCheck {
     };
   }
 
-  /** Of each pair of GPUs, each by itself, and from the host. */
+  /** Returns the check of each pair of GPUs, each by itself, and from the host. */
   static Check gpus(final Gpus gpus) {
     return gpus(gpus, bytes());
   }
 
-  /** The same with so many bytes. */
+  /** Returns that check with a number of bytes. */
   static Check gpus(final Gpus gpus, final int bytes) {
     return notes -> {
       if (gpus.absence() != null) {
@@ -124,7 +124,7 @@ final class RateCheck {
     return topology.gpus().stream().map(Topology.Gpu::uuid).toList().indexOf(gpu.uuid());
   }
 
-  /** By UCX from this process to itself. */
+  /** Returns the check of UCX from this process to itself. */
   static Check ucx(final UcxStarter starter) {
     return notes -> {
       try {

@@ -18,7 +18,7 @@ public final class Report {
    * @param title names it
    */
   public record Section(String title, List<Finding> findings, List<Rate> rates) {
-    /** Of what a process has found. */
+    /** Returns the section of a process. */
     public static Section of(final String title, final Notes notes) {
       return new Section(title, notes.findings(), notes.rates());
     }

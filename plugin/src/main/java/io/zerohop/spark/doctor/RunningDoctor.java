@@ -12,7 +12,7 @@ import org.apache.spark.SparkConf;
 public final class RunningDoctor {
   private RunningDoctor() {}
 
-  /** Of the driver's settings and jars, all lines. Takes half a minute at most. */
+  /** Returns all findings about the driver's settings and jars. Takes half a minute at most. */
   public static List<Advice> ofDriver(final SparkConf conf) {
     final Examination examination = new Examination();
     SparkChecks.ofRunningDriver(examination, conf);

@@ -220,7 +220,7 @@ final class SparkCheck implements Check {
                 SparkProbe.here().has(SparkFeature.SENT) ? OtherNodes.SEND_REMEDY : OTHER_SPARK));
   }
 
-  /** What {@code auto} comes to here. */
+  /** Adds the sizes that {@code auto} gives here. */
   static void sizes(final SparkConf conf, final long heapBytes, final Notes notes) {
     final PoolSizing.Plan plan = PoolSizing.plan(conf, heapBytes);
     final String host =

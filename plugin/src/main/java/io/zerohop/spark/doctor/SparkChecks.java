@@ -15,7 +15,7 @@ final class SparkChecks {
 
   private SparkChecks() {}
 
-  /** Of an application's settings, before it runs. */
+  /** Checks an application's settings, before it runs. */
   static void ofSettings(final Examination examination, final Settings settings) {
     examination.run(
         Item.SPARK,
@@ -27,12 +27,12 @@ final class SparkChecks {
         });
   }
 
-  /** Of an application's driver. */
+  /** Checks an application's driver. */
   static void ofDriver(final Examination examination, final SparkConf conf) {
     examination.run(Item.SPARK, LIMIT, notes -> ofProcess(conf).run(notes));
   }
 
-  /** Of an application's driver, without what only executors' machines say. */
+  /** Checks an application's driver, without items that only executors' machines know. */
   static void ofRunningDriver(final Examination examination, final SparkConf conf) {
     examination.run(Item.SPARK, LIMIT, notes -> ofProcess(conf).judge(notes));
   }
@@ -49,7 +49,7 @@ final class SparkChecks {
   }
 
   /**
-   * Of an executor.
+   * Checks an executor.
    *
    * @param others where the others' block managers listen, as host and port
    */

@@ -54,7 +54,7 @@ final class UcxCheck implements Check {
     this.gpus = gpus;
   }
 
-  /** Of the libucx that this process has loaded. */
+  /** Returns the version of the libucx that this process has loaded. */
   static int loadedVersion() {
     return UcpLibrary.version();
   }

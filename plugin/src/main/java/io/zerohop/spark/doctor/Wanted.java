@@ -27,7 +27,7 @@ record Wanted(
   private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
 
   /**
-   * Of a configuration.
+   * Returns the requirements of a configuration.
    *
    * @throws IllegalArgumentException for a value that is not valid
    */
@@ -45,7 +45,7 @@ record Wanted(
             && Arrays.stream(plugins.split(",")).map(String::trim).anyMatch(RAPIDS_PLUGIN::equals));
   }
 
-  /** Whether executors use UCX. */
+  /** Returns whether executors use UCX. */
   boolean ucx() {
     return noPort == null;
   }

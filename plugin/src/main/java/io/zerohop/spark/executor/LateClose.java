@@ -44,7 +44,7 @@ final class LateClose {
   }
 
   /**
-   * The same with another limit.
+   * Closes with another limit.
    *
    * @param limit from now on; what is in use then stays until the process ends
    */

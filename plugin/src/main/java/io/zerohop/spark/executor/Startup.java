@@ -69,13 +69,13 @@ public final class Startup<T> {
     this.closer = closer;
   }
 
-  /** What was made; null if it is not there, or not yet. */
+  /** Returns the instance; null if there is none, or none yet. */
   public T made() {
     return made;
   }
 
   /**
-   * Has it made if it is not there, and waits for it.
+   * Creates the instance if there is none, and waits for it.
    *
    * @param maker does not give null
    * @throws IllegalStateException if {@link #stop} was called

@@ -35,7 +35,7 @@ record MemoryPromises(
   private static final String MIN_RAPIDS_LIMIT = "4g";
 
   /**
-   * What a configuration promises.
+   * Returns the promises of a configuration.
    *
    * @param heap most heap of this JVM
    * @param tasks tasks that run at a time
@@ -108,7 +108,7 @@ record MemoryPromises(
     return heap + jvm + offHeap + python + rapids + arenas + receiveBuffers;
   }
 
-  /** What there is of it, for messages. */
+  /** Returns the promises in words, for messages. */
   String inWords() {
     final Map<String, Long> parts = new LinkedHashMap<>();
     parts.put("heap", heap);

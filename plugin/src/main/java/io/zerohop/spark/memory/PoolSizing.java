@@ -61,7 +61,7 @@ public final class PoolSizing {
   public record Plan(long bytes, boolean isSet, Message warning) {}
 
   /**
-   * What it would come to in an executor on this machine.
+   * Returns the plan of an executor on this machine.
    *
    * @param heapBytes most heap of that executor's JVM
    */
@@ -191,7 +191,7 @@ public final class PoolSizing {
     return (bytes + MIB - 1) / MIB;
   }
 
-  /** Whether somebody has decided on the size of the pool in GPU memory. */
+  /** Returns whether somebody has decided on the size of the pool in GPU memory. */
   public static boolean isDevicePoolSet(final SparkConf conf) {
     return ZerohopConf.DEVICE_POOL_SIZE.get(conf) > 0;
   }
@@ -238,7 +238,7 @@ public final class PoolSizing {
     private static final Pattern LOCAL_CLUSTER =
         Pattern.compile("local-cluster\\[\\s*(\\d+)\\s*,\\s*(\\d+)\\s*,.*\\]");
 
-    /** What the configuration and the machine say. */
+    /** Returns the placement by configuration and machine. */
     static ExecutorPlacement of(final SparkConf conf, final HostMemory host) {
       final String master = conf.get("spark.master", "local").trim();
       final Matcher local = LOCAL.matcher(master);
@@ -288,7 +288,7 @@ public final class PoolSizing {
       return Math.max(1, cores / Math.max(1, conf.getInt("spark.task.cpus", 1)));
     }
 
-    /** Whether Spark asks for a container by {@code spark.executor.memoryOverhead}. */
+    /** Returns whether Spark asks for a container by {@code spark.executor.memoryOverhead}. */
     boolean hasContainers() {
       return manager == Manager.YARN || manager == Manager.KUBERNETES;
     }

@@ -228,17 +228,17 @@ public enum Metric {
     return type;
   }
 
-  /** What one of its value is. */
+  /** Returns the unit of its value. */
   public String unit() {
     return unit;
   }
 
-  /** Which executors have it. */
+  /** Returns the executors that have it. */
   public Owner owner() {
     return owner;
   }
 
-  /** What it counts or shows, without the unit. */
+  /** Returns what it counts or shows, without the unit. */
   public String doc() {
     return doc;
   }

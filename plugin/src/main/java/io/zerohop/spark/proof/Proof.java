@@ -111,7 +111,7 @@ final class Proof {
                     : "/sys/class/infiniband is empty: UCX goes over TCP"));
   }
 
-  /** Whether GPU memory can be tried. */
+  /** Returns whether GPU memory can be tried. */
   private boolean gpus(final HostFacts one, final HostFacts other) {
     final boolean here = gpu(first.name(), one);
     final boolean there = gpu(second.name(), other);

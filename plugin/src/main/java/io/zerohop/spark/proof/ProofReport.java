@@ -59,7 +59,7 @@ record ProofReport(
   /** The verdict on a kind of memory, and why it is not proven. */
   record Judgement(Verdict verdict, List<String> why) {}
 
-  /** Of one kind of memory. */
+  /** Returns the judgement on one kind of memory. */
   Judgement of(final MemoryKind kind) {
     final List<String> missing = new ArrayList<>();
     final List<String> wrong = new ArrayList<>();
@@ -111,7 +111,7 @@ record ProofReport(
     return finding.why().isEmpty() ? what : what + ": " + finding.why();
   }
 
-  /** Of all that was asked for: the worst, and a job that failed. */
+  /** Returns the judgement on all that was requested: the worst, and a failed job. */
   Judgement all() {
     Verdict worst = Verdict.PROVEN;
     final Set<String> reasons = new LinkedHashSet<>();

@@ -10,7 +10,7 @@ interface Side {
   /** Its name in reports. */
   String name();
 
-  /** What there is on it. */
+  /** Returns the facts of this side. */
   HostFacts facts();
 
   /**
@@ -42,7 +42,7 @@ interface Side {
     /** Continues it (SIGCONT). */
     void resume();
 
-    /** Whether the kernel reports it as stopped now. */
+    /** Returns whether the kernel reports it as stopped now. */
     boolean isStopped();
 
     /** Kills it (SIGKILL), stopped or not. */

@@ -97,7 +97,9 @@ record SparkJob(
     }
   }
 
-  /** By its line: whether rows are right, in what they came, and bytes by each path. */
+  /**
+   * Judges a job by its line: whether rows are right, in what they came, and bytes by each path.
+   */
   static Finding judge(final int exit, final List<String> lines) {
     final List<String> said;
     synchronized (lines) {

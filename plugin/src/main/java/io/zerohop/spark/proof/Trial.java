@@ -366,7 +366,7 @@ final class Trial {
             : "none was killed while gets were under way");
   }
 
-  /** Whether gets were under way when the owner died. */
+  /** Returns whether gets were under way when the owner died. */
   private boolean killUnderGets() {
     askForGets(SHORT, "begin", Math.min(bytes, KILL_BYTES), KILL_GETS);
     try {

@@ -38,7 +38,7 @@ final class Words {
     return all;
   }
 
-  /** One that says what is wrong. */
+  /** Returns a response with an error. */
   static List<String> failed(final Throwable cause) {
     final String message = cause.getMessage();
     final boolean known = cause instanceof ProofException && message != null;
@@ -46,7 +46,7 @@ final class Words {
   }
 
   /**
-   * What a good answer says.
+   * Returns the contents of a good response.
    *
    * @throws ProofException with what a bad one says
    */

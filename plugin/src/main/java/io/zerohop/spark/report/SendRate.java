@@ -45,7 +45,7 @@ final class SendRate {
     last = now;
   }
 
-  /** Whether the report of an interval may be sent. */
+  /** Returns whether the report of an interval may be sent. */
   boolean isDue(final long now) {
     return now - due >= 0;
   }

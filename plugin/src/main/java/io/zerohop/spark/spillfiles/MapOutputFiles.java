@@ -46,7 +46,7 @@ public final class MapOutputFiles implements ColdStorage {
     Arrays.setAll(writing, i -> new Object());
   }
 
-  /** Whether this class wrote a file for the map output. */
+  /** Returns whether this class wrote a file for the map output. */
   public boolean holds(final int shuffleId, final long mapId) {
     return find(shuffleId, mapId) != null;
   }
@@ -60,7 +60,10 @@ public final class MapOutputFiles implements ColdStorage {
     return written.getOrDefault(shuffleId, Map.of()).get(mapId);
   }
 
-  /** Where Spark's resolver finds the files of a map output, if it is not told otherwise. */
+  /**
+   * Returns the directories in which Spark's resolver finds the files of a map output, if it is
+   * given no others.
+   */
   public Option<String[]> dirs(
       final int shuffleId, final long mapId, final Option<String[]> otherwise) {
     final OutputFile file = find(shuffleId, mapId);
@@ -81,7 +84,7 @@ public final class MapOutputFiles implements ColdStorage {
   }
 
   /**
-   * The same for each block of a batch.
+   * Verifies each block of a batch.
    *
    * @param find a block as Spark's resolver finds it
    */
@@ -239,7 +242,7 @@ public final class MapOutputFiles implements ColdStorage {
     }
   }
 
-  /** Whether files hold blocks as they are, by Spark's settings. */
+  /** Returns whether files hold blocks as they are, by Spark's settings. */
   private static boolean isPlain() {
     final SparkEnv env = SparkEnv.get();
     return !env.conf().getBoolean("spark.shuffle.compress", true)

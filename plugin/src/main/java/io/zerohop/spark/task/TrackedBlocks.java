@@ -91,7 +91,7 @@ public final class TrackedBlocks {
     }
   }
 
-  /** The same check, for a fetch that somebody else will end. */
+  /** Makes the same check for a fetch that another caller ends. */
   public static void check(final BlockFetcher fetcher, final TaskContext context) {
     try {
       if (!fetcher.isClosed() && !context.isFailed() && !context.isInterrupted()) {

@@ -309,7 +309,7 @@ final class ShuffleModel {
     }
   }
 
-  /** What is known now. */
+  /** Returns the present snapshot. */
   UiSnapshot snapshot() {
     final UiSnapshot copy = copy(); // Sorted where nobody waits for it.
     copy.pairs()

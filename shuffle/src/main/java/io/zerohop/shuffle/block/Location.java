@@ -67,7 +67,7 @@ public record Location(
     }
   }
 
-  /** One that does not send. */
+  /** Creates a location of an executor that does not send. */
   public Location(
       final String bootId,
       final String folderId,
@@ -104,7 +104,10 @@ public record Location(
     return matcher.matches() ? matcher.group(1) : socket;
   }
 
-  /** Where the owner of another socket in the same folder is; null if the name is not one. */
+  /**
+   * Returns the location of the owner of another socket in the same folder; null if the name is not
+   * one.
+   */
   public Location neighbour(final String other) {
     final Matcher matcher = SOCKET.matcher(other);
     return matcher.matches()

@@ -40,7 +40,7 @@ public final class AccessTimes {
     return clock.since(last == null ? start : last.get());
   }
 
-  /** The same in seconds, for messages. */
+  /** Returns the idle time in seconds, for messages. */
   public long idleSeconds(final int shuffleId) {
     return TimeUnit.NANOSECONDS.toSeconds(idleNanos(shuffleId));
   }

@@ -37,7 +37,7 @@ public final class BatchImage {
     }
   }
 
-  /** Says where the batch was packed. */
+  /** Sets the region into which the batch was packed. */
   public void place(final Region where) {
     region = where;
   }
@@ -66,7 +66,7 @@ public final class BatchImage {
     return blocks;
   }
 
-  /** Where a block begins, from the batch's begin. */
+  /** Returns the begin of a block, from the batch's begin. */
   public int start(final int partition) {
     return partition == 0 ? 0 : ends[partition - 1];
   }

@@ -259,13 +259,13 @@ public final class Catalog {
     return List.copyOf(shuffles.keySet());
   }
 
-  /** What is held of a shuffle, in the order in which it was published. */
+  /** Returns the outputs of a shuffle, in the order of their publication. */
   public synchronized List<OwnOutput> outputs(final int shuffleId) {
     final OwnShuffle shuffle = shuffles.get(shuffleId);
     return shuffle == null ? List.of() : List.copyOf(shuffle.outputs.values());
   }
 
-  /** How many map outputs are held. */
+  /** Returns the number of map outputs. */
   public synchronized int outputs() {
     return shuffles.values().stream().mapToInt(shuffle -> shuffle.outputs.size()).sum();
   }

@@ -85,7 +85,7 @@ final class EntryImage {
     to.putInt(toOffset + EntryLayout.CRC_OFFSET, checksum(to, toOffset, bytes));
   }
 
-  /** Whether an entry's checksum is right. */
+  /** Returns whether an entry's checksum is right. */
   static boolean isIntact(final DirectBuffer buffer, final int offset, final int bytes) {
     return checksum(buffer, offset, bytes) == buffer.getInt(offset + EntryLayout.CRC_OFFSET);
   }

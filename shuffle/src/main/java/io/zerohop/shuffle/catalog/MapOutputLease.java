@@ -108,7 +108,7 @@ public final class MapOutputLease implements AutoCloseable {
     return extents;
   }
 
-  /** Whether the host reads all of it where it lies. */
+  /** Returns whether the host reads all of it where it lies. */
   public boolean isInHostMemory() {
     checkOpen();
     return output.regions().stream().allMatch(region -> devices.hostAccessible(region.memory()));

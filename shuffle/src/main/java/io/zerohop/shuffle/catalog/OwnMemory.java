@@ -37,7 +37,7 @@ public record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Cata
     return new Pool(devices.of(tier), tier, devices.blockAccess(), root, settings);
   }
 
-  /** Whether a peer may have some of it mapped. */
+  /** Returns whether a peer may have some of it mapped. */
   public boolean isShared() {
     return root.lanes().connected() > 0;
   }

@@ -9,7 +9,7 @@ public final class Registration {
 
   Registration() {}
 
-  /** Whether the shuffle was unregistered since; once true, always true. */
+  /** Returns whether the shuffle was unregistered since; once true, always true. */
   public boolean isEnded() {
     return ended;
   }

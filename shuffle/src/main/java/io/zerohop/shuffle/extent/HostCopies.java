@@ -84,7 +84,7 @@ public final class HostCopies implements AutoCloseable {
     }
   }
 
-  /** What the copies of these extents take. */
+  /** Returns the bytes that copies of these extents take. */
   public static long bytes(final ExtentList extents) {
     long bytes = 0;
     for (int i = 0; i < extents.size(); i++) {

@@ -169,7 +169,7 @@ public final class BlockFetcher implements AutoCloseable {
     }
   }
 
-  /** Whether the current block is the last of its window; true of every staged block. */
+  /** Returns whether the current block is the last of its window; true of every staged block. */
   public boolean endsWindow() {
     if (block() instanceof ReceivedBlock) {
       return received % RECEIVED_WINDOW == 0 || (unmet.isEmpty() && !transfers.hasArrived());
@@ -199,8 +199,8 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   /**
-   * Whether there are blocks behind the current one. Does not wait: a block that failed and is
-   * asked for again counts until it is handed out. To be called after {@link #next}.
+   * Returns whether there are blocks behind the current one. Does not wait: a block that failed and
+   * is asked for again counts until it is handed out. To be called after {@link #next}.
    */
   public boolean hasMore() {
     return !unmet.isEmpty()
@@ -210,7 +210,7 @@ public final class BlockFetcher implements AutoCloseable {
         || transfers.isWaiting();
   }
 
-  /** Whether the fetcher was closed; one volatile load. */
+  /** Returns whether the fetcher was closed; one volatile load. */
   public boolean isClosed() {
     return closed;
   }

@@ -111,12 +111,12 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  /** Whether blocks wait to be asked for. */
+  /** Returns whether blocks wait to be asked for. */
   boolean hasPending() {
     return !pending.isEmpty();
   }
 
-  /** Whether blocks were asked for and are neither there nor failed. */
+  /** Returns whether blocks were asked for and are neither there nor failed. */
   boolean isWaiting() {
     synchronized (this) {
       return !outstanding.isEmpty() || !arrivals.isEmpty();
@@ -328,7 +328,7 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  /** Whether the next block is there already. */
+  /** Returns whether the next block is there already. */
   boolean hasArrived() {
     synchronized (this) {
       return !arrivals.isEmpty();

@@ -24,7 +24,7 @@ public record FetchContext(
     AccessTimes accessTimes,
     Map<Path, Map<ReadSide, Transport>> between) {
 
-  /** What moves blocks to one reader, by path. */
+  /** Returns the transports to one reader, by path. */
   Map<Path, Transport> transports(final ReadSide side, final Transport fallback) {
     final Map<Path, Transport> transports = new EnumMap<>(Path.class);
     transports.put(Path.STAGED, fallback);

@@ -22,7 +22,7 @@ final class OpenWindows {
     this.side = side;
   }
 
-  /** Whether the current window has a block that was not handed out. */
+  /** Returns whether the current window has a block that was not handed out. */
   boolean hasNext() {
     return current != null && current.hasNext();
   }

@@ -68,7 +68,7 @@ final class UnreadyOutputs {
     await(block, shuffle.ready(context.devices().host(), cursor));
   }
 
-  /** What a stream waits for before it reads the block; null if it is there. */
+  /** Returns the signal that a stream waits for before it reads the block; null if it is raised. */
   SignalEpoch of(final Block block) {
     return unready.isEmpty() ? null : unready.get(Output.of(block));
   }

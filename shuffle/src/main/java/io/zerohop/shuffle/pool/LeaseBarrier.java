@@ -13,7 +13,9 @@ public interface LeaseBarrier {
   /** The leases that were open at one moment. */
   @FunctionalInterface
   interface Snapshot {
-    /** Whether all of them have ended, or their readers are gone; once true, always true. */
+    /**
+     * Returns whether all of them have ended, or their readers are gone; once true, always true.
+     */
     boolean passed();
   }
 }

@@ -24,7 +24,7 @@ public final class Overflow {
   Overflow() {}
 
   /**
-   * Says that a shuffle goes on one tier below a pool that is full.
+   * Logs that a shuffle continues one tier below a full pool.
    *
    * @return whether it was said; it is once for each shuffle and pool
    */
@@ -41,7 +41,7 @@ public final class Overflow {
   }
 
   /**
-   * Says that map outputs of a shuffle make room for others.
+   * Logs that map outputs of a shuffle make room for others.
    *
    * @param idleSeconds since it was last used
    * @return whether it was said; it is once for each shuffle and pool
@@ -85,7 +85,7 @@ public final class Overflow {
     return overflowed.sum();
   }
 
-  /** Says it anew if the shuffle comes back; it is gone now. */
+  /** Forgets a shuffle that is gone, so that it is logged again if it comes back. */
   public void forget(final int shuffleId) {
     for (final Map<Integer, Set<Tier>> known : List.of(said, saidMoved)) {
       synchronized (known) {

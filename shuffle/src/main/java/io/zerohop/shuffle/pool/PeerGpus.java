@@ -65,7 +65,7 @@ public final class PeerGpus {
     }
   }
 
-  /** Whether most executors that were met cannot read this one's GPU memory in place. */
+  /** Returns whether most executors that were met cannot read this one's GPU memory in place. */
   public boolean unreachable() {
     return unreachable;
   }

@@ -33,12 +33,15 @@ public final class PinnedTarget implements AutoCloseable {
     return new PinnedTarget(region, bytes, reached ? null : gpu.hostBuffer(bytes));
   }
 
-  /** Where the GPU writes the first byte. */
+  /** Returns the address at which the GPU writes the first byte. */
   public long address() {
     return staging == null ? region.address() : staging.address();
   }
 
-  /** Whether the GPU does not write to the region itself, so that {@link #arrive} has to follow. */
+  /**
+   * Returns whether the GPU does not write to the region itself, so that {@link #arrive} has to
+   * follow.
+   */
   public boolean isStaged() {
     return staging != null;
   }

@@ -133,8 +133,8 @@ public final class SegmentMemory implements AutoCloseable {
   }
 
   /**
-   * What another library holds of this memory, such as a registration: made at the first call, and
-   * closed before the memory is unmapped. Callers hold something of the segment.
+   * Returns another library's object for this memory, such as a registration: created at the first
+   * call, and closed before the memory is unmapped. Callers hold something of the segment.
    *
    * @param kind there is one of each
    * @throws IllegalStateException if the segment is closed

@@ -93,12 +93,12 @@ public final class Evictor {
     return shrinker == null ? 0 : shrinker.givenBytes();
   }
 
-  /** What was moved from GPU memory to host memory. */
+  /** Returns the outputs moved from GPU memory to host memory. */
   public SpilledOutputs movedToHost() {
     return spiller.movedToHost();
   }
 
-  /** What was moved from host memory to files. */
+  /** Returns the outputs moved from host memory to files. */
   public SpilledOutputs movedToFiles() {
     return spiller.movedToFiles();
   }

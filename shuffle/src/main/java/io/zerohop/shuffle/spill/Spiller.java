@@ -179,7 +179,9 @@ final class Spiller implements AutoCloseable {
     }
   }
 
-  /** Whether more has to move; waits for readers first if they hold as much as is missing. */
+  /**
+   * Returns whether more has to move; waits for readers first if they hold as much as is missing.
+   */
   private boolean isWanted(final Eviction eviction) {
     try {
       while (!stopped && !eviction.isOver()) {
@@ -378,12 +380,12 @@ final class Spiller implements AutoCloseable {
     return "map output " + output.mapId() + " of shuffle " + output.shuffleId();
   }
 
-  /** What went from GPU memory to host memory. */
+  /** Returns the outputs moved from GPU memory to host memory. */
   public SpilledOutputs movedToHost() {
     return hostCounters.sum();
   }
 
-  /** What went from host memory to files. */
+  /** Returns the outputs moved from host memory to files. */
   public SpilledOutputs movedToFiles() {
     return fileCounters.sum();
   }

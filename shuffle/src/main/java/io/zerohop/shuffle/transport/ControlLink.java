@@ -20,7 +20,7 @@ public interface ControlLink extends AutoCloseable {
    */
   CompletableFuture<ByteBuffer> ask(ByteBuffer question);
 
-  /** Whether the link stands, as far as is known here. */
+  /** Returns whether the link stands, as far as is known here. */
   boolean alive();
 
   /** Runs once when the link breaks or is closed; at once if it is already. */

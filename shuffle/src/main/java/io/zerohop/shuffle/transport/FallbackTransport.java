@@ -11,8 +11,8 @@ import java.time.Duration;
 public interface FallbackTransport extends Transport {
 
   /**
-   * Whether anybody serves an owner's blocks: false if nobody answers there although there is a
-   * way, or for all of the limit. Waits no longer than that.
+   * Returns whether anybody serves an owner's blocks: false if nobody answers there although there
+   * is a way, or for all of the limit. Waits no longer than that.
    */
   default boolean answers(final BlockSource source, final Duration limit) {
     return true;

@@ -37,7 +37,7 @@ public interface Transport {
      */
     void failed(Block block, Throwable cause);
 
-    /** The same for several that failed together, and are best asked for together again. */
+    /** Reports several blocks that failed together, and should be requested together again. */
     default void failed(final Collection<Block> blocks, final Throwable cause) {
       blocks.forEach(block -> failed(block, cause));
     }
@@ -53,8 +53,8 @@ public interface Transport {
     InputStream open() throws IOException;
 
     /**
-     * Where the bytes lie, if they are in memory as their owner wrote them, each extent with its
-     * checksum; null if they can only be opened.
+     * Returns the places of the bytes if they are in memory as their owner wrote them, each extent
+     * with its checksum; null if they can only be opened.
      */
     default ExtentList extents() {
       return null;

@@ -12,7 +12,7 @@ public interface PackSource {
   /** Number of partitions; the same as the map output's. */
   int partitions();
 
-  /** Whether its chunks lie in memory of the GPU, and not of this process. */
+  /** Returns whether its chunks lie in memory of the GPU, and not of this process. */
   default boolean onDevice() {
     return false;
   }

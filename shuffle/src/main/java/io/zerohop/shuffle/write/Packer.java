@@ -202,7 +202,7 @@ final class Packer {
     }
   }
 
-  /** Whether copies never ended: what they touch can never be used again. */
+  /** Returns whether copies never ended: what they touch can never be used again. */
   boolean isStuck() {
     return stuck;
   }

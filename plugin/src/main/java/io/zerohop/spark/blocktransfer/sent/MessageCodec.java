@@ -71,7 +71,7 @@ enum MessageCodec {
 
   private static final MessageCodec[] ALL = values();
 
-  /** Of a number that came over the network; null if there is none of it. */
+  /** Returns the codec of a number that came over the network; null if there is none. */
   static MessageCodec of(final int ordinal) {
     return ordinal > 0 && ordinal < ALL.length ? ALL[ordinal] : null;
   }

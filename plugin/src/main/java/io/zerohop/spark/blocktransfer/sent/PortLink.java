@@ -93,7 +93,7 @@ final class PortLink implements ControlLink {
     }
   }
 
-  /** Whether a question waits for its answer. */
+  /** Returns whether a question waits for its answer. */
   boolean waits(final int id) {
     return open.containsKey(id);
   }

@@ -70,7 +70,7 @@ final class SelfTest {
     }
   }
 
-  /** What takes it. */
+  /** Returns the receiver of the test. */
   Arriving arriving(final UploadId id) {
     if (id.number() != secret || id.length() != BYTES) {
       return null;

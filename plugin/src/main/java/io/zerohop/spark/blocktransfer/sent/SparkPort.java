@@ -38,7 +38,7 @@ public final class SparkPort implements CarrierStarter {
     this.settings = settings;
   }
 
-  /** Of this executor. */
+  /** Creates the port of this executor. */
   public static SparkPort of(final SparkEnv env, final SparkConf conf, final Uploads uploads) {
     final BlockManager manager = env.blockManager();
     return of(
@@ -51,7 +51,7 @@ public final class SparkPort implements CarrierStarter {
   }
 
   /**
-   * Of any executor.
+   * Creates the port of any executor.
    *
    * @param uploads brings what others send; stays the caller's
    * @param self where its block port is

@@ -41,7 +41,7 @@ final class Words {
     return (int) sum.getValue();
   }
 
-  /** What a body says without its sum; null if that is wrong. */
+  /** Returns a body without its checksum; null if that is wrong. */
   static ByteBuffer checked(final byte[] body) {
     final int length = body.length - SUM_BYTES;
     if (length < 0

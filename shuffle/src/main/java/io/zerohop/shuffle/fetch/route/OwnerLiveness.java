@@ -30,7 +30,7 @@ final class OwnerLiveness {
     this.clock = clock;
   }
 
-  /** Whether an owner answers, or did a short time ago. May wait, for a limited time. */
+  /** Returns whether an owner answers, or did a short time ago. May wait, for a limited time. */
   boolean answers(final BlockSource source, final FallbackTransport staging) {
     final long incarnation = source.location().incarnation();
     final Long last = answered.get(incarnation);

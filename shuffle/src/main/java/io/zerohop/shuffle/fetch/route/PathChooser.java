@@ -125,8 +125,8 @@ public final class PathChooser {
   }
 
   /**
-   * Whether {@link #choose} has to connect to an owner on another node before it knows the route.
-   * Does not wait.
+   * Returns whether {@link #choose} has to connect to an owner on another node before it knows the
+   * route. Does not wait.
    */
   public boolean connectsFirst(final BlockSource source) {
     final Location owner = source.location();

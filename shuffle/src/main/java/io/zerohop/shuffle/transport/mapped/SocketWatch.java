@@ -23,7 +23,7 @@ public final class SocketWatch {
     this.own = Descriptor.statusOf(socket.toString());
   }
 
-  /** Whether the file is gone, or is another one. */
+  /** Returns whether the file is gone, or is another one. */
   public boolean isGone() {
     try {
       return !own.sameFile(Descriptor.statusOf(socket.toString()));

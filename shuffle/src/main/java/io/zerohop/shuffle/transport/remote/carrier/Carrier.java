@@ -12,7 +12,10 @@ import java.util.function.Consumer;
  */
 public interface Carrier extends AutoCloseable {
 
-  /** By which others reach this executor; opaque to all but the same carrier. Not to be changed. */
+  /**
+   * Returns the address by which others reach this executor; opaque to all but the same carrier.
+   * Not to be changed.
+   */
   byte[] address();
 
   /**
@@ -26,14 +29,15 @@ public interface Carrier extends AutoCloseable {
    */
   Road connect(byte[] address, Consumer<String> onFailure);
 
-  /** How its messages are cut. */
+  /** Returns the sizes of its messages. */
   MessageSizes sizes();
 
-  /** What takes arriving bytes from now on; set before anybody knows the address. */
+  /** Sets the receiver of arriving bytes; called before anybody knows the address. */
   void receiver(Arrivals arrivals);
 
   /**
-   * What answers questions from now on; set before anybody knows that this executor can be asked.
+   * Sets the service that answers requests; called before anybody knows that this executor can be
+   * asked.
    */
   void service(ControlService service);
 
@@ -57,7 +61,7 @@ public interface Carrier extends AutoCloseable {
   /** Bytes, since the start, that compression has kept from the network. */
   long savedBytes();
 
-  /** How it carries, for the log. */
+  /** Returns a description for the log. */
   String describe();
 
   /**

@@ -36,7 +36,7 @@ final class Contact<P extends RemotePeer> {
     return known != null && known.alive() ? known : null;
   }
 
-  /** Whether it was ever connected: then it is dead if nobody answers any more. */
+  /** Returns whether it was ever connected: then it is dead if nobody answers any more. */
   boolean hasMet() {
     return met;
   }
@@ -69,7 +69,7 @@ final class Contact<P extends RemotePeer> {
         WaitException.Reason.CANCELLED, "interrupted while connecting to executor " + executorId);
   }
 
-  /** Why it could not be connected, while it is too early to try again; else null. Locked. */
+  /** Returns the failure to connect, while it is too early to try again; else null. Locked. */
   RuntimeException recentFailure() {
     return failure != null && !clock.isOver(retryAt) ? failure : null;
   }

@@ -29,7 +29,10 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
   /** Connects an owner. Thread safe. */
   public interface Connector<P extends RemotePeer> {
 
-    /** How long others wait for the one who connects; they do without it then. */
+    /**
+     * Returns how long others wait for the thread that connects; then they continue without a
+     * connection.
+     */
     Duration limit();
 
     /**
@@ -70,7 +73,7 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
     return contact == null ? null : contact.connected();
   }
 
-  /** Whether the owner was connected before: then it is dead if nobody answers any more. */
+  /** Returns whether the owner was connected before: then it is dead if nobody answers any more. */
   public boolean hasMet(final Location location) {
     final Contact<P> contact = contacts.get(location.incarnation());
     return contact != null && contact.hasMet();

@@ -18,7 +18,7 @@ public interface CarrierAnswers<R extends ServedReader> {
   R reader(Consumer<ServedLease> left);
 
   /**
-   * What the answer to a reader that introduces itself ends with.
+   * Returns the end of the response to a reader that introduces itself.
    *
    * @param address where bytes are sent to it; empty if none are
    * @param gpu whether the reader would get GPU memory

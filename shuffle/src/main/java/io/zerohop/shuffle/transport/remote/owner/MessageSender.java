@@ -52,12 +52,15 @@ final class MessageSender {
     return messages.stream().mapToLong(Message::bytes).sum();
   }
 
-  /** Why not all messages go; null as long as they do. */
+  /** Returns the reason why not all messages are sent; null while they are. */
   synchronized String failure() {
     return failure;
   }
 
-  /** How much comes; a refusal if that is known not to be, which the reader would wait for. */
+  /**
+   * Returns the response with the number of bytes; a refusal if it is known that they will not
+   * come, for which the reader would wait.
+   */
   ByteBuffer answer() {
     final String failed = failure();
     return failed == null

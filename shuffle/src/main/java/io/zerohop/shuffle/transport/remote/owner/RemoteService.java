@@ -123,7 +123,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     }
   }
 
-  /** Has a chore done by another thread, if there is one left. */
+  /** Runs a chore on another thread, if one is available. */
   static void inBackground(final Executor executor, final Runnable chore) {
     try {
       executor.execute(chore);

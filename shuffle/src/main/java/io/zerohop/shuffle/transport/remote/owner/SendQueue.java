@@ -80,7 +80,7 @@ final class SendQueue {
     beginNext();
   }
 
-  /** What was begun for a reader, of so many bytes, has ended. */
+  /** Ends a request of a reader, with its bytes. */
   void ended(final Object reader, final long size) {
     synchronized (this) {
       underWay--;

@@ -122,7 +122,7 @@ public final class MessageReceiver implements Arrivals {
       damaged.add(new long[] {offset, offset + length});
     }
 
-    /** Whether something in a range was damaged on its way. */
+    /** Returns whether something in a range was damaged on its way. */
     synchronized boolean isDamaged(final long begin, final long end) {
       return damaged.stream().anyMatch(range -> begin < range[1] && range[0] < end);
     }

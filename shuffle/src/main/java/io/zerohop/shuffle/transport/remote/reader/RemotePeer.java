@@ -83,7 +83,7 @@ public class RemotePeer implements AutoCloseable {
             });
   }
 
-  /** Something came. */
+  /** Records progress: bytes have arrived. */
   public final void progress() {
     lastProgress = clock.nanos();
   }
@@ -158,7 +158,9 @@ public class RemotePeer implements AutoCloseable {
   /** Ends what there is besides the link. Called once, when the peer is broken off. */
   protected void disconnect() {}
 
-  /** Whether it was broken off; once it was, {@link #disconnect} has been called or will be. */
+  /**
+   * Returns whether it was broken off; once it was, {@link #disconnect} has been called or will be.
+   */
   protected final boolean isBroken() {
     return broken != null;
   }

@@ -42,7 +42,7 @@ public final class Questions {
     return question.flip();
   }
 
-  /** Has blocks sent. */
+  /** Returns the request to send blocks. */
   public static ByteBuffer send(final long lease, final long transfer) {
     return begin(Wire.SEND, 2 * Long.BYTES).putLong(lease).putLong(transfer).flip();
   }

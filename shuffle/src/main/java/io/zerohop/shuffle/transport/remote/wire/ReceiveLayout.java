@@ -110,12 +110,12 @@ public final class ReceiveLayout {
     return (long) extents.offset(extent) - extents.offset(before) - extents.length(before);
   }
 
-  /** What all of it takes. */
+  /** Returns the bytes of all extents. */
   public long bytes() {
     return bytes;
   }
 
-  /** Where an extent goes. */
+  /** Returns the place of an extent. */
   public int place(final int extent) {
     return places[extent];
   }

@@ -83,7 +83,7 @@ public final class RemoteExtents {
     return segments[extent];
   }
 
-  /** Whether an extent lies in the owner's GPU memory. */
+  /** Returns whether an extent lies in the owner's GPU memory. */
   public boolean isOnGpu(final int extent) {
     return SegmentIds.tier(segments[extent]) == Tier.DEVICE;
   }

@@ -167,7 +167,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
       }
     }
 
-    /** Whether they are all of one network, as far as can be known here. */
+    /** Returns whether they are all of one network, as far as can be known here. */
     boolean isOne(final List<RdmaPort> ports) {
       if (ports.size() < 2) {
         return true;
@@ -197,7 +197,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
           && other.addresses().stream().allMatch(address -> hasBestRoute(one.names(), address));
     }
 
-    /** Whether no other interface has a route that is closer to an address. */
+    /** Returns whether no other interface has a route that is closer to an address. */
     private boolean hasBestRoute(final Set<String> interfaces, final long address) {
       long closest = -1;
       long ours = -1;
@@ -274,7 +274,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
           : Optional.empty();
     }
 
-    /** What the GPUs get together. */
+    /** Returns the ports of all GPUs together. */
     List<RdmaPort> all() {
       return gpus.values().stream().flatMap(gpu -> of(gpu).stream()).distinct().toList();
     }
@@ -301,7 +301,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
       return share;
     }
 
-    /** How many GPUs get one of these. */
+    /** Returns the number of GPUs that have one of these. */
     long takers(final List<RdmaPort> share) {
       return gpus.values().stream()
           .filter(gpu -> of(gpu).stream().anyMatch(share::contains))

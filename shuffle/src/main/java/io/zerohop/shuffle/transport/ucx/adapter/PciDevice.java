@@ -74,7 +74,7 @@ record PciDevice(String address, List<String> bridges, int node) {
     }
   }
 
-  /** How far it is to another device. */
+  /** Returns the distance to another device. */
   PciDistance to(final PciDevice other) {
     final int common = commonBridges(other);
     if (common == 0) {

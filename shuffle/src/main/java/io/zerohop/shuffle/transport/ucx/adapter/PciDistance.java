@@ -16,7 +16,7 @@ enum PciDistance {
   /** Two NUMA nodes, or nothing is known of them. */
   SYS;
 
-  /** Whether bytes between them stay below the host bridge. */
+  /** Returns whether bytes between them stay below the host bridge. */
   boolean belowHostBridge() {
     return this == PIX || this == PXB;
   }

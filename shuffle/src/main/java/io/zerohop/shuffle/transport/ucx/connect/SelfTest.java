@@ -30,14 +30,16 @@ record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double
   /** The test of gets from a peer, and whether both nodes have an adapter. */
   record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
 
-  /** Whether host memory is got: where an adapter does it, and a busy owner is no evidence. */
+  /**
+   * Returns whether host memory is got: where an adapter does it, and a busy owner is no evidence.
+   */
   boolean takesHost() {
     return rdma && (host == GetKind.ONE_SIDED || host == GetKind.UNKNOWN);
   }
 
   /**
-   * Whether GPU memory is got into that of this GPU. Not if that is emulated, however fast: the
-   * owner's UCX would read the memory, also of a lease that has ended.
+   * Returns whether GPU memory is got into that of this GPU. Not if that is emulated, however fast:
+   * the owner's UCX would read the memory, also of a lease that has ended.
    */
   boolean takesGpu() {
     return gpu == GetKind.ONE_SIDED || rdma && gpu == GetKind.UNKNOWN;

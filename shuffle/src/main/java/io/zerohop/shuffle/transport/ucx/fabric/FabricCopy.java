@@ -30,7 +30,9 @@ public record FabricCopy(
    */
   public record Piece(long segment, long offset, long to, long bytes) {}
 
-  /** Whether copies may still be under way, so that no memory of theirs may be used again. */
+  /**
+   * Returns whether copies may still be under way, so that no memory of theirs may be used again.
+   */
   public static boolean isStuck(final Throwable failure) {
     return failure instanceof ZerohopException known
         && known.category() == ZerohopException.Category.FATAL;

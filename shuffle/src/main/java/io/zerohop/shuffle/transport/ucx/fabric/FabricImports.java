@@ -61,7 +61,7 @@ public final class FabricImports implements AutoCloseable {
     }
   }
 
-  /** Whether the owner's memory has to come another way. */
+  /** Returns whether the owner's memory has to come another way. */
   public boolean refused() {
     return refused;
   }
@@ -71,7 +71,7 @@ public final class FabricImports implements AutoCloseable {
     return reader.slabs();
   }
 
-  /** Those of an owner's segments that are not mapped yet. */
+  /** Returns those of an owner's segments that are not mapped yet. */
   public synchronized Set<Long> missing(final Collection<Long> segments) {
     final Set<Long> missing = new LinkedHashSet<>(segments);
     missing.removeAll(imports.keySet());
@@ -155,7 +155,7 @@ public final class FabricImports implements AutoCloseable {
     }
 
     /**
-     * Where bytes of a segment are.
+     * Returns the address of bytes of a segment.
      *
      * @throws ZerohopException (RETRY) if they are not within it
      */

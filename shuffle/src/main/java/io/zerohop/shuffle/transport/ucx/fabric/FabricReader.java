@@ -57,7 +57,7 @@ public final class FabricReader implements AutoCloseable {
     this.clock = clock;
   }
 
-  /** Whether memory of an owner of this clique can be mapped here. */
+  /** Returns whether memory of an owner of this clique can be mapped here. */
   public boolean reaches(final String other) {
     return clique.equals(other);
   }

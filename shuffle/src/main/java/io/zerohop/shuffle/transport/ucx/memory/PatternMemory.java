@@ -174,7 +174,10 @@ public final class PatternMemory implements AutoCloseable {
     return wrong[0];
   }
 
-  /** Whether eight bytes that begin at a multiple of eight are right: faster than one by one. */
+  /**
+   * Returns whether eight bytes that begin at a multiple of eight are right: faster than one by
+   * one.
+   */
   private static boolean isRight(
       final UnsafeBuffer piece, final int index, final long seed, final long place) {
     return (place & 7) == 0

@@ -67,12 +67,12 @@ public final class UcxPeer extends RemotePeer {
     takesGpu = gpu;
   }
 
-  /** Whether blocks in its host memory are got. */
+  /** Returns whether blocks in its host memory are got. */
   public boolean takesHost() {
     return takesHost;
   }
 
-  /** Whether blocks in its GPU's memory are got into that of this GPU as they are. */
+  /** Returns whether blocks in its GPU's memory are got into that of this GPU as they are. */
   public boolean takesGpu() {
     return takesGpu;
   }

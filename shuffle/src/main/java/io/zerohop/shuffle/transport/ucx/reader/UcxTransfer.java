@@ -282,7 +282,7 @@ public final class UcxTransfer extends RemoteTransfer {
     }
 
     /**
-     * Whether all can be got that has to be.
+     * Returns whether all can be got that has to be.
      *
      * @param gpuByFabric whether what is in GPU memory need not
      */
