@@ -38,8 +38,8 @@ public final class ZerohopConf {
           1,
           Long.MAX_VALUE,
           "Maximum shared memory per executor for shuffle blocks; others go to files. `auto` is the "
-              + "rest of the container after all memory promised to others, or without a container "
-              + "at most a quarter of the free memory ([table](memory.md#how-large-the-pools-are)).");
+              + "container's memory less all promised memory; without a container at most a quarter "
+              + "of the free memory ([table](memory.md#how-large-the-pools-are)).");
 
   public static final ConfEntry<Long> SEGMENT_SIZE =
       ConfEntry.ofSize(
