@@ -5,8 +5,8 @@
 #   MASTER_HOST   address of the master (127.0.0.1)
 #   MASTER_PORT   its port (7077)
 #   CORES MEMORY  what the worker offers (2, 2g)
-#   WORK          where executors' logs and jars go, a folder that can be written ($SPARK_HOME/work if
-#                 it can, else ./work)
+#   WORK          a writable folder for executors' logs and jars ($SPARK_HOME/work if it is writable,
+#                 else ./work)
 set -euo pipefail
 : "${SPARK_HOME:?is the folder of a Spark distribution}"
 host="${MASTER_HOST:-127.0.0.1}"

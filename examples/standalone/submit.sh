@@ -11,7 +11,7 @@ set -euo pipefail
   echo "submit.sh: $ZEROHOP_JAR (ZEROHOP_JAR) is not there" >&2
   exit 2
 }
-# start.sh opens the master's port some seconds after it was called; Spark would ask again after 20 s.
+# start.sh opens the master's port after some seconds; Spark itself would retry only after 20 s.
 if [[ "$MASTER" =~ ^spark://([^,:]+):([0-9]+)$ ]]; then
   end=$((SECONDS + 30))
   # shellcheck disable=SC2016 # They are the inner shell's.
@@ -20,7 +20,7 @@ if [[ "$MASTER" =~ ^spark://([^,:]+):([0-9]+)$ ]]; then
     sleep 1
   done
 fi
-# As arguments: they win over spark-defaults.conf, which counts for all else, and yours win over them.
+# As arguments: these override spark-defaults.conf, and the arguments of the caller override these.
 settings=()
 while IFS=$' \t=:\r' read -r key value; do
   [[ "$key" != spark.* ]] || settings+=(--conf "$key=$value")

@@ -11,7 +11,7 @@ set -euo pipefail
   echo "submit.sh: $ZEROHOP_JAR (ZEROHOP_JAR) is not there" >&2
   exit 2
 }
-# As arguments: they win over spark-defaults.conf, which counts for all else, and yours win over them.
+# As arguments: these override spark-defaults.conf, and the arguments of the caller override these.
 settings=()
 while IFS=$' \t=:\r' read -r key value; do
   [[ "$key" != spark.* ]] || settings+=(--conf "$key=$value")

@@ -100,7 +100,9 @@ public interface Device extends AutoCloseable {
     return word;
   }
 
-  /** What this device's kernels see of bytes that a network adapter wrote to its memory. */
+  /**
+   * The visibility, to this device's kernels, of bytes that a network adapter wrote to its memory.
+   */
   enum AdapterWrites {
     /** All of them, once the adapter has reported the end of the write. */
     ORDERED,

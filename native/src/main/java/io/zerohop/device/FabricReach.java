@@ -1,7 +1,7 @@
 package io.zerohop.device;
 
 /**
- * Whether a device's segments can be handed to other nodes of one NVLink fabric, by {@link
+ * Tells whether a device's segments can be passed to other nodes of one NVLink fabric, by {@link
  * Segment#exportFabric}. Immutable.
  *
  * @param clique cluster and clique as NVML names them, 32 hexadecimal digits, a slash and a number;

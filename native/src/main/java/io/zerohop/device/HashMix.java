@@ -1,10 +1,10 @@
 package io.zerohop.device;
 
 /**
- * The mixing that row hashes are made of, on the host as on a GPU (rowhash.cuh): the finaliser of
+ * The mixing of row hashes, on the host as on a GPU (rowhash.cuh). It is the finaliser of
  * splitmix64, "Mix13" of David Stafford's <a
  * href="https://zimbry.blogspot.com/2011/09/better-bit-mixing-improving-on.html">Better Bit
- * Mixing</a>, and its increment, of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+ * Mixing</a>. Its increment is of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
  * Generators" (OOPSLA 2014).
  */
 public final class HashMix {

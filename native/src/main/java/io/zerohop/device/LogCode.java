@@ -7,7 +7,7 @@ package io.zerohop.device;
  * a code goes. Thread safe.
  */
 public interface LogCode {
-  /** Four digits, of which the first is the chapter of the runbook. */
+  /** Four digits; the first is the chapter of the runbook. */
   int number();
 
   /** What the log shows, such as {@code ZH-1001}. */

@@ -5,10 +5,10 @@ import java.util.regex.Pattern;
 import org.slf4j.Logger;
 
 /**
- * What Zerohop says to people, as fields: a log line, an exception, a reason, a finding of the
- * doctor. Code that shows a message takes the fields that it needs, and never parses the text. The
- * text is made here alone, in one order: what happened, where, why, what to do, the code. Immutable
- * and thread safe.
+ * A text for users as fields: a log line, an exception, a reason or a finding of the doctor. Code
+ * that shows a message takes the fields that it needs, and never parses the text. The text is made
+ * here alone, in one order: what happened, where, why, what to do, the code. Immutable and thread
+ * safe.
  *
  * <p>No field is null; a field that has nothing to say is empty. A field is one line of at most
  * {@value #MAX_CHARS} characters: what another process or library said can neither forge a line of

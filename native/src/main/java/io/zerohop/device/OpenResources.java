@@ -4,7 +4,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What a device handed out and did not get back yet, by name. Thread safe. */
+/** A count of the handles of a device that are not closed yet, by name. Thread safe. */
 public final class OpenResources {
   private final String device;
   private final Set<Object> open = ConcurrentHashMap.newKeySet();

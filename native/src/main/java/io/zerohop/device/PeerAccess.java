@@ -1,6 +1,6 @@
 package io.zerohop.device;
 
-/** What peers may do with the memory of a segment that they map. */
+/** The access that peers have to the memory of a segment that they map. */
 public enum PeerAccess {
   /**
    * Read it. On the host the kernel sees to it, from Linux 5.1 on; before, and on a GPU, peers are

@@ -1,12 +1,12 @@
 package io.zerohop.device;
 
 /**
- * What a peer needs to map a segment: a tagged union of the ways memory can be exported. Owns its
- * file descriptor, if the kind has one.
+ * A handle by which a peer maps a segment: a tagged union of the ways memory can be exported. Owns
+ * its file descriptor, if the kind has one.
  */
 public interface SegmentHandle extends AutoCloseable {
 
-  /** How the memory is exported. The wire codes are fixed. */
+  /** The way in which the memory is exported. The wire codes are fixed. */
   enum Kind {
     /** A POSIX file descriptor: memfd on the host, {@code cuMemExportToShareableHandle} on CUDA. */
     POSIX_FD((byte) 1),
@@ -37,7 +37,7 @@ public interface SegmentHandle extends AutoCloseable {
    */
   int fd();
 
-  /** What the owner lets whoever maps it do, as far as the handle tells. */
+  /** The access that the owner grants to a process that maps it, as far as the handle tells. */
   default PeerAccess access() {
     return PeerAccess.WRITE;
   }

@@ -1,9 +1,9 @@
 package io.zerohop.device;
 
 /**
- * Pieces of columns that are put together in one submission, where copying alone would not do: a
- * column of offsets whose pieces count from different beginnings, and columns of bits whose pieces
- * do not end with a word. Reusable and not thread safe, as {@link CopyBatch}.
+ * Pieces of columns that are joined in one submission and need more than a copy. These are columns
+ * of offsets whose pieces count from different beginnings, and columns of bits whose pieces do not
+ * end with a word. Reusable and not thread safe, as {@link CopyBatch}.
  */
 public interface SpliceBatch {
 

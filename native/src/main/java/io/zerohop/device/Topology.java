@@ -41,7 +41,7 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
     UNKNOWN
   }
 
-  /** How one GPU reaches the memory of another. */
+  /** The kind of access of one GPU to the memory of another. */
   public enum Reach {
     /** It is the same GPU. */
     SAME,

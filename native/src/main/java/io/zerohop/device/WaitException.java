@@ -4,7 +4,7 @@ package io.zerohop.device;
 public final class WaitException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 
-  /** Why a wait ended. */
+  /** The reason why a wait ended. */
   public enum Reason {
     TIMEOUT,
     ABORTED,

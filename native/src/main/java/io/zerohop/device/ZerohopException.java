@@ -12,7 +12,7 @@ import java.util.Objects;
 public class ZerohopException extends RuntimeException implements Message.Source {
   private static final long serialVersionUID = 1L;
 
-  /** What may be done about a failure. */
+  /** The reaction that a failure allows. */
   public enum Category {
     /** This process can no longer be trusted with shuffle data; the executor must exit. */
     FATAL,

@@ -6,10 +6,10 @@ import io.zerohop.spark.doctor.SparkCommand;
 import org.apache.spark.SparkContext;
 
 /**
- * Says why an application's shuffles are not as fast as they could be: {@code spark-submit --class
- * io.zerohop.spark.Doctor ... zerohop-spark.jar [--json] [--no-measure]} with the application's own
- * settings, or {@link #examine} from within it. Each executor is examined by a task, one after the
- * other. docs/doctor.md has all checks.
+ * Reports why an application's shuffles are slower than they could be. It runs by {@code
+ * spark-submit --class io.zerohop.spark.Doctor ... zerohop-spark.jar [--json] [--no-measure]} with
+ * the application's settings, or by {@link #examine} within it. Each executor is examined by a
+ * task, one after the other. docs/doctor.md has all checks.
  */
 public final class Doctor {
   private Doctor() {}

@@ -3,9 +3,9 @@ package io.zerohop.spark;
 import java.lang.reflect.InvocationTargetException;
 
 /**
- * What the classes that users name in their configuration have in common. They are compiled for
- * Java 8, on which Spark 3.5 still runs, so that every Java can load them and say what is wanted;
- * all others are compiled for Java 17. An entry class refers to those by their names alone: the
+ * Common code of the classes that users name in their configuration. They are compiled for Java 8,
+ * on which Spark 3.5 still runs, so that every Java can load them and say what is wanted; all
+ * others are compiled for Java 17. An entry class refers to those by their names alone: the
  * verifier may load what a class refers to.
  */
 final class EntryClass {
@@ -33,7 +33,7 @@ final class EntryClass {
     return value;
   }
 
-  /** Whether this Java can load the classes behind entry classes. */
+  /** Returns whether this Java can load the classes behind entry classes. */
   static boolean isNewJava() {
     return major(version()) >= OLDEST_JAVA;
   }
@@ -73,7 +73,8 @@ final class EntryClass {
       throw unchecked(e.getCause());
     } catch (final ReflectiveOperationException e) {
       throw new IllegalStateException(
-          "zerohop: this jar is not whole, " + name + " is missing or another; copy it again", e);
+          "zerohop: this jar is incomplete: " + name + " is missing or different; copy it again",
+          e);
     }
   }
 

@@ -6,9 +6,9 @@ import org.apache.spark.status.ElementTrackingStore;
 import scala.collection.Seq;
 
 /**
- * What Spark for Scala 2.12 calls on a plugin of the history server: there {@code Seq} is the
- * general one. The compiler adds this method to {@link ZerohopHistoryPlugin}, beside that of Scala
- * 2.13.
+ * The method that Spark for Scala 2.12 calls on a plugin of the history server: there {@code Seq}
+ * is the general one. The compiler adds this method to {@link ZerohopHistoryPlugin}, beside that of
+ * Scala 2.13.
  */
 interface HistoryListeners212 {
   Seq<SparkListener> createListeners(SparkConf conf, ElementTrackingStore store);

@@ -14,9 +14,9 @@ import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /**
- * What the history server finds in {@code META-INF/services} where our jar is on its class path, to
- * show the tab GPU Shuffle. An {@link EntryClass}, since the server may run on an older Java than
- * the applications: it has no tab then, and everything else as before.
+ * The history server's plugin, which it finds in {@code META-INF/services} if Zerohop's jar is on
+ * its class path. It adds the tab GPU Shuffle. An {@link EntryClass}, since the server may run on
+ * an older Java than the applications: it has no tab then, and everything else as before.
  */
 public final class ZerohopHistoryPlugin implements AppHistoryServerPlugin, HistoryListeners212 {
   private static final Logger LOG = LoggerFactory.getLogger(ZerohopHistoryPlugin.class);

@@ -6,10 +6,11 @@ import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * What users name: from Spark 4.0 on {@code spark.plugins=io.zerohop.spark.ZerohopPlugin}, or
- * {@code com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin} in either order, is all that it
- * takes. Spark 3.5 also needs {@link ZerohopShuffleManager}. An {@link EntryClass}; everything is
- * done by {@code ShufflePlugin}.
+ * The plugin that users name. On Spark 4.0 and later {@code
+ * spark.plugins=io.zerohop.spark.ZerohopPlugin}, or {@code
+ * com.nvidia.spark.SQLPlugin,io.zerohop.spark.ZerohopPlugin} in either order, is enough. Spark 3.5
+ * also needs {@link ZerohopShuffleManager}. An {@link EntryClass}; everything is done by {@code
+ * ShufflePlugin}.
  */
 public final class ZerohopPlugin implements SparkPlugin {
   private final SparkPlugin plugin;

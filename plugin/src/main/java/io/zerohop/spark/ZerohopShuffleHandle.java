@@ -6,8 +6,8 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.shuffle.BaseShuffleHandle;
 
 /**
- * What the driver tells tasks about a shuffle: the dependency, the application's secret for the
- * exchange of segments (empty when it is derived from Spark's own), and the metrics.
+ * The driver's description of a shuffle for tasks: its dependency, the application's secret for the
+ * exchange of segments (empty if derived from Spark's own), and its metrics.
  *
  * @param <K> key type
  * @param <V> value type
@@ -40,15 +40,15 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
     return secret;
   }
 
-  /** Whether it carries RAPIDS' batches in GPU memory. */
+  /** Returns whether it carries RAPIDS' batches in GPU memory. */
   boolean gpu() {
     return gpu;
   }
 
   /**
-   * Whether map outputs in GPU memory report row checksums. The driver has told Spark's scheduler
-   * so; executors cannot ask the dependency, which computes its answer from what only the driver
-   * has.
+   * Returns whether map outputs in GPU memory report row checksums. The driver has told Spark's
+   * scheduler so; executors cannot ask the dependency, which computes its answer from what only the
+   * driver has.
    */
   boolean rowChecksums() {
     return rowChecksums;

@@ -20,8 +20,8 @@ import java.util.Set;
 import java.util.function.Function;
 
 /**
- * What a {@link ShuffleNode} needs to know: what concerns all of it, and the settings of each of
- * its rooms. Immutable and thread safe.
+ * The configuration of a {@link ShuffleNode}: settings of the whole node, and of each of its parts.
+ * Immutable and thread safe.
  */
 public final class NodeConfig {
   private final String appId;
@@ -187,7 +187,7 @@ public final class NodeConfig {
     return asyncCommit;
   }
 
-  /** Most bytes that all fetchers' staged blocks may occupy at a time. */
+  /** The maximum bytes of all fetchers' staged blocks together. */
   public long receiveBufferBytes() {
     return receiveBufferBytes;
   }

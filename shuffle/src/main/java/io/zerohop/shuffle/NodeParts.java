@@ -47,9 +47,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The parts of a node, and their order: they are made at its start, ended at its end, and freed
- * once nobody uses them any more. Owns them all. Thread safe, but for {@link #stop} and {@link
- * #free}: one call at a time.
+ * The parts of a node. They are created at its start, stopped at its end, and freed when nobody
+ * uses them any more. Owns them all. Thread safe, but for {@link #stop} and {@link #free}: one call
+ * at a time.
  */
 final class NodeParts {
   private static final Logger LOG = LoggerFactory.getLogger(NodeParts.class);
@@ -281,12 +281,12 @@ final class NodeParts {
     return name.isEmpty() ? "_" : name.substring(0, Math.min(chars, name.length()));
   }
 
-  /** Whether no byte may change any more: the node ends, or its server failed. */
+  /** Returns whether no byte may change any more: the node ends, or its server failed. */
   boolean isFrozen() {
     return notServing;
   }
 
-  /** What the node holds now. */
+  /** Returns the resources that the node holds now. */
   NodeStats stats() {
     final Tiers tiers = memory.tiers();
     final Pool gpu = tiers.of(Tier.DEVICE);
@@ -443,9 +443,9 @@ final class NodeParts {
       throw new IllegalStateException(
           String.format(
               Locale.ROOT,
-              "executor %s ends while writers %s, leases %s and %d fetch windows are still open,"
-                  + " copies of %d map outputs are under way and %d receive buffers are in"
-                  + " use; its memory stays mapped",
+              "executor %s ends with writers %s, leases %s and %d fetch windows still open, copies"
+                  + " of %d map outputs under way and %d receive buffers in use; its memory stays"
+                  + " mapped",
               config.executorId(),
               writers,
               leases,

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.function.ToLongFunction;
 
 /**
- * What a {@link ShuffleNode} holds at one moment; a leak shows here.
+ * The resources that a {@link ShuffleNode} holds at one moment, which show leaks.
  *
  * @param host the pool in host memory
  * @param device the pool in GPU memory; null if there is none
@@ -30,7 +30,7 @@ public record NodeStats(
     Map<Path, MovedBlocks> moved) {
 
   /**
-   * What did not go to a pool, or left one, since the start.
+   * Bytes that did not go to a pool, or left one, since the start.
    *
    * @param overflowedBytes bytes that found no room in GPU memory and went to host memory
    * @param shrunkBytes bytes of GPU memory that were given back since others had run out of it
@@ -51,7 +51,7 @@ public record NodeStats(
   public record Outputs(int published, int writers, long asyncCommits, int pendingCommits) {}
 
   /**
-   * Who is reading, and what waits for it.
+   * Current readers, and memory that waits for them.
    *
    * @param open leases that readers in this process hold, on own and on peers' memory, and that
    *     readers on other nodes hold on its own
@@ -124,7 +124,7 @@ public record NodeStats(
     return figure.applyAsLong(host) + (device == null ? 0 : figure.applyAsLong(device));
   }
 
-  /** What went one way. */
+  /** Returns the blocks and bytes of one path. */
   public MovedBlocks moved(final Path path) {
     return moved.get(path);
   }

@@ -22,9 +22,9 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * One executor's part of the shuffle: the map outputs that it holds in memory, the socket at which
- * peers get at them, and the peers whose memory it reads. Thread safe. Owns everything it made;
- * writers, leases and fetchers are closed by those who asked for them, before the node.
+ * One executor's part of the shuffle: its map outputs in memory, the socket at which peers connect,
+ * and the peers whose memory it reads. Thread safe. Owns everything it made; writers, leases and
+ * fetchers are closed by those who asked for them, before the node.
  */
 public final class ShuffleNode implements AutoCloseable {
   final NodeParts parts;
@@ -54,19 +54,20 @@ public final class ShuffleNode implements AutoCloseable {
     return new ShuffleNode(NodeParts.start(config, gpu));
   }
 
-  /** How others reach this node. */
+  /** Returns the address of this node for others. */
   public Location location() {
     return parts.location;
   }
 
   /**
-   * Says whether a shuffle was unregistered since this call: what was begun must not outlive it.
+   * Returns a test whether a shuffle was unregistered since this call: writes that began before
+   * must not outlive it.
    */
   public BooleanSupplier end(final int shuffleId) {
     return parts.memory.catalog().registration(shuffleId)::isEnded;
   }
 
-  /** Whether blocks can lie in GPU memory here. */
+  /** Returns whether blocks can lie in GPU memory here. */
   public boolean hasGpu() {
     return parts.devices.hasGpu();
   }
@@ -88,7 +89,7 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.outputs.begin(shuffleId, mapId, partitions, tier);
   }
 
-  /** Whether this node holds the map output in memory. */
+  /** Returns whether this node holds the map output in memory. */
   public boolean holds(final int shuffleId, final long mapId) {
     return parts.outputs.holds(shuffleId, mapId);
   }
@@ -107,7 +108,7 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.memory.catalog().remove(shuffleId, mapId);
   }
 
-  /** Shuffles of which this node holds something in memory. */
+  /** Shuffles that this node holds in memory, in part or all. */
   public List<Integer> shuffles() {
     return parts.memory.catalog().shuffles();
   }
@@ -145,7 +146,7 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * The same for a reader on either side.
+   * Returns a fetcher for a reader on the host or the GPU.
    *
    * @param side who reads the blocks; the GPU only where {@link #hasGpu}
    */
@@ -172,19 +173,18 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * What is odd about the GPUs of this node's executors, each in a sentence that names them: two on
-   * one GPU, or views of the node that differ. Shuffles go on, by slower paths if need be.
+   * Returns problems with the GPUs of this node's executors, each in a sentence that names them:
+   * two on one GPU, or views of the node that differ. Shuffles go on, by slower paths if need be.
    */
   public List<Message> problems() {
     return parts.peers.problems();
   }
 
   /**
-   * Gives memory of the pool in GPU memory back to the driver, since somebody else has run out of
-   * it: segments that hold nothing, and then what is left empty by map outputs that move to host
-   * memory, the coldest first. For some seconds the pool takes nothing new in. Waits for copies and
-   * for readers, neither for tasks nor for GPU memory; callers may hold leases, but no lock that a
-   * reader, a writer or a copy needs.
+   * Returns GPU memory of the pool to the driver, because others have run out of it. First go empty
+   * segments, then those emptied by moving map outputs to host memory, coldest first. For some
+   * seconds the pool takes nothing new in. Waits for copies and for readers, neither for tasks nor
+   * for GPU memory; callers may hold leases, but no lock that a reader, a writer or a copy needs.
    *
    * @param bytes that are wanted; whole segments go, so it may be more, or less
    * @param scope which map outputs may move
@@ -206,7 +206,7 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.fetchContext.counters();
   }
 
-  /** What this node holds now. */
+  /** Returns the resources that this node holds now. */
   public NodeStats stats() {
     return parts.stats();
   }

@@ -16,8 +16,8 @@ import java.util.Map;
 import java.util.function.BooleanSupplier;
 
 /**
- * Fetches blocks in a process that has no {@link ShuffleNode}, since the native library or the
- * socket folder cannot be had there: all of them are staged. Needs neither. Thread safe.
+ * Fetches all blocks staged, in a process without a {@link ShuffleNode} because the native library
+ * or the socket folder is not available. Needs neither. Thread safe.
  */
 public final class StagedReads {
   private final FetchContext context;

@@ -30,7 +30,7 @@ final class Addresses {
     return new HostPointer(address);
   }
 
-  /** The same for host memory, and a null pointer to start from. */
+  /** A buffer of host memory, or a null pointer to start from. */
   static final class HostPointer extends Pointer {
     HostPointer() {}
 

@@ -43,7 +43,7 @@ final class Kernels {
 
   /** One of the kernels that copy, and the shape that its thread blocks must have. */
   record Copier(CUfunction function, int threads, int sharedBytes) {
-    /** Warps of a thread block, each of which takes a range of the list. */
+    /** Warps of a thread block; each takes a range of the list. */
     int warps() {
       return threads / WARP_THREADS;
     }

@@ -24,7 +24,7 @@ abstract class LockedMemory implements HostBuffer {
     return bytes;
   }
 
-  /** Has the driver let go of it. */
+  /** Returns the memory to the driver. */
   abstract void unlock();
 
   @Override

@@ -51,7 +51,7 @@ final class RowHashArguments {
     return end;
   }
 
-  /** How many chunks of rows there are, each of which keeps a thread block busy. */
+  /** Returns the number of chunks of rows; each keeps a thread block busy. */
   int chunks() {
     return lists.endOfResults(end - 1) - lists.firstResult(first);
   }

@@ -6,9 +6,8 @@ import java.time.Duration;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * What became of a stream's launches, in pinned memory that the kernels write and the host reads:
- * {@code struct StreamState} of launch.cuh. The device writes {@code failure} behind the other
- * words; the host reads it first.
+ * The results of a stream's launches, in pinned memory that the kernels write and the host reads.
+ * The device writes {@code failure} behind the other words; the host reads it first.
  */
 final class StreamState implements AutoCloseable {
   private static final int FAILURE = 0;

@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Makes a {@link Topology} of what a source of links says, by the rule of PyTorch's IntraNodeComm:
- * a link to a GPU counts for that pair; a link to a switch counts for every GPU that has switch
- * links too, as many as the one of the pair that has fewer.
+ * Creates a {@link Topology} from a source of links, by the rule of PyTorch's IntraNodeComm. A link
+ * to a GPU counts for that pair. A link to a switch counts for every GPU with switch links, as many
+ * as the GPU of the pair with fewer has.
  */
 public final class TopologyReader {
   /** More than any GPU has. */
@@ -17,7 +17,7 @@ public final class TopologyReader {
 
   private TopologyReader() {}
 
-  /** What {@link Nvml} offers; tests make up machines. */
+  /** The methods of {@link Nvml} that are read; tests simulate machines. */
   interface Links {
     int count();
 

@@ -7,7 +7,7 @@ import io.zerohop.device.ZerohopException;
 public final class ExchangeException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 
-  /** What went wrong. REFUSED frames carry the ordinal: the order is part of the protocol. */
+  /** The kind of failure. REFUSED frames carry the ordinal: the order is part of the protocol. */
   public enum Reason {
     /** There is no such socket file: the peer ended in good order, or sees another folder. */
     ABSENT(Category.FALLBACK),

@@ -4,9 +4,9 @@ import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.Sockets;
 
 /**
- * A socket that several threads use: it is shut down at once, which wakes them all, but its number
- * is given back only when the last of them let go, so that none ever touches somebody else's
- * descriptor. Thread safe.
+ * A socket that several threads use. A shutdown wakes them all at once, but the descriptor is
+ * closed only when the last one has released it, so that none touches another's descriptor. Thread
+ * safe.
  */
 final class LinkSocket {
   private final int fd;

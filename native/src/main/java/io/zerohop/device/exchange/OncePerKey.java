@@ -4,7 +4,7 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * What was logged already, so that a peer that tries again for ever does not fill the disk.
+ * A record of what was logged, so that a peer that retries for ever does not fill the disk.
  * Bounded: after 1,000 keys nothing is new. Used by one thread.
  */
 final class OncePerKey {

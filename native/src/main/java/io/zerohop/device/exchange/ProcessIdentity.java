@@ -12,9 +12,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the kernel says of a process. Each side of a connection states its own under its proof, and
- * compares the other's with what the kernel says of the socket: a process in between that passes
- * the proofs on is itself at the other end, and does not match.
+ * The identity of a process, as the kernel gives it. Each side of a connection states its own under
+ * its proof, and compares the other's with what the kernel says of the socket: a process in between
+ * that passes the proofs on is itself at the other end, and does not match.
  *
  * <p>A pidfd's inode (from Linux 6.9 on) names a process for as long as the system runs, in every
  * PID namespace. Before, a pid with its start time does so within one namespace. What is not known
@@ -36,7 +36,7 @@ record ProcessIdentity(long namespace, long pid, long start, long pidfd) {
 
   private static final int START_AFTER_NAME = 20;
 
-  /** Whether the process at the other end is the one that it says. */
+  /** A check that the process at the other end is the one that it claims to be. */
   enum Match {
     /** The kernel says the same. */
     SAME,

@@ -3,9 +3,9 @@ package io.zerohop.device.exchange;
 import io.zerohop.device.SegmentHandle;
 
 /**
- * What a {@link SegmentServer} serves. All calls come from the server's one thread, so they must
- * not wait; an exception ends the connection that it concerns, but one of {@link #export} withholds
- * the segment from the peer, this time, and nothing else.
+ * The source of the segments that a {@link SegmentServer} serves. All calls come from the server's
+ * one thread, so they must not wait; an exception ends the connection that it concerns, but one of
+ * {@link #export} withholds the segment from the peer, this time, and nothing else.
  */
 public interface SegmentDirectory {
 

@@ -46,7 +46,7 @@ public final class SegmentServer implements AutoCloseable {
   private static final int ACCEPTS_PER_ROUND = 32;
 
   /**
-   * What peers may use up.
+   * Limits on what peers may use.
    *
    * @param maxConnections connections in all, at most 4,000
    * @param maxHalfOpen connections that have not yet proved themselves; a new one over the limit
@@ -65,7 +65,7 @@ public final class SegmentServer implements AutoCloseable {
     }
   }
 
-  /** What becomes of a server; a start that fails leaves it as it was. */
+  /** The life cycle of a server; a start that fails leaves it as it was. */
   enum State {
     /** Made and not started: there is no socket and no thread. */
     NEW,
@@ -301,7 +301,7 @@ public final class SegmentServer implements AutoCloseable {
     refuse(
         evicted,
         new ExchangeException(
-            Reason.BUSY, "too many unauthenticated connections, of which this one is the oldest"));
+            Reason.BUSY, "too many unauthenticated connections; this one is the oldest"));
     connections.remove(evicted);
     return true;
   }

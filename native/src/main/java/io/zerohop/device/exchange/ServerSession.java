@@ -23,7 +23,7 @@ final class ServerSession {
   /** A frame to send. Whoever takes it closes the handle, if there is one, once it was sent. */
   record Reply(byte[] bytes, SegmentHandle handle) {}
 
-  /** How far the peer has come; it goes one step at a time, and may end anywhere. */
+  /** The peer's progress: one step after the other, and the end is possible at each. */
   enum State {
     /** Nothing was answered; HELLO is due. */
     NEW,

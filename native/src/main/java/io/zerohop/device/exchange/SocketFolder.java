@@ -74,7 +74,7 @@ public final class SocketFolder implements AutoCloseable {
   private static final int NAME_BYTES = 8;
 
   /**
-   * The names are seen by everybody, and so must not help to guess a secret that is a password:
+   * The names are visible to everybody, and so must not help to guess a secret that is a password:
    * each guess takes some milliseconds.
    */
   private static final int NAME_ITERATIONS = 20_000;
@@ -204,7 +204,7 @@ public final class SocketFolder implements AutoCloseable {
     return "zerohop-" + Integer.toUnsignedString(Descriptor.userId()) + "-";
   }
 
-  /** Whoever owns a place can remove what lies in it. */
+  /** The owner of a place can remove what lies in it. */
   private static boolean isTrusted(final FileStatus place) {
     return place.userId() == 0 || place.userId() == Descriptor.userId();
   }
@@ -474,7 +474,7 @@ public final class SocketFolder implements AutoCloseable {
     }
   }
 
-  /** Lets go of the folder, and removes it and its base if nobody else uses them. Idempotent. */
+  /** Releases the folder, and removes it and its base if nobody else uses them. Idempotent. */
   @Override
   public synchronized void close() {
     if (closed) {
@@ -492,7 +492,7 @@ public final class SocketFolder implements AutoCloseable {
     removeBase(base);
   }
 
-  /** Whoever is about to make a folder in it notices, and makes the base again. */
+  /** A process that is about to create a folder in it notices, and creates the base again. */
   private static void removeBase(final Path base) {
     try (PrivateFolder parent = PrivateFolder.open(base)) {
       if (parent != null) {

@@ -8,9 +8,9 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * How much memory this process could still take: what the machine has left, or what its container
- * has left under its limit (control groups 1 and 2), whichever is less. And what the two bounds
- * are. Thread safe; nothing is cached.
+ * The memory that this process could still take: what the machine has left, or its container under
+ * its limit (control groups 1 and 2), whichever is less. And what the two bounds are. Thread safe;
+ * nothing is cached.
  */
 public final class AvailableMemory {
   /** Never the last bytes: the kernel would rather kill a process than refuse. */
@@ -19,7 +19,7 @@ public final class AvailableMemory {
   private static final AvailableMemory SYSTEM =
       new AvailableMemory(Path.of("/proc"), Path.of("/sys/fs/cgroup"));
 
-  /** Something about one group, in bytes: of version 2 (second) or 1 of control groups. */
+  /** A value of one control group, in bytes: of version 2 (second) or 1 of control groups. */
   private interface Reading {
     long of(Path folder, boolean second);
   }
@@ -107,7 +107,7 @@ public final class AvailableMemory {
     return least;
   }
 
-  /** A group's limit binds all groups below it; inside a container only the root may be seen. */
+  /** A group's limit binds all groups below it; inside a container only the root may be visible. */
   private static long leastOnTheWayUp(
       final Path root, final String group, final boolean second, final Reading reading) {
     Path folder = root.resolve(group.substring(1)).normalize();

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** What the dynamic linker says of a library that wants a newer C library than there is. */
+/** The dynamic linker's error for a library that needs a newer C library than the installed one. */
 final class GlibcVersion {
   private static final Pattern MISSING =
       Pattern.compile("(/[^:]*): version `GLIBC_([0-9.]+)' not found");

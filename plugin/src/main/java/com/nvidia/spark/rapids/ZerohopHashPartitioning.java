@@ -10,9 +10,9 @@ import scala.Tuple2;
 import scala.collection.immutable.Seq;
 
 /**
- * RAPIDS' hash partitioning, but for the form in which it hands its batches to the shuffle. It is
- * not loaded by its name: {@link KudoPartitioning} defines it where RAPIDS' own classes are, and
- * tasks that carry it carry RAPIDS' partitioning in its stead.
+ * RAPIDS' hash partitioning, except that it passes its batches to the shuffle as a whole. It is not
+ * loaded by its name: {@link KudoPartitioning} defines it where RAPIDS' own classes are, and tasks
+ * that carry it carry RAPIDS' partitioning in its stead.
  */
 public final class ZerohopHashPartitioning extends GpuHashPartitioning {
   private static final long serialVersionUID = 1;

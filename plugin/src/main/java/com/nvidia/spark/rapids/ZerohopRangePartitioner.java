@@ -9,7 +9,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Tuple2;
 
 /**
- * RAPIDS' range partitioner, but for the form in which it hands its batches to the shuffle. Tasks
+ * RAPIDS' range partitioner, except that it passes its batches to the shuffle as a whole. Tasks
  * that carry it carry RAPIDS' own in its stead.
  */
 public final class ZerohopRangePartitioner extends GpuRangePartitioner {

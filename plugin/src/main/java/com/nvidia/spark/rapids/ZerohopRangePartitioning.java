@@ -14,7 +14,7 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 
 /**
- * Stands for RAPIDS' range partitioning in a plan, so that its partitioner hands whole batches to
+ * Replaces RAPIDS' range partitioning in a plan, so that its partitioner passes whole batches to
  * the shuffle. RAPIDS samples the rows of an exchange itself only for its own class. For any other
  * partitioning it asks for the bound form ({@link GpuBind}), when the exchange runs and on the
  * thread on which it would sample. This class samples there in the same way.

@@ -6,7 +6,9 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Tuple2;
 
-/** What {@link ZerohopHashPartitioning} is to hash partitioning. */
+/**
+ * RAPIDS' round robin partitioning, except that it passes its batches to the shuffle as a whole.
+ */
 public final class ZerohopRoundRobinPartitioning extends GpuRoundRobinPartitioning {
   private static final long serialVersionUID = 1;
 

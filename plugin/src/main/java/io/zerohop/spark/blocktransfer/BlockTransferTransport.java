@@ -22,10 +22,10 @@ import org.apache.spark.storage.ShuffleBlockId;
 import scala.Option;
 
 /**
- * The last resort: whole blocks through Spark's block transfer service, with Spark's own retries,
- * compression and encryption; blocks of this very executor come from its files. Large blocks come
- * by way of a temporary file, as {@code spark.network.maxRemoteBlockSizeFetchToMem} says. Thread
- * safe.
+ * The fallback transport: whole blocks through Spark's block transfer service, with Spark's own
+ * retries, compression and encryption. Blocks of this executor come from its files. Large blocks
+ * come by way of a temporary file, as {@code spark.network.maxRemoteBlockSizeFetchToMem} says.
+ * Thread safe.
  */
 public final class BlockTransferTransport implements FallbackTransport {
   private final SparkEnv env;
@@ -70,7 +70,7 @@ public final class BlockTransferTransport implements FallbackTransport {
     return isOwn(source) || PortProbe.answers(owner.host(), owner.port(), limit, Clock.system());
   }
 
-  /** Whether the blocks are this very executor's. */
+  /** Returns whether the blocks are this very executor's. */
   public boolean isOwn(final BlockSource source) {
     return ((BlockManagerId) source.address()).executorId().equals(env.executorId());
   }

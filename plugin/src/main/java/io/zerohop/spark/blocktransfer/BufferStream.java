@@ -7,7 +7,7 @@ import java.io.InputStream;
 import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.buffer.NettyManagedBuffer;
 
-/** Streams over what Spark's client has fetched, each with a position of its own. */
+/** Streams over bytes that Spark's client has fetched, each with its own position. */
 final class BufferStream {
   private BufferStream() {}
 

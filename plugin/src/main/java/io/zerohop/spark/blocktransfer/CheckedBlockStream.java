@@ -9,9 +9,8 @@ import java.io.IOException;
 import java.io.InputStream;
 
 /**
- * A staged block's stream whose failures say that the block could not be read: bytes that cannot be
- * decompressed or end too early must make Spark run the map task again, and not just this task. Not
- * thread safe.
+ * A staged block's stream that reports damage as a fetch failure. Bytes that cannot be decompressed
+ * or end too early must make Spark run the map task again, and not just this task. Not thread safe.
  */
 final class CheckedBlockStream extends FilterInputStream {
   private final Block block;

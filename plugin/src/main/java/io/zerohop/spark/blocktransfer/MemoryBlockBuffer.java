@@ -29,10 +29,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One block of a map output in memory, or a batch of neighbours, for Spark's block transfer
- * service: verified, compressed and encrypted as a file would have it, but only when its bytes are
- * asked for. So a request for a thousand blocks costs nothing before its first one is sent, and
- * only blocks on their way take memory, or disk where they are large.
+ * A block of a map output in memory, or a batch of adjacent ones, for Spark's block transfer
+ * service. It is verified, compressed and encrypted like a file, when Spark requests its bytes. So
+ * a request for a thousand blocks costs nothing before its first one is sent, and only blocks on
+ * their way take memory, or disk where they are large.
  *
  * <p>Spark asks in the thread that sends them, which serves other connections too, and it wants to
  * know the size first. So what is done here is no more than the blocks that were asked for, and no
@@ -155,7 +155,7 @@ final class MemoryBlockBuffer extends LateBuffer {
     }
   }
 
-  /** 0 if the bytes cannot be had: then whoever asks for them is told why. */
+  /** 0 if the bytes are not available: the reader of the stream gets the cause. */
   @Override
   public synchronized long size() {
     try {

@@ -12,7 +12,7 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Tells within a limit whether a port is served. Spark's client would try for three times five
+ * Tests within a time limit whether a port is served. Spark's client would try for three times five
  * seconds before it gave up an executor that is dead.
  */
 public final class PortProbe {
@@ -20,7 +20,7 @@ public final class PortProbe {
 
   private PortProbe() {}
 
-  /** Connects and lets go again, within a limit. */
+  /** Connects and disconnects, within a limit. */
   @FunctionalInterface
   interface Attempt {
     void run(int limitMillis) throws IOException;

@@ -9,7 +9,7 @@ import org.apache.spark.network.shuffle.SimpleDownloadFile;
 import org.apache.spark.network.util.TransportConf;
 
 /**
- * The temporary files that one request for a large block is received in. The bytes are as the
+ * Temporary files into which one request for a large block is received. The bytes are as the
  * owner's file has them, so they are encrypted where that is asked for. Thread safe.
  */
 final class TemporaryFiles implements DownloadFileManager {

@@ -67,7 +67,7 @@ public final class ZerohopBlockResolver
     this.node = node;
   }
 
-  /** Costs little: what is in memory is wrapped when its bytes are asked for. */
+  /** Costs little: a block in memory is wrapped when its bytes are requested. */
   @Override
   public ManagedBuffer getBlockData(final BlockId blockId, final Option<String[]> dirs) {
     if (blockId instanceof ShuffleBlockId id) {
@@ -200,7 +200,7 @@ public final class ZerohopBlockResolver
         : index.putShuffleBlockAsStream(blockId, serializers);
   }
 
-  /** Called from Spark 4.0 on: nobody will read the shuffle again, so migrating it is in vain. */
+  /** Called from Spark 4.0 on: nobody will read the shuffle again, so migrating it is useless. */
   @Override
   public void addShuffleToSkip(final int shuffleId) {
     skipped.add(shuffleId);

@@ -11,10 +11,9 @@ import java.util.jar.Attributes;
 import java.util.jar.Manifest;
 
 /**
- * The release of Zerohop's jar that a process runs, as its manifest says. What driver and executors
- * tell each other, and the memory that they share, has no form that two releases agree on. Builds
- * between two releases share a version, so theirs includes the commit: {@code
- * 0.3.0-SNAPSHOT+COMMIT}.
+ * The release of Zerohop's jar in a process, from its manifest. What driver and executors tell each
+ * other, and the memory that they share, has no form that two releases agree on. Builds between two
+ * releases share a version, so theirs includes the commit: {@code 0.3.0-SNAPSHOT+COMMIT}.
  */
 public final class JarVersion {
   /** Of classes that do not come from a jar of ours. */

@@ -14,9 +14,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A class of another project, or a method or field of one, that our classes link; or a class of
- * ours that the other project calls, which has to implement all that it is called by there. Tables
- * of links are resources, which tests generate from our classes. Immutable.
+ * A class, method or field of another project that Zerohop's classes link. Or a class of Zerohop
+ * that the other project calls, which must implement all methods that are called. Tables of links
+ * are resources, which tests generate from our classes. Immutable.
  *
  * @param feature the name of what does not work without it
  * @param owner the class, with dots

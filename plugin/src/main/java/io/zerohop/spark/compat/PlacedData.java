@@ -12,9 +12,8 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * Data of one partition that Spark is asked to have computed by a certain executor. The call that
- * does so takes Scala's {@code Seq}, which is another class in Scala 2.12 than in 2.13; a list is
- * both.
+ * Data of one partition that Spark computes on a chosen executor. The call that does so takes
+ * Scala's {@code Seq}, which is another class in Scala 2.12 than in 2.13; a list is both.
  */
 public final class PlacedData {
   private static final String MAKE = "makeRDD";

@@ -3,8 +3,8 @@ package io.zerohop.spark.compat;
 import java.util.List;
 
 /**
- * What is made of members of Spark that a vendor's Spark may lack, and what happens without it.
- * {@link SparkProbe} says whether they are there.
+ * A feature that needs members of Spark which a vendor's Spark may lack, and the fallback without
+ * them. {@link SparkProbe} says whether they are there.
  */
 public enum SparkFeature {
   /** Nothing works without it, so Zerohop steps aside. */

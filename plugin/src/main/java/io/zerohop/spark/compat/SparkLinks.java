@@ -89,7 +89,7 @@ public final class SparkLinks {
     }
   }
 
-  /** Of its own, since path sent alone needs it. */
+  /** Loaded separately, because only path {@code sent} needs it. */
   private static final class Peers {
     /** {@code (BlockManagerMaster, BlockManagerId)}: Scala 2.12 and 2.13 differ in the result. */
     static final MethodHandle GET = find();

@@ -6,10 +6,10 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What this Spark lacks of what Zerohop uses of it, by feature. Vendors' Sparks have the version of
- * an Apache release and may lack members of it. The resource {@value #LINKS} lists all that our
- * classes link of Spark, and those of our classes that Spark calls; a test holds it against the
- * class files. A feature is looked at when it is first asked for. Thread safe.
+ * Finds the members of Spark that Zerohop needs and this Spark lacks, by feature. Vendors' Sparks
+ * have the version of an Apache release and may lack members of it. The resource {@value #LINKS}
+ * lists all that our classes link of Spark, and those of our classes that Spark calls; a test holds
+ * it against the class files. A feature is looked at when it is first asked for. Thread safe.
  */
 public final class SparkProbe {
   static final String LINKS = "spark-links.txt";
@@ -37,7 +37,7 @@ public final class SparkProbe {
     return new SparkProbe(loader);
   }
 
-  /** Says the first thing that Spark lacks for a feature; null if it has all. */
+  /** Returns the first member that Spark lacks for a feature; null if it has all. */
   public String missing(final SparkFeature feature) {
     final String first = missing.computeIfAbsent(feature, this::look);
     return first.isEmpty() ? null : first;

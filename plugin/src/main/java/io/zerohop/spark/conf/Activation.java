@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether this application's shuffles go through Zerohop, decided once when the manager is made.
- * Bad values stop the application there; what Zerohop cannot work with makes it step aside with one
+ * Decides whether this application's shuffles use Zerohop, once, when the manager is created. Bad
+ * values stop the application there; what Zerohop cannot work with makes it step aside with one
  * sentence.
  */
 public final class Activation {
@@ -150,7 +150,7 @@ public final class Activation {
               "turned the fallback storage off, since Spark saves nothing of Zerohop's there;"
                   + " decommissioned executors hand map outputs to others"
                   + " (spark.storage.decommission.shuffleBlocks.enabled), and what none of them"
-                  + " takes is computed again")
+                  + " accepts is computed again")
           .at(FALLBACK)
           .remedy("set " + ZerohopConf.ENABLED.key() + "=false if map outputs have to be saved")
           .warn(LOG);

@@ -6,7 +6,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.network.util.JavaUtils;
 
 /**
- * One configuration key: its name, type, default and the sentence that explains it.
+ * A configuration key: name, type, default and documentation.
  *
  * @param <T> the type of its value
  * @param key the full name, {@code spark.zerohop.*}

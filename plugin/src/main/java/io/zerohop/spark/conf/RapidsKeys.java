@@ -3,8 +3,8 @@ package io.zerohop.spark.conf;
 import org.apache.spark.SparkConf;
 
 /**
- * RAPIDS' keys by both of their names: {@code spark.rapids.*}, and {@code spark.cudf.*} where the
- * release knows these, which win there. Callers use the first of the two.
+ * RAPIDS' keys by both names: {@code spark.rapids.*}, and {@code spark.cudf.*} in releases that
+ * know these names, which win there. Callers use the first of the two.
  */
 public final class RapidsKeys {
   private static final String OLD = "spark.rapids.";

@@ -11,8 +11,8 @@ import org.apache.spark.SparkConf;
 import scala.Tuple2;
 
 /**
- * Every key of Zerohop, declared once. {@code docs/configuration.md} is generated from here, and a
- * test fails when it is stale.
+ * All configuration keys of Zerohop, each declared once. {@code docs/configuration.md} is generated
+ * from here, and a test fails when it is stale.
  */
 public final class ZerohopConf {
   private static final String PREFIX = "spark.zerohop.";
@@ -37,11 +37,9 @@ public final class ZerohopConf {
           PREFIX + "pool.size",
           1,
           Long.MAX_VALUE,
-          "Maximum shared memory per executor for shuffle blocks. `auto` takes what the "
-              + "executor's container, or its share of the machine, leaves after all memory "
-              + "promised to others; where there is no such limit, at most a quarter of the memory "
-              + "that is free at start-up ([table](memory.md#how-large-the-pools-are)). Blocks "
-              + "that do not fit are written to files.");
+          "Maximum shared memory per executor for shuffle blocks; others go to files. `auto` is the "
+              + "container's memory less all promised memory; without a container at most a quarter "
+              + "of the free memory ([table](memory.md#how-large-the-pools-are)).");
 
   public static final ConfEntry<Long> SEGMENT_SIZE =
       ConfEntry.ofSize(
@@ -95,7 +93,7 @@ public final class ZerohopConf {
               + "isolate a fault.",
           ZerohopConf::paths);
 
-  /** How sent blocks are compressed. */
+  /** The codec of sent blocks. */
   public enum SentCodec {
     AUTO,
     NONE,
@@ -108,9 +106,9 @@ public final class ZerohopConf {
           PREFIX + "sent.codec",
           "auto, none, lz4 or zstd",
           AUTO,
-          "What blocks that are sent to another node are compressed with. `auto` measures each "
-              + "link and compresses where more blocks get through it that way; on fast links "
-              + "nothing is. spark.shuffle.compress=false has the effect of `none`.",
+          "Codec for blocks that are sent to another node. `auto` measures each link and "
+              + "compresses if that moves more blocks through it, which fast links do not need. "
+              + "spark.shuffle.compress=false has the effect of `none`.",
           text -> SentCodec.valueOf(text.toUpperCase(Locale.ROOT)));
 
   public static final ConfEntry<Boolean> CHECKSUM =
@@ -125,10 +123,9 @@ public final class ZerohopConf {
           PREFIX + "socket.dir",
           "path",
           AUTO,
-          "Directory of the sockets by which executors of one node connect: private to the user "
-              + "(0700), or shared by all users and sticky (1777), where each application makes "
-              + "one of its own. `auto` is /tmp, or /dev/shm where /tmp cannot be used. Containers "
-              + "of one node must share it.");
+          "Directory of the sockets by which executors of one node connect: private (0700), or "
+              + "shared and sticky (1777). `auto` is /tmp, or /dev/shm if /tmp cannot be used. "
+              + "Containers of one node must share it.");
 
   public static final ConfEntry<Integer> PORT =
       ConfEntry.ofInt(
@@ -151,7 +148,7 @@ public final class ZerohopConf {
           PREFIX + "request.timeout",
           "10s",
           1,
-          "Timeout for the answer of a connected executor, whose blocks are staged "
+          "Timeout for the response of a connected executor, whose blocks are staged "
               + "afterwards, and for a map output whose copies have not ended.");
 
   public static final ConfEntry<Long> ORPHANS_INTERVAL =
@@ -160,8 +157,8 @@ public final class ZerohopConf {
           "2min",
           1,
           "Interval at which an executor asks the driver which of the shuffles that it holds "
-              + "still exist. One that is missing from two answers in a row is removed. Needed "
-              + "where an executor missed Spark's own notification.");
+              + "still exist. One that is missing from two consecutive responses is removed. "
+              + "Needed if an executor missed Spark's own notification.");
 
   public static final ConfEntry<Long> DEVICE_TIMEOUT =
       ConfEntry.ofDuration(
@@ -184,7 +181,7 @@ public final class ZerohopConf {
           1024,
           1,
           1 << 20,
-          "Maximum number of blocks of one owner that a reader holds at a time.");
+          "Maximum number of blocks of one owner that a reader holds under one lease.");
 
   public static final ConfEntry<Long> WINDOW_SIZE =
       ConfEntry.ofSize(
@@ -192,8 +189,8 @@ public final class ZerohopConf {
           "48m",
           1L << 16,
           1L << 40,
-          "Size of the receive buffers that one reader reserves at a time for blocks that "
-              + "cannot be read in place.");
+          "Size of the receive buffers that one reader reserves for blocks that cannot be read "
+              + "in place.");
 
   public static final ConfEntry<Long> RECEIVE_BUFFER_SIZE =
       ConfEntry.ofSize(
@@ -286,10 +283,9 @@ public final class ZerohopConf {
       ConfEntry.ofBoolean(
           PREFIX + "fabric.enabled",
           true,
-          "Whether blocks in GPU memory are read over NVLink between nodes, where GPUs of several "
-              + "nodes are one clique of an NVLink fabric and a trial at the start shows that "
-              + "fabric handles work. Unproven: no machine with IMEX was at hand. Such reads count "
-              + "as path `peer`, and need `ucx` beside it in `spark.zerohop.paths`.");
+          "Whether blocks in GPU memory are read over NVLink between nodes. GPUs of the nodes must "
+              + "be one clique of an NVLink fabric, and a trial at start must pass. Not tested on hardware. Such reads count as path `peer`, and "
+              + "need `ucx` beside it in `spark.zerohop.paths`.");
 
   public static final ConfEntry<String> NODE_ID =
       ConfEntry.ofText(
@@ -304,7 +300,7 @@ public final class ZerohopConf {
           PREFIX + "ucx.trustedNetwork",
           false,
           "Whether only trusted programs can reach the executors' network. UCX is used "
-              + "between nodes only if true, since its protocol does not authenticate peers "
+              + "between nodes only if true, because its protocol does not authenticate peers "
               + "(SECURITY.md).");
 
   public static final ConfEntry<String> UCX_JUCX =
@@ -329,7 +325,7 @@ public final class ZerohopConf {
           "5s",
           0,
           "How often executors report to the driver for the tab GPU Shuffle in Spark's UI, and "
-              + "into the event log. 0 does without both.");
+              + "into the event log. 0 disables the tab and its events.");
 
   /** All keys, in the order of the documentation. */
   static final List<ConfEntry<?>> ENTRIES =

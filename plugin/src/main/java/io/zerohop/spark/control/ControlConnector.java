@@ -26,7 +26,7 @@ import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.client.TransportClientFactory;
 
 /**
- * Connects within a limit of the caller's. Spark's way to connect waits with limits of its own,
+ * Connects within the caller's time limit. Spark's way to connect waits with limits of its own,
  * which are the same for all and whole seconds, and looks names up before; so it runs on a thread
  * that the caller can leave behind. Thread safe; owns the threads, not the factory.
  */

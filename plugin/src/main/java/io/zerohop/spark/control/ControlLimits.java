@@ -3,7 +3,7 @@ package io.zerohop.spark.control;
 import java.time.Duration;
 
 /**
- * What one connection may take.
+ * Limits of one connection.
  *
  * @param strangerFrame most bytes of a frame from one that has proved nothing; a refused proof is a
  *     stack trace, the rest is about a hundred bytes

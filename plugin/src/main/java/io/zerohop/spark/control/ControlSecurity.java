@@ -14,8 +14,8 @@ import org.apache.spark.network.sasl.SecretKeyHolder;
 import org.apache.spark.network.util.TransportConf;
 
 /**
- * What a control channel proves and encrypts with: a key of its own, derived from the application's
- * secret, and Spark's settings with the proof always on. Immutable.
+ * The authentication and encryption of a control channel: its own key, derived from the
+ * application's secret, and Spark's settings with the proof always on. Immutable.
  */
 public final class ControlSecurity implements SecretKeyHolder {
   /** Settings of Spark's transport for control channels alone are spark.zerohop-control.io.*. */
@@ -36,7 +36,7 @@ public final class ControlSecurity implements SecretKeyHolder {
    */
   ControlSecurity(final byte[] secret) {
     if (secret.length < 16) {
-      throw new IllegalArgumentException("A secret of " + secret.length + " bytes is no secret");
+      throw new IllegalArgumentException("A secret of " + secret.length + " bytes is too short");
     }
     try {
       final Mac mac = Mac.getInstance(ALGORITHM);

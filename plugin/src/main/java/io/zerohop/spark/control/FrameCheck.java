@@ -8,9 +8,9 @@ import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.protocol.Message;
 
 /**
- * Looks at whole frames before Spark decodes them: only questions come to the end that answers, and
- * only answers to the one that asks. Spark 3.5 makes arrays as long as a length field says, so
- * those of a stranger's frame and of a failure are held against the frame first.
+ * Checks whole frames before Spark decodes them: the answering end accepts only requests, and the
+ * requesting end only responses. Spark 3.5 makes arrays as long as a length field says, so those of
+ * a stranger's frame and of a failure are held against the frame first.
  *
  * <pre>
  *   0      1            9             13
@@ -60,7 +60,11 @@ final class FrameCheck extends ChannelInboundHandlerAdapter {
     final boolean expected = answering ? type == QUESTION : type == ANSWER || type == FAILURE;
     if (!expected || frame.readableBytes() < ControlLimits.FRAME_HEADER) {
       throw new ForeignBytesException(
-          "a frame of type " + type + " and " + frame.readableBytes() + " bytes is none of ours");
+          "a frame of type "
+              + type
+              + " and "
+              + frame.readableBytes()
+              + " bytes is not of this protocol");
     }
     if (type == FAILURE) {
       final int text = ControlLimits.FRAME_HEADER - Integer.BYTES;
@@ -76,7 +80,7 @@ final class FrameCheck extends ChannelInboundHandlerAdapter {
     long at = from;
     for (int i = 0; i < count; i++) {
       if (at + Integer.BYTES > frame.writerIndex()) {
-        throw new ForeignBytesException("a frame ends where a length is due; is it a proof?");
+        throw new ForeignBytesException("a frame ends before a length; it may be a proof");
       }
       at += Integer.BYTES + frame.getUnsignedInt((int) at);
     }

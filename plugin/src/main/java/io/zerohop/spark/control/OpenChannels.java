@@ -18,15 +18,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The connections of one channel, in or out, from when they stand until all have been told of their
- * end. Puts the guards into each. Connections that came in and have proved nothing are limited, in
- * all and for each address. At the limit the oldest of the address that has most of them makes room
- * for a new one, so that idle connections keep nobody out. Thread safe.
+ * The connections of one channel, in or out, from when they are open until all listeners know of
+ * their end. Puts the guards into each. Connections that came in and have proved nothing are
+ * limited, in all and for each address. At the limit the oldest of the address that has most of
+ * them makes room for a new one, so that idle connections keep nobody out. Thread safe.
  */
 final class OpenChannels {
   private static final Logger LOG = LoggerFactory.getLogger(OpenChannels.class);
 
-  /** After so many addresses strangers are only counted, so that they cannot fill the log. */
+  /**
+   * After so many addresses unauthenticated peers are only counted, so that they cannot fill the
+   * log.
+   */
   private static final int MAX_NAMED = 100;
 
   private final ControlLimits limits;
@@ -183,7 +186,7 @@ final class OpenChannels {
     }
   }
 
-  /** The address of a stranger that was not named before; else null. */
+  /** The address of an unauthenticated peer that was not named before; else null. */
   private synchronized String leave(final TransportClient client) {
     final String address = open.remove(client);
     if (address != null) {

@@ -37,7 +37,7 @@ final class Refusal extends RuntimeException {
   }
 
   /**
-   * What the other end said.
+   * Reads the refusal of the other end.
    *
    * @param failure what Spark made of its answer
    * @return null if that is no refusal

@@ -154,8 +154,8 @@ public final class SparkControlChannel implements ControlChannel {
   }
 
   /**
-   * As the interface says. Waits a few seconds at most for what runs on the channel's threads, so
-   * it should not be called by one of them.
+   * Closes the channel. Waits a few seconds at most for work on the channel's threads, so none of
+   * them should call it.
    */
   @Override
   public void close() {
@@ -252,7 +252,7 @@ public final class SparkControlChannel implements ControlChannel {
             question,
             answer -> {
               if (!answered.compareAndSet(false, true)) {
-                throw new IllegalStateException("A question of link " + link + " has its answer");
+                throw new IllegalStateException("A request of link " + link + " has its response");
               }
               answer(client, answer, callback);
             });

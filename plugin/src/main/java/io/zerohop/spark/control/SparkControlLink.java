@@ -19,7 +19,9 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.network.client.RpcResponseCallback;
 import org.apache.spark.network.client.TransportClient;
 
-/** A proven connection to another executor's channel, for questions. Thread safe; owns it. */
+/**
+ * An authenticated connection to another executor's channel, for requests. Thread safe; owns it.
+ */
 final class SparkControlLink implements ControlLink {
   private final TransportClient client;
   private final String peer;
@@ -144,7 +146,7 @@ final class SparkControlLink implements ControlLink {
     return "control link to " + peer;
   }
 
-  /** What comes back for one question; its buffer is Spark's, which takes it back. */
+  /** The response to one request; its buffer is Spark's, which takes it back. */
   private final class Reply implements RpcResponseCallback {
     private final CompletableFuture<ByteBuffer> future;
 

@@ -6,9 +6,10 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import org.apache.spark.network.client.TransportClient;
 
 /**
- * Counts what comes in before it is gathered into frames, behind decryption once there is any. A
- * stranger may send one small frame, the one that proves it, and then nothing until that has been
- * looked at: what came along with it was not encrypted, so somebody else may have put it there.
+ * Limits the bytes that a connection may send before they are assembled into frames, after
+ * decryption if there is any. A stranger may send one small frame, the one that proves it, and then
+ * nothing until that has been looked at: what came along with it was not encrypted, so somebody
+ * else may have put it there.
  *
  * <p>One per connection, used by its thread alone.
  */

@@ -3,7 +3,7 @@ package io.zerohop.spark.doctor;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import java.util.List;
 
-/** RDMA ports, and whether they reach GPU memory. */
+/** Checks RDMA ports, and whether they reach GPU memory. */
 final class AdapterCheck implements Check {
   private final boolean wanted;
   private final boolean present;

@@ -17,9 +17,9 @@ import java.util.jar.JarInputStream;
 import java.util.stream.Stream;
 
 /**
- * Loads the jar's own classes where no Spark is on the class path, with the jars of an installation
- * of Spark, or else with the logging interface that lies in our jar as a jar of its own. Whatever
- * is in our packages comes from our jar, which is asked first, and from no other.
+ * Loads the jar's own classes without Spark on the class path. It uses the jars of an installation
+ * of Spark, or else the logging interface that is a jar inside Zerohop's jar. Whatever is in our
+ * packages comes from our jar, which is asked first, and from no other.
  */
 final class AloneLoader extends URLClassLoader {
   static final String LOGGING_JAR = "/META-INF/alone/slf4j-api.jar";

@@ -1,8 +1,6 @@
 package io.zerohop.spark.doctor;
 
-/**
- * Looks at one or a few things. Ends by itself within a limited time, and leaves nothing behind.
- */
+/** Checks one or a few items. Ends by itself within a limited time, and leaves nothing behind. */
 @FunctionalInterface
 interface Check {
 

@@ -5,7 +5,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** What the doctor's report is to have, wherever it runs. */
+/** Options of the doctor's report. */
 final class DoctorOptions {
   @Option(names = "--json", description = "Print JSON in place of text.")
   private boolean json;

@@ -7,8 +7,8 @@ import io.zerohop.device.posix.Threads;
 import java.time.Duration;
 
 /**
- * Runs checks one after the other, each in a thread of its own and for a limited time. A check that
- * fails or does not end is a finding, and the next one goes on. Used by one thread.
+ * Runs checks one after the other, each in its own thread and with a time limit. A check that fails
+ * or does not end is a finding, and the next one goes on. Used by one thread.
  */
 public final class Examination {
   /** How long an interrupted check may take to clean up. */
@@ -65,7 +65,7 @@ public final class Examination {
     }
   }
 
-  /** What was found so far. */
+  /** Returns the findings so far. */
   public Notes notes() {
     return all;
   }

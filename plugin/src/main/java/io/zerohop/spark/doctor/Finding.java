@@ -55,7 +55,7 @@ public record Finding(Item item, Verdict verdict, Message message) implements Se
     return fail(item, Message.of(failure).orRemedy(otherwise));
   }
 
-  /** As it stands in reports to the driver. */
+  /** Returns the form for reports to the driver. */
   Advice advice() {
     return Advice.of(item.key(), verdict.key(), message);
   }

@@ -12,9 +12,8 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Jars beside the doctor's own, and whether it may load them. Root may load only what nobody else
- * can change: each file, and each folder and link on the way to it. Needs nothing but the JDK. Not
- * thread safe.
+ * Decides which other jars the doctor may load. Root may load only what nobody else can change:
+ * each file, and each folder and link on the way to it. Needs nothing but the JDK. Not thread safe.
  */
 public final class ForeignCode {
   private static final int ROOT = 0;

@@ -13,8 +13,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The C library of this process, and which one the jar's native libraries want. What is wanted is
- * read from their symbols, so it holds for every build.
+ * The C library of this process, and the version that the jar's native libraries require. What is
+ * wanted is read from their symbols, so it holds for every build.
  */
 final class Glibc implements Check {
   private static final Pattern SYMBOL = Pattern.compile("GLIBC_2\\.(\\d+)");
@@ -44,11 +44,11 @@ final class Glibc implements Check {
       notes.add(
           Finding.fail(
               Item.GLIBC,
-              "glibc 2." + found + ", and the jar's native libraries want 2." + wanted,
+              "glibc 2." + found + ", and the jar's native libraries need 2." + wanted,
               "build the jar on a system as old as this one, or take a newer image; until then"
                   + " blocks are in files"));
     } else {
-      notes.add(Finding.ok(Item.GLIBC, "glibc 2." + found + " (2." + wanted + " is wanted)"));
+      notes.add(Finding.ok(Item.GLIBC, "glibc 2." + found + " (2." + wanted + " is needed)"));
     }
   }
 

@@ -7,7 +7,9 @@ import io.zerohop.device.ZerohopException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The driver, the kernels, the links between GPUs, and whether they map each other's memory. */
+/**
+ * Checks the driver, the kernels, the links between GPUs, and whether they map each other's memory.
+ */
 final class GpuCheck implements Check {
   private static final int TRIAL_BYTES = 2 << 20;
   private static final String SEE_DRIVER =

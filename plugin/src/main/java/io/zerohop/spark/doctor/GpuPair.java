@@ -14,9 +14,9 @@ import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Memory of one device that another one has mapped by its descriptor, as an executor maps its
- * peer's, and copies. Both may be the same device, which then copies within itself. Owns the memory
- * and the stream, not the devices. Not thread safe.
+ * Memory of one device that another one has mapped by its descriptor, as executors map peers, and
+ * copies. Both may be the same device, which then copies within itself. Owns the memory and the
+ * stream, not the devices. Not thread safe.
  */
 final class GpuPair implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(20);
@@ -80,7 +80,7 @@ final class GpuPair implements AutoCloseable {
       copy(stream, target.address(), back.address());
       if (!new UnsafeBuffer(back.address(), bytes)
           .equals(new UnsafeBuffer(there.address(), bytes))) {
-        throw new ZerohopException(Category.FALLBACK, "other bytes came than were written");
+        throw new ZerohopException(Category.FALLBACK, "the bytes read differ from those written");
       }
     }
   }
@@ -90,7 +90,7 @@ final class GpuPair implements AutoCloseable {
     return best(seen.address());
   }
 
-  /** The same out of pinned memory of the host. */
+  /** Measures copies out of pinned host memory. */
   double measureFromHost() {
     try (HostBuffer host = reader.hostBuffer(bytes)) {
       return best(host.address());

@@ -8,18 +8,18 @@ import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.cuda.TopologyReader;
 
-/** The GPUs that this process sees, as executors see them. */
+/** The GPUs that this process can use, as executors do. */
 interface Gpus {
 
-  /** Why none can be used; null if one can. */
+  /** Returns why none can be used; null if one can. */
   Message absence();
 
-  /** Why the jar has no kernels; null if it has. */
+  /** Returns why the jar has no kernels; null if it has. */
   Message missingKernels();
 
   int count();
 
-  /** Of all GPUs of the machine. */
+  /** Returns the topology of all GPUs of the machine. */
   Topology topology();
 
   /**
@@ -46,7 +46,7 @@ interface Gpus {
     }
   }
 
-  /** By CUDA's driver and NVML. */
+  /** Implementation with CUDA's driver and NVML. */
   final class Cuda implements Gpus {
     @Override
     public Message absence() {

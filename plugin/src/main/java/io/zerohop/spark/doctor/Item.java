@@ -3,7 +3,8 @@ package io.zerohop.spark.doctor;
 import java.util.Locale;
 
 /**
- * Everything that the doctor looks at, in the order of its report. docs/doctor.md is made of it.
+ * All items that the doctor checks, in the order of its report. docs/doctor.md is generated from
+ * it.
  */
 public enum Item {
   JAVA(

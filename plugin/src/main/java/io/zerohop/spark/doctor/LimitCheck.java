@@ -8,7 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.OptionalLong;
 
-/** What the kernel and the container let this process have. */
+/** Checks the limits of the kernel and the container on this process. */
 final class LimitCheck implements Check {
   private static final long KIB = 1L << 10;
   private static final long MIB = 1L << 20;
@@ -26,16 +26,16 @@ final class LimitCheck implements Check {
   private final boolean adapters;
   private final boolean ucx;
 
-  /** Memory that can still be had, in bytes. */
+  /** Memory that is still available, in bytes. */
   interface Room {
     long memory();
 
-    /** Of a file system; throws if it is not there. */
+    /** Returns the room of a file system; throws if it is missing. */
     long in(Path folder) throws IOException;
   }
 
   /**
-   * Of this machine.
+   * Creates the check of this machine.
    *
    * @param ucx whether executors would use UCX
    */

@@ -103,7 +103,7 @@ public final class Machine {
           Item.JUCX,
           Verdict.SKIP,
           "not tried: code that a file names is not loaded, here " + wanted.jucx() + " by " + key,
-          "say it on the command line: --conf " + key + "=" + wanted.jucx());
+          "name it on the command line: --conf " + key + "=" + wanted.jucx());
     }
     final String refusal = wanted.jucx() == null ? null : new ForeignCode().refusal(wanted.jucx());
     if (refusal != null) {

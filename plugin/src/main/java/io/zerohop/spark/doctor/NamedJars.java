@@ -12,7 +12,7 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
- * The jars that an application's settings put on its driver's class path, such as RAPIDS'. Where no
+ * Jars that an application's settings put on its driver's class path, such as RAPIDS'. Where no
  * application runs they are looked at as if it did.
  */
 final class NamedJars {

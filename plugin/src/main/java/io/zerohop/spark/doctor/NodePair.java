@@ -25,8 +25,8 @@ import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Two nodes of the shuffle in this process, one of which holds a map output. Sockets, proofs,
- * leases and mappings are those of executors. Owns them; not thread safe.
+ * Two shuffle nodes in this process; one holds a map output. Sockets, proofs, leases and mappings
+ * are those of executors. Owns them; not thread safe.
  */
 final class NodePair implements AutoCloseable {
   /** Its folder beside those of applications; of this process alone. */

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What checks have found. Thread safe: a check that did not end in time may still be writing, and
+ * The findings of checks. Thread safe: a check that did not end in time may still be writing, and
  * is not heard any more.
  */
 public final class Notes {

@@ -8,7 +8,7 @@ import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.NativeLibrary;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** Java, the native library, and shared memory as segments are made of it. */
+/** Checks Java, the native library, and shared memory as segments use it. */
 final class PlatformCheck implements Check {
   private static final int MIN_JAVA = 17;
   private static final int BYTES = 1 << 20;
@@ -17,7 +17,7 @@ final class PlatformCheck implements Check {
   private final int java;
   private final String architecture;
 
-  /** Of this JVM. */
+  /** Creates the check of this JVM. */
   PlatformCheck() {
     this(Runtime.version().feature(), System.getProperty("os.arch", "?"));
   }

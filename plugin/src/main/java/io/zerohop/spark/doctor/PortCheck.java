@@ -10,7 +10,7 @@ import java.net.Socket;
 import java.util.function.UnaryOperator;
 
 /**
- * Whether the port for other nodes, or one behind it, can be served on this host. It is bound and
+ * Checks whether this host can serve the port for other nodes, or one behind it. It is bound and
  * not listened at, so nobody can connect to it meanwhile.
  */
 final class PortCheck implements Check {

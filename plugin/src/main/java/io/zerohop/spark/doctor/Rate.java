@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.Locale;
 
 /**
- * How fast bytes move by one path, measured once. Immutable.
+ * The rate of one path, measured once. Immutable.
  *
  * @param path what they move by
  * @param from where they lie
@@ -18,7 +18,7 @@ public record Rate(String path, String from, String to, double gigabytes, double
   /** Below this part of what is expected something is wrong, and not only busy. */
   private static final double LEAST = 0.5;
 
-  /** Whether it is less than half of what is expected. */
+  /** Returns whether it is less than half of what is expected. */
   boolean isLow() {
     return gigabytes < LEAST * expected;
   }

@@ -13,9 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * How fast bytes move here by each path. What is expected is what a machine with nothing else to do
- * has at least: a core's rate for the host, three fifths of the wire for links (two H100 came to
- * 256 to 329 GB/s over 18 of them).
+ * Measures the rate of each path on this machine. What is expected is what a machine with nothing
+ * else to do has at least: a core's rate for the host, three fifths of the wire for links (two H100
+ * came to 256 to 329 GB/s over 18 of them).
  */
 final class RateCheck {
   private static final double GIGA = 1e9;
@@ -62,12 +62,12 @@ final class RateCheck {
     };
   }
 
-  /** Of each pair of GPUs, each by itself, and from the host. */
+  /** Returns the check of each pair of GPUs, each by itself, and from the host. */
   static Check gpus(final Gpus gpus) {
     return gpus(gpus, bytes());
   }
 
-  /** The same with so many bytes. */
+  /** Returns that check with a number of bytes. */
   static Check gpus(final Gpus gpus, final int bytes) {
     return notes -> {
       if (gpus.absence() != null) {
@@ -124,7 +124,7 @@ final class RateCheck {
     return topology.gpus().stream().map(Topology.Gpu::uuid).toList().indexOf(gpu.uuid());
   }
 
-  /** By UCX from this process to itself. */
+  /** Returns the check of UCX from this process to itself. */
   static Check ucx(final UcxStarter starter) {
     return notes -> {
       try {

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** What the doctor says, of one process or of several. Immutable. */
+/** The doctor's report on one process or several. Immutable. */
 public final class Report {
   private static final String INDENT = " ".repeat(18);
 
@@ -18,7 +18,7 @@ public final class Report {
    * @param title names it
    */
   public record Section(String title, List<Finding> findings, List<Rate> rates) {
-    /** Of what a process has found. */
+    /** Returns the section of a process. */
     public static Section of(final String title, final Notes notes) {
       return new Section(title, notes.findings(), notes.rates());
     }

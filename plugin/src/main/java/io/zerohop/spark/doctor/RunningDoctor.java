@@ -6,20 +6,20 @@ import java.util.List;
 import org.apache.spark.SparkConf;
 
 /**
- * What the doctor says of an application that runs, for its tab: only what can be looked at beside
+ * The doctor's findings about a running application, for its tab: only checks that can run beside
  * its tasks. Nothing is measured, and neither a GPU nor UCX is opened a second time.
  */
 public final class RunningDoctor {
   private RunningDoctor() {}
 
-  /** Of the driver's settings and jars, all lines. Takes half a minute at most. */
+  /** Returns all findings about the driver's settings and jars. Takes half a minute at most. */
   public static List<Advice> ofDriver(final SparkConf conf) {
     final Examination examination = new Examination();
     SparkChecks.ofRunningDriver(examination, conf);
     return examination.notes().findings().stream().map(Finding::advice).toList();
   }
 
-  /** Of this executor's limits, what is to be mended. Takes 20 seconds at most. */
+  /** Returns problems with this executor's limits. Takes 20 seconds at most. */
   public static List<Advice> ofExecutor(final SparkConf conf) {
     final Examination examination = new Examination();
     examination.run(Item.MEMORY, Machine.SHORT, new LimitCheck(OtherNodes.obstacle(conf) == null));

@@ -58,7 +58,7 @@ public final class Settings {
     return values.get(key);
   }
 
-  /** Whether the value of a key is a file's, and nobody has said it on the command line. */
+  /** Returns whether the value of a key is a file's, and nobody has said it on the command line. */
   boolean isOfFile(final String key) {
     return ofFile.contains(key);
   }

@@ -6,8 +6,8 @@ import io.zerohop.device.posix.Descriptor;
 import java.nio.file.Path;
 
 /**
- * The folder by which executors of a node find each other, and two nodes that do so. What is made
- * in it goes with the nodes, and the folder, too, unless somebody else uses it.
+ * Checks the folder by which executors of a node find each other, with two nodes. What is made in
+ * it goes with the nodes, and the folder, too, unless somebody else uses it.
  */
 final class SocketCheck implements Check {
   /** Enough to be more than one region. */
@@ -47,8 +47,7 @@ final class SocketCheck implements Check {
   private void peers(final Notes notes) {
     try (NodePair nodes = new NodePair(base, BYTES)) {
       nodes.readAsPeer();
-      notes.add(
-          Finding.ok(Item.PEERS, "two nodes here prove themselves and read each other in place"));
+      notes.add(Finding.ok(Item.PEERS, "two nodes here authenticate and read each other in place"));
     } catch (final ZerohopException e) {
       notes.add(Finding.fail(Item.PEERS, e, "see the reasons in the executors' logs"));
     }

@@ -15,8 +15,8 @@ import org.apache.spark.api.java.JavaFutureAction;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * A running application: the settings of its driver, and each executor by a task of its own, one
- * after the other, so that none measures while another one does. Used by one thread.
+ * Examines a running application: its driver's settings once, and each executor in a task, one
+ * after the other, so that measurements do not overlap. Used by one thread.
  */
 public final class SparkApplication {
   private static final String DRIVER = "driver";
@@ -132,8 +132,8 @@ public final class SparkApplication {
       final Finding busy =
           Finding.warn(
               Item.EXECUTORS,
-              "it took no task, so it was not looked at",
-              "look again when it is idle");
+              "it took no task, so it was not checked",
+              "run the doctor again when it is idle");
       return new Report.Section(title, List.of(busy), List.of());
     } catch (final ExecutionException e) {
       return failed(

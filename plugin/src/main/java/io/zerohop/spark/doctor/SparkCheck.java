@@ -16,7 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.SparkConf;
 
-/** What an application's settings come to, by the classes that decide it when it starts. */
+/** Checks the effect of an application's settings, by the classes that decide it at start. */
 final class SparkCheck implements Check {
   /** First parts of the releases that the jar is tested with, oldest and newest. */
   static final List<String> TESTED = List.of("3.5", "4.0", "4.1", "4.2");
@@ -220,7 +220,7 @@ final class SparkCheck implements Check {
                 SparkProbe.here().has(SparkFeature.SENT) ? OtherNodes.SEND_REMEDY : OTHER_SPARK));
   }
 
-  /** What {@code auto} comes to here. */
+  /** Adds the sizes that {@code auto} gives here. */
   static void sizes(final SparkConf conf, final long heapBytes, final Notes notes) {
     final PoolSizing.Plan plan = PoolSizing.plan(conf, heapBytes);
     final String host =

@@ -15,7 +15,7 @@ final class SparkChecks {
 
   private SparkChecks() {}
 
-  /** Of an application's settings, before it runs. */
+  /** Checks an application's settings, before it runs. */
   static void ofSettings(final Examination examination, final Settings settings) {
     examination.run(
         Item.SPARK,
@@ -27,12 +27,12 @@ final class SparkChecks {
         });
   }
 
-  /** Of an application's driver. */
+  /** Checks an application's driver. */
   static void ofDriver(final Examination examination, final SparkConf conf) {
     examination.run(Item.SPARK, LIMIT, notes -> ofProcess(conf).run(notes));
   }
 
-  /** Of an application's driver, without what only executors' machines say. */
+  /** Checks an application's driver, without items that only executors' machines know. */
   static void ofRunningDriver(final Examination examination, final SparkConf conf) {
     examination.run(Item.SPARK, LIMIT, notes -> ofProcess(conf).judge(notes));
   }
@@ -49,7 +49,7 @@ final class SparkChecks {
   }
 
   /**
-   * Of an executor.
+   * Checks an executor.
    *
    * @param others where the others' block managers listen, as host and port
    */
@@ -61,7 +61,7 @@ final class SparkChecks {
         Item.REACH, LIMIT.plus(PROBE.multipliedBy(others.size())), notes -> reach(notes, others));
   }
 
-  /** Where a block manager listens. */
+  /** The address of a block manager. */
   record Address(String executorId, String host, int port) implements java.io.Serializable {}
 
   static void reach(final Notes notes, final List<Address> others) {

@@ -9,7 +9,7 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-/** {@code spark-submit --class io.zerohop.spark.Doctor}: an application of its own. */
+/** The application of {@code spark-submit --class io.zerohop.spark.Doctor}. */
 @Command(
     name = "spark-submit --class io.zerohop.spark.Doctor zerohop-spark.jar",
     mixinStandardHelpOptions = true,

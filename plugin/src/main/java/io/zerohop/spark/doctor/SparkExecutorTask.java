@@ -9,7 +9,7 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.function.Function;
 import scala.Tuple2;
 
-/** Examines the executor that it runs in, if that is the one that is meant. */
+/** Examines the executor in which it runs, if that is the requested one. */
 final class SparkExecutorTask implements Function<String, SparkExecutorTask.Answer> {
   private static final long serialVersionUID = 1L;
 
@@ -26,7 +26,7 @@ final class SparkExecutorTask implements Function<String, SparkExecutorTask.Answ
   }
 
   /**
-   * What an executor says.
+   * An executor's findings.
    *
    * @param executorId who it is
    * @param version its release of Zerohop

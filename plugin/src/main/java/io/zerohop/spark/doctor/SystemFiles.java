@@ -8,8 +8,8 @@ import java.util.OptionalLong;
 import java.util.stream.Stream;
 
 /**
- * What the kernel says of this process and its machine, in files. One that cannot be read says
- * nothing. Immutable.
+ * The kernel's files about this process and its machine. One that cannot be read says nothing.
+ * Immutable.
  *
  * @param root where {@code proc} and {@code sys} are mounted
  */
@@ -44,7 +44,7 @@ public record SystemFiles(Path root) {
     return field("proc/self/status", field);
   }
 
-  /** Threads of all processes of a user that can be seen here, this one's included. */
+  /** Threads of all visible processes of a user, including this one. */
   long threadsOf(final String userId) {
     return names("proc").stream()
         .filter(name -> Character.isDigit(name.charAt(0)))
@@ -68,7 +68,7 @@ public record SystemFiles(Path root) {
     return least == Long.MAX_VALUE ? OptionalLong.empty() : OptionalLong.of(least);
   }
 
-  /** A group's limit binds all groups below it; inside a container only the root may be seen. */
+  /** A group's limit binds all groups below it; inside a container only the root may be visible. */
   private long threadsLeft(final String mount, final String group) {
     final Path top = root.resolve(mount);
     Path folder = top.resolve(group.substring(1)).normalize();

@@ -10,8 +10,8 @@ import java.net.Socket;
 import java.time.Duration;
 
 /**
- * Bytes over TCP on the loopback, by one connection. The socket connects to its own address, so
- * that no port listens.
+ * Measures TCP on the loopback with one connection. The socket connects to its own address, so that
+ * no port listens.
  */
 final class TcpRate {
   private static final int CHUNK_BYTES = 1 << 18;

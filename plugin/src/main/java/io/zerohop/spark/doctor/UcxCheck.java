@@ -11,13 +11,13 @@ import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 
 /**
- * UCX is looked at, and where executors would open a port for it, it is also started as they start
- * it, tried, and ended.
+ * Checks UCX. If executors would open a port for it, it is also started as they start it, tried,
+ * and stopped.
  */
 final class UcxCheck implements Check {
   private static final String INSTALL =
       "install libucx 1.19 or later on every node (openucx/ucx's release packages, with CUDA, or"
-          + " HPC-X; those of Debian and Ubuntu are older) where ldconfig or LD_LIBRARY_PATH finds"
+          + " HPC-X) where ldconfig or LD_LIBRARY_PATH finds"
           + " libucp.so.0; it is needed for gets between nodes only";
   private static final String FIT =
       "name a jucx jar of the kind of libucx by spark.zerohop.ucx.jucx, or install another libucx"
@@ -29,7 +29,7 @@ final class UcxCheck implements Check {
   private final boolean gpus;
 
   /**
-   * Whether and how UCX is tried.
+   * The extent to which UCX is tried.
    *
    * @param starter starts it
    * @param obstacle why it may not be started; null if it may be
@@ -54,7 +54,7 @@ final class UcxCheck implements Check {
     this.gpus = gpus;
   }
 
-  /** Of the libucx that this process has loaded. */
+  /** Returns the version of the libucx that this process has loaded. */
   static int loadedVersion() {
     return UcpLibrary.version();
   }

@@ -15,7 +15,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** Gets of this process from itself, as many at a time as a reader has under way. */
+/** Measures gets of this process from itself, with as many concurrent ones as a reader has. */
 final class UcxRate {
   private static final int REQUESTS = 16;
   private static final int REQUEST_BYTES = 1 << 20;

@@ -2,7 +2,7 @@ package io.zerohop.spark.doctor;
 
 import java.util.Locale;
 
-/** What a check says, the better ones first. */
+/** The verdict of a check, from best to worst. */
 public enum Verdict {
   /** As it should be. */
   OK,

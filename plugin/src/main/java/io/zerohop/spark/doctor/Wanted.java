@@ -7,8 +7,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * What the settings ask of the machine, as far as it is needed where Spark is not on the class
- * path. Immutable.
+ * The requirements of the settings on the machine, as far as they are needed without Spark on the
+ * class path. Immutable.
  *
  * @param socketBase where sockets shall be; null for the default
  * @param noPort why no port may be opened for other nodes; null if one may be
@@ -27,7 +27,7 @@ record Wanted(
   private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
 
   /**
-   * Of a configuration.
+   * Returns the requirements of a configuration.
    *
    * @throws IllegalArgumentException for a value that is not valid
    */
@@ -45,7 +45,7 @@ record Wanted(
             && Arrays.stream(plugins.split(",")).map(String::trim).anyMatch(RAPIDS_PLUGIN::equals));
   }
 
-  /** Whether executors use UCX. */
+  /** Returns whether executors use UCX. */
   boolean ucx() {
     return noPort == null;
   }

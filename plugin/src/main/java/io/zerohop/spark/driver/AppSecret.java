@@ -21,7 +21,7 @@ public final class AppSecret {
 
   private AppSecret() {}
 
-  /** What the driver puts into handles: random bits, or nothing when executors derive it. */
+  /** Returns the driver's secret for handles: random bits, or nothing if executors derive it. */
   public static byte[] forHandles(final boolean authenticate) {
     if (authenticate) {
       return new byte[0];

@@ -18,9 +18,9 @@ import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
 /**
- * The driver's answer to executors that ask which of some shuffles it knows, over Spark's own RPC.
- * A question and an answer are shuffle ids as {@code int[]}: Spark may read them with a class
- * loader that has none of our classes. Thread safe.
+ * The driver's response to executors that ask which shuffles still exist, over Spark's own RPC. A
+ * question and an answer are shuffle ids as {@code int[]}: Spark may read them with a class loader
+ * that has none of our classes. Thread safe.
  */
 public final class LiveShuffles implements RpcEndpoint {
   private static final String NAME = "zerohop-live-shuffles";

@@ -47,7 +47,7 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * Zerohop in one executor (or in a driver that runs tasks): its blocks in memory, its files and its
+ * Zerohop in one executor, or in a driver that runs tasks: its blocks in memory, its files and its
  * metrics. Started by the first task that has a handle, since the handle carries the secret.
  *
  * <p>An executor whose blocks cannot be in memory (no native library for its system, no usable
@@ -227,7 +227,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   }
 
   /**
-   * What shuffles RAPIDS' batches here.
+   * Returns the store that shuffles RAPIDS' batches here.
    *
    * @throws IllegalStateException if RAPIDS itself does not take part in this executor
    */
@@ -241,7 +241,10 @@ public final class ExecutorShuffle implements AutoCloseable {
     return Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
   }
 
-  /** What goes into map statuses: this executor's block manager and how to reach its memory. */
+  /**
+   * Returns the location for map statuses: this executor's block manager and the address of its
+   * memory.
+   */
   public BlockManagerId location() {
     return location;
   }
@@ -250,14 +253,14 @@ public final class ExecutorShuffle implements AutoCloseable {
     return pages;
   }
 
-  /** What the driver is told of tasks here. */
+  /** Returns the counters for reports to the driver. */
   public ReportCounters reports() {
     return reports;
   }
 
   /**
-   * Has what a task counts reported at its end, once however many readers it has. To be called
-   * before whatever the task closes at its end is registered, which then closes first.
+   * Reports a task's counts at its end, once for any number of readers. To be called before
+   * whatever the task closes at its end is registered, which then closes first.
    */
   public void reportAtEndOf(final TaskContext task) {
     if (sender != null && reported.add(task.taskAttemptId())) {
@@ -329,12 +332,12 @@ public final class ExecutorShuffle implements AutoCloseable {
     }
   }
 
-  /** Where an executor's map outputs lie, for its reports. */
+  /** The places of an executor's map outputs, for its reports. */
   private static final class MemoryReport {
     private MemoryReport() {}
 
     /**
-     * As things are now.
+     * Returns the present state.
      *
      * @param node holds blocks in memory; null if none does
      * @param files holds the others

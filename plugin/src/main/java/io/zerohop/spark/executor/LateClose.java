@@ -9,9 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Closes what tasks may still use. A SparkContext that stops does not wait for its tasks, and in a
- * notebook the process goes on and starts the next one: so what cannot be freed now is tried again,
- * by a daemon thread, until the last task has let go of it. Thread safe.
+ * Closes resources that tasks may still use. A SparkContext that stops does not wait for its tasks,
+ * and in a notebook the process goes on and starts the next one: so what cannot be freed now is
+ * tried again, by a daemon thread, until the last task has let go of it. Thread safe.
  */
 final class LateClose {
   private static final Logger LOG = LoggerFactory.getLogger(LateClose.class);
@@ -44,7 +44,7 @@ final class LateClose {
   }
 
   /**
-   * The same with another limit.
+   * Closes with another limit.
    *
    * @param limit from now on; what is in use then stays until the process ends
    */

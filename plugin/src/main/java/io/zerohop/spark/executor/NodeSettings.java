@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import org.apache.spark.SparkConf;
 
-/** What the user's keys, and their defaults, say of a node of the shuffle. */
+/** Maps the user's keys, and their defaults, to the settings of a shuffle node. */
 public final class NodeSettings {
   private NodeSettings() {}
 

@@ -24,10 +24,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Starts what holds an executor's blocks in memory, as well as it can be had there: on the GPU if
- * blocks are to lie there, else in host memory, else not at all. What cannot be had, and cannot a
- * second later, is said once, with the reason, and the job goes on without it. That holds for each
- * failure of a start but those after which the JVM itself cannot be relied on.
+ * Starts an executor's memory for blocks with the best available kind: GPU memory if blocks are to
+ * lie there, else host memory, else none. What cannot be had, and cannot a second later, is said
+ * once, with the reason, and the job goes on without it. That holds for each failure of a start but
+ * those after which the JVM itself cannot be relied on.
  */
 final class NodeStart {
   private static final Logger LOG = LoggerFactory.getLogger(NodeStart.class);

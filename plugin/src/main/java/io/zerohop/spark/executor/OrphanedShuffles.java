@@ -60,7 +60,7 @@ final class OrphanedShuffles implements AutoCloseable {
     } catch (final ZerohopException e) {
       SparkCode.ORPHANS_NOT_ASKED
           .says(
-              "cannot ask the driver which shuffles are alive; a shuffle whose removal is lost"
+              "cannot ask the driver which shuffles exist; a shuffle whose removal is lost"
                   + " keeps its memory")
           .because(e)
           .warn(LOG, e);
@@ -91,7 +91,7 @@ final class OrphanedShuffles implements AutoCloseable {
       }
     } catch (final Exception e) {
       // Scala throws what it does not declare. A failure must not end the rounds.
-      LOG.debug("the driver was not asked which shuffles live; the next round asks again", e);
+      LOG.debug("the driver was not asked which shuffles exist; the next round asks again", e);
     }
   }
 

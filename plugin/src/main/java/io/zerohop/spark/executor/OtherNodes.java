@@ -29,8 +29,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether executors of other nodes are read by UCX, and how. UCX's protocol asks nobody for a proof
- * and encrypts nothing, so nothing is opened unless the user has said that the network is trusted.
+ * Decides whether executors of other nodes are read by UCX, and how. UCX's protocol asks nobody for
+ * a proof and encrypts nothing, so nothing is opened unless the user has said that the network is
+ * trusted.
  */
 public final class OtherNodes {
   private static final Logger LOG = LoggerFactory.getLogger(OtherNodes.class);

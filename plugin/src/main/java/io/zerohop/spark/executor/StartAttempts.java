@@ -8,8 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Starts something once more if it failed by what may pass, as the category RETRY says: by a folder
- * that somebody removes while a socket is made in it. Everything else fails at once.
+ * Repeats a start once after a failure that may be temporary (category RETRY), such as a folder
+ * that was removed while a socket was created in it. Everything else fails at once.
  */
 final class StartAttempts {
   private static final Logger LOG = LoggerFactory.getLogger(StartAttempts.class);

@@ -16,13 +16,13 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * What a process has one of, made when a task first asks for it. It is made by a thread of its own:
- * a task that is cancelled is interrupted, and what the interrupt would break here is the whole
- * executor's, not the task's. A failure is that of those who wait for it; who asks later has it
- * tried again. Thread safe.
+ * The single shuffle instance of a process, created when a task first needs it. It is made by a
+ * thread of its own: a task that is cancelled is interrupted, and what the interrupt would break
+ * here is the whole executor's, not the task's. A failure is that of those who wait for it; who
+ * asks later has it tried again. Thread safe.
  */
 public final class Startup<T> {
-  /** Whether there is anything to wait for. */
+  /** The state of the start. */
   enum State {
     /** Nobody has asked for it, or what was tried has failed. */
     IDLE,
@@ -69,13 +69,13 @@ public final class Startup<T> {
     this.closer = closer;
   }
 
-  /** What was made; null if it is not there, or not yet. */
+  /** Returns the instance; null if there is none, or none yet. */
   public T made() {
     return made;
   }
 
   /**
-   * Has it made if it is not there, and waits for it.
+   * Creates the instance if there is none, and waits for it.
    *
    * @param maker does not give null
    * @throws IllegalStateException if {@link #stop} was called

@@ -2,7 +2,7 @@ package io.zerohop.spark.log;
 
 import io.zerohop.device.LogCode;
 
-/** The codes of what this module logs and gives as a reason; docs/runbook.md explains them. */
+/** Codes of this module's log lines and reasons; docs/runbook.md explains them. */
 public enum SparkCode implements LogCode {
   // Start and settings.
   STEPS_ASIDE(1001),

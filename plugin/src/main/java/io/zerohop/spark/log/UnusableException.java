@@ -3,8 +3,8 @@ package io.zerohop.spark.log;
 import io.zerohop.device.Message;
 
 /**
- * Something that Zerohop needs is not as it has to be: a setting, a jar, a release of Spark or of
- * RAPIDS. Nothing is tried again.
+ * Thrown if a required setting, jar, or release of Spark or RAPIDS cannot be used. Nothing is tried
+ * again.
  */
 public final class UnusableException extends IllegalStateException implements Message.Source {
   private static final long serialVersionUID = 1L;

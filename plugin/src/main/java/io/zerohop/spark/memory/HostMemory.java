@@ -3,7 +3,7 @@ package io.zerohop.spark.memory;
 import io.zerohop.device.host.AvailableMemory;
 
 /**
- * What bounds an executor's memory on its own machine, in bytes, as seen when it starts.
+ * Bounds on an executor's memory on its machine, in bytes, read at start.
  *
  * @param totalBytes the machine's memory
  * @param availableBytes what could be taken now
@@ -27,17 +27,17 @@ record HostMemory(
         runtime.availableProcessors());
   }
 
-  /** The same for a JVM with another heap. */
+  /** Returns these bounds for a JVM with another heap. */
   HostMemory withHeap(final long bytes) {
     return new HostMemory(totalBytes, availableBytes, limitBytes, bytes, processors);
   }
 
-  /** Whether a control group leaves less than the machine has. */
+  /** Returns whether a control group leaves less than the machine has. */
   boolean isLimited() {
     return limitBytes < totalBytes;
   }
 
-  /** What all processes under the tightest bound may hold together. */
+  /** Returns the memory that all processes under the tightest bound may hold together. */
   long boundBytes() {
     return Math.min(totalBytes, limitBytes);
   }

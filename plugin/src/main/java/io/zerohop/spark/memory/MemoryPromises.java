@@ -9,9 +9,9 @@ import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 
 /**
- * Host memory of one executor, in bytes, that is not the pool's to take: what Spark's, RAPIDS' and
- * our own configuration promises to others. What a task uses without a setting of its own (code,
- * threads, small buffers) is in {@code jvm}, by the rule that Spark sizes containers by.
+ * Host memory of one executor, in bytes, that is not available to the pool: the promises of
+ * Spark's, RAPIDS' and Zerohop's configuration to others. What a task uses without a setting of its
+ * own (code, threads, small buffers) is in {@code jvm}, by the rule that Spark sizes containers by.
  *
  * @param heap the JVM's heap
  * @param jvm what the JVM needs beside it: a tenth of the heap, at least 384 MiB
@@ -35,7 +35,7 @@ record MemoryPromises(
   private static final String MIN_RAPIDS_LIMIT = "4g";
 
   /**
-   * What a configuration promises.
+   * Returns the promises of a configuration.
    *
    * @param heap most heap of this JVM
    * @param tasks tasks that run at a time
@@ -108,7 +108,7 @@ record MemoryPromises(
     return heap + jvm + offHeap + python + rapids + arenas + receiveBuffers;
   }
 
-  /** What there is of it, for messages. */
+  /** Returns the promises in words, for messages. */
   String inWords() {
     final Map<String, Long> parts = new LinkedHashMap<>();
     parts.put("heap", heap);

@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 
 /**
- * How much memory shuffle blocks may take in an executor when the user did not say; docs/memory.md
+ * Computes the memory for shuffle blocks in an executor if the user did not set it; docs/memory.md
  * has the table ("How large the pools are"). On the host it is what the bound that applies to this
  * executor leaves after all that is promised to others. Segments are allocated only when blocks
  * need them, so this is a bound and not a reservation.
@@ -51,7 +51,7 @@ public final class PoolSizing {
   }
 
   /**
-   * What an executor's pool in host memory comes to.
+   * The size of an executor's pool in host memory.
    *
    * @param bytes its size
    * @param isSet whether the user has set it
@@ -61,7 +61,7 @@ public final class PoolSizing {
   public record Plan(long bytes, boolean isSet, Message warning) {}
 
   /**
-   * What it would come to in an executor on this machine.
+   * Returns the plan of an executor on this machine.
    *
    * @param heapBytes most heap of that executor's JVM
    */
@@ -90,7 +90,7 @@ public final class PoolSizing {
     };
   }
 
-  /** What is left of it for the pool, in bytes; negative where more is promised than there is. */
+  /** Returns the rest for the pool, in bytes; negative if more is promised than there is. */
   private long room() {
     final long left = boundBytes - promises.total();
     return switch (placement.manager()) {
@@ -191,7 +191,7 @@ public final class PoolSizing {
     return (bytes + MIB - 1) / MIB;
   }
 
-  /** Whether somebody has decided on the size of the pool in GPU memory. */
+  /** Returns whether somebody has decided on the size of the pool in GPU memory. */
   public static boolean isDevicePoolSet(final SparkConf conf) {
     return ZerohopConf.DEVICE_POOL_SIZE.get(conf) > 0;
   }
@@ -212,22 +212,22 @@ public final class PoolSizing {
   }
 
   /**
-   * Who places executors, and how many of one kind can be on a machine with this one. An upper
-   * bound where Spark's configuration has one, else an estimate: other applications are taken to
-   * ask for what this one does.
+   * The cluster manager, and the number of such executors on this machine. An upper bound where
+   * Spark's configuration has one, else an estimate: other applications are taken to ask for what
+   * this one does.
    *
    * @param manager who places them
    * @param cores of one executor
    * @param executors most executors on this machine, at least 1
    */
   private record ExecutorPlacement(Manager manager, int cores, long executors) {
-    /** Who gives memory to executors, and who ends them if they take more. */
+    /** The cluster manager, which gives memory to executors and may end those that take more. */
     enum Manager {
       /** Tasks run in the driver. */
       LOCAL,
       /** Spark's own workers, {@code local-cluster} included: nobody ends an executor. */
       STANDALONE,
-      /** A control group for each executor: a page counts for whoever wrote it first. */
+      /** A control group for each executor: a page counts for the process that wrote it first. */
       KUBERNETES,
       /** By resident set: pages that an executor has mapped from another count for both. */
       YARN
@@ -238,7 +238,7 @@ public final class PoolSizing {
     private static final Pattern LOCAL_CLUSTER =
         Pattern.compile("local-cluster\\[\\s*(\\d+)\\s*,\\s*(\\d+)\\s*,.*\\]");
 
-    /** What the configuration and the machine say. */
+    /** Returns the placement by configuration and machine. */
     static ExecutorPlacement of(final SparkConf conf, final HostMemory host) {
       final String master = conf.get("spark.master", "local").trim();
       final Matcher local = LOCAL.matcher(master);
@@ -283,12 +283,12 @@ public final class PoolSizing {
       return Math.max(1, Math.min(ofApplication, host.boundBytes() / container));
     }
 
-    /** Tasks that run at a time in one executor, at least 1. */
+    /** Returns the concurrent tasks of one executor, at least 1. */
     long tasks(final SparkConf conf) {
       return Math.max(1, cores / Math.max(1, conf.getInt("spark.task.cpus", 1)));
     }
 
-    /** Whether Spark asks for a container by {@code spark.executor.memoryOverhead}. */
+    /** Returns whether Spark asks for a container by {@code spark.executor.memoryOverhead}. */
     boolean hasContainers() {
       return manager == Manager.YARN || manager == Manager.KUBERNETES;
     }

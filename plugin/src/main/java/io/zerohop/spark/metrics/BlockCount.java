@@ -23,7 +23,7 @@ final class BlockCount {
     this.batches = batches;
   }
 
-  /** How many these blocks add to what was counted before. */
+  /** Returns the number that these blocks add to the count. */
   long add(final List<Block> blocks) {
     if (!batches) {
       return blocks.size();

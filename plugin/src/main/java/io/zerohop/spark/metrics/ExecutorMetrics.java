@@ -18,9 +18,8 @@ import java.util.function.ToLongFunction;
 import org.apache.spark.metrics.source.Source;
 
 /**
- * Zerohop in Spark's metrics system, as source {@code zerohop}: bytes and blocks per path, time
- * that readers waited, and the state of the pools and of files, as {@link Metric} lists them.
- * Thread safe.
+ * The source {@code zerohop} of Spark's metrics system: bytes and blocks by path, waiting time, and
+ * the state of pools and files, as {@link Metric} lists them. Thread safe.
  */
 public final class ExecutorMetrics implements Source {
   private final MetricRegistry registry = new MetricRegistry();

@@ -3,7 +3,7 @@ package io.zerohop.spark.metrics;
 import io.zerohop.shuffle.block.Path;
 
 /**
- * The metrics of source {@code zerohop}, each with what docs/metrics.md says of it. They are what
+ * The metrics of source {@code zerohop}, with their documentation in docs/metrics.md. They are what
  * they are since the executor's start, or now; nothing is reset.
  */
 public enum Metric {
@@ -184,7 +184,7 @@ public enum Metric {
       Owner.GPU,
       "Found by readers here before their bytes were there");
 
-  /** How a value moves. */
+  /** The kind of a value. */
   public enum Type {
     /** A counter, which only rises. */
     COUNTER,
@@ -194,7 +194,7 @@ public enum Metric {
     GAUGE
   }
 
-  /** Which executors have it. */
+  /** The executors that have it. */
   public enum Owner {
     /** All. */
     ANY,
@@ -228,17 +228,17 @@ public enum Metric {
     return type;
   }
 
-  /** What one of its value is. */
+  /** Returns the unit of its value. */
   public String unit() {
     return unit;
   }
 
-  /** Which executors have it. */
+  /** Returns the executors that have it. */
   public Owner owner() {
     return owner;
   }
 
-  /** What it counts or shows, without the unit. */
+  /** Returns what it counts or shows, without the unit. */
   public String doc() {
     return doc;
   }
@@ -253,7 +253,7 @@ public enum Metric {
     return valueOf(path.name() + "_BLOCKS");
   }
 
-  /** What several say. */
+  /** The sum of several reports. */
   private static final class Doc {
     static final String READ = "Read in place from ";
     static final String OF_PEER = "The part of `peer.bytes` ";

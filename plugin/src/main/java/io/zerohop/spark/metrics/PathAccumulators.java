@@ -15,9 +15,9 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.util.LongAccumulator;
 
 /**
- * Named accumulators that tell on the Stages page which bytes of a shuffle went which way. Made on
- * the driver for every shuffle, since the page shows an accumulator's total and not a stage's share
- * of it; they travel in the shuffle's handle, so that tasks have them without any further message.
+ * Named accumulators that show on the Stages page which paths a shuffle's bytes took. Made on the
+ * driver for every shuffle, since the page shows an accumulator's total and not a stage's share of
+ * it; they travel in the shuffle's handle, so that tasks have them without any further message.
  * Updates of failed tasks do not count, as with Spark's own metrics.
  *
  * <p>Spark attaches to a task every accumulator that comes with its closure and sends its value

@@ -13,9 +13,8 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**
- * Where one reader's bytes are counted: in Spark's own metrics (what is read in place counts as
- * local, the rest as remote), in the named accumulators and in the executor's reports. Called by
- * the task's own thread.
+ * Counts one reader's bytes: in Spark's own metrics (reads in place as local, others as remote), in
+ * the named accumulators and in the executor's reports. Called by the task's own thread.
  */
 public final class ReadMetrics {
   private static final long NANOS_PER_MILLI = 1_000_000;

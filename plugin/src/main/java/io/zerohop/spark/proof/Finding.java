@@ -36,14 +36,14 @@ record Finding(
     return plain.length() <= MAX_CHARACTERS ? plain : plain.substring(0, MAX_CHARACTERS) + "...";
   }
 
-  /** How it went. */
+  /** The result. */
   enum Result {
     PASSED,
     FAILED,
     SKIPPED
   }
 
-  /** What is checked. */
+  /** The subject of a check. */
   enum Check {
     /** The hosts are two. */
     HOSTS,

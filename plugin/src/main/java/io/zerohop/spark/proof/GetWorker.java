@@ -26,9 +26,9 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A process that owns memory or reads it: UCX as executors start it, and nothing that is worth a
- * secret, since UCX authenticates nobody. It does what its parent asks for line by line ({@link
- * Words}), and ends with its standard input.
+ * A process that owns memory or reads it, with UCX as executors start it. It holds no secrets,
+ * because UCX does not authenticate. It does what its parent asks for line by line ({@link Words}),
+ * and ends with its standard input.
  *
  * <pre>
  *  open KIND GPU ADDRESS          starts UCX        -> nothing
@@ -80,7 +80,7 @@ final class GetWorker {
     Runtime.getRuntime().halt(0);
   }
 
-  /** Prints a line that whoever has started this process looks for. */
+  /** Prints a line for the process that started this one. */
   static void say(final List<String> words) throws IOException {
     // Not a stream that others print to as well.
     final FileOutputStream out = new FileOutputStream(FileDescriptor.out);
@@ -113,7 +113,7 @@ final class GetWorker {
       case "under-way" -> Words.ok(begun.underWay());
       case "release" -> release();
       case "loopback" -> loopback();
-      default -> throw new ProofException("there is no question " + what);
+      default -> throw new ProofException("there is no request " + what);
     };
   }
 

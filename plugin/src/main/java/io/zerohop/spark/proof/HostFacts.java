@@ -21,8 +21,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What a host has that a proof depends on. Names of hosts and addresses are not among it, since it
- * is to be published; the kernel's boot id is, and stays out of reports. Immutable.
+ * Properties of a host on which a proof depends. Names of hosts and addresses are not among it,
+ * since it is to be published; the kernel's boot id is, and stays out of reports. Immutable.
  *
  * @param all each by its name
  */
@@ -47,7 +47,7 @@ record HostFacts(Map<String, String> all) {
     all = java.util.Collections.unmodifiableMap(new LinkedHashMap<>(all));
   }
 
-  /** Of this host. */
+  /** Returns the facts of this host. */
   static HostFacts read(final int gpu) {
     final Map<String, String> facts = new LinkedHashMap<>();
     facts.put(BOOT, text(BOOT_ID));
@@ -65,7 +65,10 @@ record HostFacts(Map<String, String> all) {
     return new HostFacts(facts);
   }
 
-  /** Those that the kernel lists, software's apart: they have no hardware of their own. */
+  /**
+   * Returns the adapters that the kernel lists, software's separately: they have no hardware of
+   * their own.
+   */
   static Map<String, String> adapters(final Path folder) {
     final List<String> hardware = new ArrayList<>();
     final List<String> software = new ArrayList<>();
@@ -181,7 +184,7 @@ record HostFacts(Map<String, String> all) {
     return !all.getOrDefault(SOFTWARE, NONE).equals(NONE);
   }
 
-  /** Why GPU memory cannot be read here; null if it may be. */
+  /** Returns why GPU memory cannot be read here; null if it may be. */
   String gpuAbsence() {
     return all.get(NO_GPU);
   }
@@ -190,7 +193,7 @@ record HostFacts(Map<String, String> all) {
     return Boolean.parseBoolean(all.get(name));
   }
 
-  /** Whether both are known to be of two hosts: two kernels run them. */
+  /** Returns whether both are known to be of two hosts: two kernels run them. */
   boolean isOtherHost(final HostFacts other) {
     final String own = all.getOrDefault(BOOT, "");
     final String theirs = other.all.getOrDefault(BOOT, "");

@@ -21,7 +21,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * The host that waits for the other one: it takes one connection of a side that knows the secret,
+ * The host that waits for the other one. It accepts one connection of a side that knows the secret,
  * and starts, stops and kills workers for it. An unauthenticated peer gets a nonce and nothing
  * else, and none delays another. Used by one thread.
  */
@@ -104,7 +104,7 @@ final class Listener implements AutoCloseable {
         prove(server.accept());
       }
     } catch (final SocketTimeoutException e) {
-      log.println("nobody has proved to know the secret within " + limit.toSeconds() + " s");
+      log.println("no host proved that it knows the secret within " + limit.toSeconds() + " s");
     } catch (final SocketException e) {
       if (!proven.isDone()) {
         throw e;
@@ -213,7 +213,7 @@ final class Listener implements AutoCloseable {
         workers.remove(words.get(0));
         return Words.ok();
       default:
-        throw new ProofException("there is no question " + what);
+        throw new ProofException("there is no request " + what);
     }
   }
 

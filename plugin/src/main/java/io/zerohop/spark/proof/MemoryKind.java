@@ -2,7 +2,7 @@ package io.zerohop.spark.proof;
 
 import java.util.Locale;
 
-/** Where the bytes are that a proof reads, and where they come to. */
+/** The kinds of memory at both ends of a proof. */
 enum MemoryKind {
   /** Shared memory of the host, as executors keep rows in. */
   HOST,

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 
-/** All that two hosts prove together: each kind of memory, in both directions. For one thread. */
+/** The complete proof of two hosts: each kind of memory, in both directions. For one thread. */
 final class Proof {
   private final Side first;
   private final Side second;
@@ -111,7 +111,7 @@ final class Proof {
                     : "/sys/class/infiniband is empty: UCX goes over TCP"));
   }
 
-  /** Whether GPU memory can be tried. */
+  /** Returns whether GPU memory can be tried. */
   private boolean gpus(final HostFacts one, final HostFacts other) {
     final boolean here = gpu(first.name(), one);
     final boolean there = gpu(second.name(), other);

@@ -13,8 +13,8 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * The driver of {@link SparkJob}: rows are distributed anew, counted and added up, which tells
- * whether each has come once. By SQL alone, so that RAPIDS takes it where it is on, and so that one
+ * The driver of {@link SparkJob}: it repartitions rows, counts them and adds them up, which shows
+ * whether each arrived once. By SQL alone, so that RAPIDS takes it where it is on, and so that one
  * class fits all releases of Spark.
  */
 public final class ProofApplication {
@@ -35,7 +35,7 @@ public final class ProofApplication {
   }
 
   /**
-   * Runs the job, and prints one line for whoever has started it.
+   * Runs the job, and prints one line for the process that started it.
    *
    * @param arguments how many rows
    * @throws IOException if nobody reads it
@@ -64,7 +64,7 @@ public final class ProofApplication {
     }
   }
 
-  /** What tasks report of their reads, by path. Called by Spark's bus. */
+  /** Bytes that tasks read, by path. Called by Spark's bus. */
   static final class PathBytes extends SparkListener {
     private final Map<String, Long> counts = new TreeMap<>();
 

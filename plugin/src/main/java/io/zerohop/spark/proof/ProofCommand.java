@@ -70,7 +70,7 @@ public final class ProofCommand implements Callable<Integer> {
   @Option(
       names = "--address",
       paramLabel = "ADDRESS",
-      description = "With --listen: the own address; UCX listens on its interface, too.")
+      description = "With --listen: this host's address; UCX listens on its interface, too.")
   private String address;
 
   @Option(
@@ -88,7 +88,7 @@ public final class ProofCommand implements Callable<Integer> {
   @Option(
       names = "--trusted-network",
       description =
-          "Only trusted programs reach this network: UCX asks nobody for a proof, and who reaches"
+          "Only trusted programs reach this network: UCX does not authenticate peers, and who reaches"
               + " its ports can read and write the memory of the kit's processes.")
   private boolean trusted;
 
@@ -179,7 +179,7 @@ public final class ProofCommand implements Callable<Integer> {
     }
     if (!trusted) {
       throw invalid(
-          "UCX asks nobody for a proof: where only trusted programs reach the network, say"
+          "UCX does not authenticate peers: where only trusted programs reach the network, say"
               + " --trusted-network (SECURITY.md)");
     }
     if (secret == null) {

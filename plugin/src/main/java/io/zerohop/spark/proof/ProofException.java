@@ -1,6 +1,6 @@
 package io.zerohop.spark.proof;
 
-/** Something of the proof could not be done; the message says what, and what would help. */
+/** Thrown if a step of the proof could not be done; the message has the cause and the remedy. */
 final class ProofException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

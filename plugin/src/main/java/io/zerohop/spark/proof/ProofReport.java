@@ -13,7 +13,7 @@ import java.util.Locale;
 import java.util.Set;
 
 /**
- * What a proof comes to. Immutable.
+ * The result of a proof. Immutable.
  *
  * @param firstName name of a host
  * @param first what it has
@@ -42,11 +42,11 @@ record ProofReport(
     findings = List.copyOf(findings);
   }
 
-  /** What it comes to, for all that was asked for or a part of it. */
+  /** The verdict on all that was requested, or on a part of it. */
   enum Verdict {
     /** Two hosts with adapters; all checks have passed. */
     PROVEN,
-    /** Nothing that speaks against it was seen, and something is missing. */
+    /** Nothing contradicts it, and something is missing. */
     NOT_PROVEN,
     /** A check has failed that should not. */
     FAILED;
@@ -56,10 +56,10 @@ record ProofReport(
     }
   }
 
-  /** What a kind of memory comes to, and why it is not proven. */
+  /** The verdict on a kind of memory, and why it is not proven. */
   record Judgement(Verdict verdict, List<String> why) {}
 
-  /** Of one kind of memory. */
+  /** Returns the judgement on one kind of memory. */
   Judgement of(final MemoryKind kind) {
     final List<String> missing = new ArrayList<>();
     final List<String> wrong = new ArrayList<>();
@@ -111,7 +111,7 @@ record ProofReport(
     return finding.why().isEmpty() ? what : what + ": " + finding.why();
   }
 
-  /** Of all that was asked for: the worst, and a job that failed. */
+  /** Returns the judgement on all that was requested: the worst, and a failed job. */
   Judgement all() {
     Verdict worst = Verdict.PROVEN;
     final Set<String> reasons = new LinkedHashSet<>();

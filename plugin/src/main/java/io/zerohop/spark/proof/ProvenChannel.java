@@ -104,7 +104,7 @@ final class ProvenChannel implements AutoCloseable {
     final byte[] theirs = read(NONCE_BYTES, deadline);
     write(hmac(secret, "client", own, theirs));
     if (!MessageDigest.isEqual(hmac(secret, "server", own, theirs), read(PROOF_BYTES, deadline))) {
-      throw new IOException("who answers does not know the secret");
+      throw new IOException("the responding host does not know the secret");
     }
     sending = key(hmac(secret, "to server", own, theirs));
     receiving = key(hmac(secret, "to client", own, theirs));

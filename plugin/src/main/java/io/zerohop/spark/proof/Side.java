@@ -10,7 +10,7 @@ interface Side {
   /** Its name in reports. */
   String name();
 
-  /** What there is on it. */
+  /** Returns the facts of this side. */
   HostFacts facts();
 
   /**
@@ -27,7 +27,7 @@ interface Side {
   interface Worker extends AutoCloseable {
 
     /**
-     * Sends a question and waits for the answer.
+     * Sends a request and waits for the response.
      *
      * @param limit for the answer
      * @return the words of a good answer
@@ -42,7 +42,7 @@ interface Side {
     /** Continues it (SIGCONT). */
     void resume();
 
-    /** Whether the kernel reports it as stopped now. */
+    /** Returns whether the kernel reports it as stopped now. */
     boolean isStopped();
 
     /** Kills it (SIGKILL), stopped or not. */

@@ -17,8 +17,8 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A job on a cluster of Spark's whose executors are on both hosts, which {@code spark-submit}
- * starts: of rows, or of RAPIDS' batches where its plugin is among the settings. Immutable.
+ * A job on a Spark cluster with executors on both hosts, started by {@code spark-submit}. It
+ * shuffles rows, or RAPIDS' batches if the settings name its plugin. Immutable.
  *
  * @param home an installation of Spark
  * @param master as {@code spark-submit} takes it
@@ -97,7 +97,9 @@ record SparkJob(
     }
   }
 
-  /** By its line: whether rows are right, in what they came, and bytes by each path. */
+  /**
+   * Judges a job by its line: whether rows are right, in what they came, and bytes by each path.
+   */
   static Finding judge(final int exit, final List<String> lines) {
     final List<String> said;
     synchronized (lines) {

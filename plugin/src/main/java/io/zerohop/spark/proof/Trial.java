@@ -59,7 +59,7 @@ final class Trial {
   private double lastMillis;
 
   /**
-   * How much a proof does.
+   * The extent of a proof.
    *
    * @param bytes of the segments, and of the largest get
    * @param kills owners that are killed, of each memory and in each direction
@@ -67,7 +67,7 @@ final class Trial {
    */
   record Extent(long bytes, int kills, long rateMillis) {}
 
-  /** What is read: its key, its address, and the seed of its bytes. */
+  /** The target of a read: its key, its address, and the seed of its bytes. */
   private record Target(String key, long address, long seed, double registeredMillis) {}
 
   /** A step, which finds something or fails. */
@@ -366,7 +366,7 @@ final class Trial {
             : "none was killed while gets were under way");
   }
 
-  /** Whether gets were under way when the owner died. */
+  /** Returns whether gets were under way when the owner died. */
   private boolean killUnderGets() {
     askForGets(SHORT, "begin", Math.min(bytes, KILL_BYTES), KILL_GETS);
     try {

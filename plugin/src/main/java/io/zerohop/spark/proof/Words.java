@@ -4,9 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/**
- * Questions and answers: words in one line, with tabs between them. An answer begins with its kind.
- */
+/** Requests and responses: words in one line, separated by tabs. An answer begins with its kind. */
 final class Words {
   static final String OK = "ok";
   static final String FAILED = "failed";
@@ -28,7 +26,7 @@ final class Words {
     return text.replaceAll("[\\p{Cc}\\p{Cf}\\u2028\\u2029]", " ");
   }
 
-  /** The words of a line, plain whoever wrote it. */
+  /** The words of a line, made plain regardless of the sender. */
   static List<String> split(final String line) {
     return Arrays.stream(line.split(SEPARATOR, -1)).map(Words::plain).toList();
   }
@@ -40,7 +38,7 @@ final class Words {
     return all;
   }
 
-  /** One that says what is wrong. */
+  /** Returns a response with an error. */
   static List<String> failed(final Throwable cause) {
     final String message = cause.getMessage();
     final boolean known = cause instanceof ProofException && message != null;
@@ -48,7 +46,7 @@ final class Words {
   }
 
   /**
-   * What a good answer says.
+   * Returns the contents of a good response.
    *
    * @throws ProofException with what a bad one says
    */

@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * Tables lie in GPU memory and are read there. Immutable.
+ * Stores tables in GPU memory, where readers read them. Immutable.
  *
  * @param node which has a GPU
  * @param files take what finds no room

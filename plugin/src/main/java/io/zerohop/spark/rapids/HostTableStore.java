@@ -18,9 +18,9 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * Tables go through the host, in an executor that cannot hold blocks in GPU memory although the
- * plan is already made for it: they lie in its shared host memory, or in files where it has none of
- * that either, and come to its GPU by cudf's copies. Slower, and the same rows. Immutable.
+ * Stores tables in host memory, for an executor that cannot hold blocks in GPU memory although the
+ * plan requires it. They lie in shared host memory, or in files without it, and cudf copies them to
+ * the GPU. Slower, and the same rows. Immutable.
  *
  * @param node without a GPU; null if this executor has no shared memory
  * @param files take what has no room there

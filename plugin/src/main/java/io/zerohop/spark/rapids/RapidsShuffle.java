@@ -8,7 +8,7 @@ import io.zerohop.spark.rapids.pressure.DevicePressure;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 
-/** What the rest of the plugin asks about RAPIDS; nothing of it is loaded where RAPIDS is not. */
+/** The plugin's interface to its RAPIDS code; nothing of it is loaded without RAPIDS. */
 public final class RapidsShuffle {
   private RapidsShuffle() {}
 
@@ -30,7 +30,7 @@ public final class RapidsShuffle {
     return RetryChecksums.enable(dependency);
   }
 
-  /** The GPU that RAPIDS uses in this executor, by its number among those that are seen here. */
+  /** The number of RAPIDS' GPU in this executor, among those visible here. */
   public static int deviceId() {
     return RapidsClasses.get().deviceId();
   }

@@ -10,9 +10,9 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /**
- * What an executor does with RAPIDS' tables: where it keeps those of its own map tasks, and how it
- * gets at those of others. All executors of an application store the same bytes, so each can read
- * what any other has written. Thread safe.
+ * An executor's store of RAPIDS' tables: where it keeps its own, and how it reads those of others.
+ * All executors of an application store the same bytes, so each can read what any other has
+ * written. Thread safe.
  */
 public sealed interface TableStore permits DeviceTableStore, HostTableStore {
 

@@ -7,8 +7,8 @@ import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.util.RpcUtils;
 
 /**
- * The way of reports to the driver, over Spark's own RPC. Used by one thread. Where the driver does
- * not take reports, each attempt waits as long as Spark's RPC does and fails.
+ * Sends reports to the driver over Spark's own RPC. Used by one thread. Where the driver does not
+ * take reports, each attempt waits as long as Spark's RPC does and fails.
  */
 public final class DriverReports implements Consumer<String> {
   /** The endpoint in the driver. */

@@ -7,10 +7,10 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What one reader has counted in the present slot of time and not yet told its executor's {@link
- * ReportCounters}, whose lock all tasks share: so it is taken once in a slot, and not for each
- * block. To be flushed when the reader ends. Thread safe, since a step of the reader may outlast
- * its task for a moment; what is counted after that is told at once.
+ * Counts of one reader in the current time slot. They go to the executor's {@link ReportCounters}
+ * once in a slot and not for each block, because all tasks share its lock. To be flushed when the
+ * reader ends. Thread safe, since a step of the reader may outlast its task for a moment; what is
+ * counted after that is told at once.
  */
 public final class ReaderCounts {
   private final ReportCounters executor;
@@ -52,7 +52,7 @@ public final class ReaderCounts {
     }
   }
 
-  /** The reader stood still. */
+  /** The reader waited. */
   public void waited(final long nanos) {
     if (!executor.isEnabled()) {
       return;

@@ -17,9 +17,9 @@ import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
 /**
- * Takes out of a report what no executor of ours writes: negative, too large, too long and unknown
- * values, and more of them than an executor counts. An event log may come from anybody who can
- * write into the history server's folder. Not thread safe.
+ * Removes from a report values that no executor writes: negative, too large, too long or unknown
+ * ones, and lists longer than an executor's. An event log may come from anybody who can write into
+ * the history server's folder. Not thread safe.
  */
 public final class ReportBounds {
   /** The largest number of bytes, blocks or milliseconds; thousands of them add up to a long. */

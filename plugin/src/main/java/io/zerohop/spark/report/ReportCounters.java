@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * What an executor counts between two reports. Bounded: owners and reasons that would not fit into
+ * Counts of an executor between two reports. Bounded: owners and reasons that would not fit into
  * one report are counted under {@link #OTHERS}; shuffles, stages, contacts and advice beyond the
  * limits are left out. Thread safe.
  */
@@ -64,7 +64,7 @@ public final class ReportCounters implements ContactListener {
     this.enabled = enabled;
   }
 
-  /** Whether anybody takes what is counted. */
+  /** Returns whether anybody takes what is counted. */
   boolean isEnabled() {
     return enabled;
   }
@@ -149,7 +149,7 @@ public final class ReportCounters implements ContactListener {
     }
   }
 
-  /** Something is not as it should be here. */
+  /** Records a problem of this executor. */
   public synchronized void advise(final Advice line) {
     if (enabled && advice.size() < MAX_ADVICE) {
       advice.add(
@@ -193,7 +193,7 @@ public final class ReportCounters implements ContactListener {
     return text.length() <= most ? text : text.substring(0, most) + CUT;
   }
 
-  /** Whether anything was counted since the last report. */
+  /** Returns whether anything was counted since the last report. */
   public synchronized boolean isEmpty() {
     return flows.isEmpty() && shuffles.isEmpty() && contacts.isEmpty() && advice.isEmpty();
   }

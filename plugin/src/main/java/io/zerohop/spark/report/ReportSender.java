@@ -17,10 +17,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Sends an executor's reports to the driver: in every interval in which something was counted or
- * its memory has changed, and when its last task ends, so that the end of a short job is not lost.
- * A long report delays the next one, so that large clusters do not fill the event log. A report
- * that cannot be sent is lost; none makes a task wait or fail. Thread safe.
+ * Sends an executor's reports to the driver: in each interval with changes, and when the last task
+ * ends, so that the end of a short job is not lost. A long report delays the next one, so that
+ * large clusters do not fill the event log. A report that cannot be sent is lost; none makes a task
+ * wait or fail. Thread safe.
  */
 public final class ReportSender implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ReportSender.class);

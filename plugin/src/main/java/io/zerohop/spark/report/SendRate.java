@@ -3,9 +3,9 @@ package io.zerohop.spark.report;
 import java.time.Duration;
 
 /**
- * When an executor may report: in every interval, but after a long report only so many intervals
- * later as it was long; and when it falls idle at once, in bursts, in the long run no more than the
- * same. All times are readings of {@link System#nanoTime}. Not thread safe.
+ * Limits the rate of an executor's reports. A long report delays the next one by as many intervals
+ * as it was long. Reports of an idle executor may come in bursts, at the same average rate. All
+ * times are readings of {@link System#nanoTime}. Not thread safe.
  */
 final class SendRate {
   /** Characters that an executor may send in an interval: they all end up in the event log. */
@@ -45,7 +45,7 @@ final class SendRate {
     last = now;
   }
 
-  /** Whether the report of an interval may be sent. */
+  /** Returns whether the report of an interval may be sent. */
   boolean isDue(final long now) {
     return now - due >= 0;
   }

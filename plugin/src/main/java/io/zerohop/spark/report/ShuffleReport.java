@@ -6,9 +6,9 @@ import java.util.Objects;
 import java.util.stream.Collectors;
 
 /**
- * What an executor has counted since its last report, and what it holds now. Travels to the driver
- * as JSON, and from there into Spark's event log; a reader of another release ignores what it does
- * not know and takes what is missing for nothing. Immutable.
+ * An executor's counts since its last report, and its memory now. Travels to the driver as JSON,
+ * and from there into Spark's event log; a reader of another release ignores what it does not know
+ * and takes what is missing for nothing. Immutable.
  *
  * @param executorId who reports
  * @param node names the machine that it runs on, the same for all executors there; empty if unknown
@@ -51,7 +51,7 @@ public record ShuffleReport(
   }
 
   /**
-   * What came from one owner over one link.
+   * Bytes from one owner over one link.
    *
    * @param owner the executor that held the blocks
    * @param path the path's label
@@ -89,7 +89,7 @@ public record ShuffleReport(
   public record Moved(long blocks, long bytes) {}
 
   /**
-   * What tasks did with one shuffle.
+   * Use of one shuffle by tasks.
    *
    * @param shuffleId the shuffle
    * @param writers stages that wrote it here
@@ -120,7 +120,7 @@ public record ShuffleReport(
   }
 
   /**
-   * What is known of a reason for which blocks had to be staged, as fields of its message.
+   * A reason for staged blocks, as fields of its message.
    *
    * @param code by which docs/runbook.md explains it, such as {@code ZH-6033}; empty if there is
    *     none
@@ -128,7 +128,7 @@ public record ShuffleReport(
    * @param bytes about how many bytes the blocks had, as map statuses say
    */
   public record Cause(String code, String remedy, long bytes) {
-    /** Of reasons beyond a limit, of which only the bytes are known. */
+    /** Returns the cause for reasons beyond a limit: only their bytes are known. */
     public static Cause ofOthers(final long bytes) {
       return new Cause("", "", bytes);
     }
@@ -146,7 +146,7 @@ public record ShuffleReport(
   }
 
   /**
-   * Where an executor's map outputs lie; all in bytes.
+   * The places of an executor's map outputs; all in bytes.
    *
    * @param hostUsed in the pool in host memory
    * @param hostLimit most that may be there

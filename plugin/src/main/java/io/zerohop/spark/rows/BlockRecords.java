@@ -4,7 +4,7 @@ import io.zerohop.shuffle.fetch.FetchedBlock;
 import scala.Product2;
 import scala.collection.Iterator;
 
-/** How the bytes of a block become records. Belongs to one reader; holds no block. */
+/** Decodes the bytes of a block into records. Belongs to one reader; holds no block. */
 interface BlockRecords {
 
   /** The records of a block, valid until the fetcher moves past it. */

@@ -3,7 +3,7 @@ package io.zerohop.spark.rows;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 
-/** The bytes of a block cannot be what its codec wrote. */
+/** Thrown if the bytes of a block are not what its codec wrote. */
 final class DamagedBlockException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 

@@ -5,8 +5,8 @@ import java.io.IOException;
 import java.io.OutputStream;
 
 /**
- * The output of one map task while it is written: records gather in an arena, and a full arena is a
- * batch of the output.
+ * The output of one map task while it is written: records are collected in an arena, and a full
+ * arena is a batch of the output.
  *
  * <p>Belongs to one task thread. {@link #close()} frees everything that was not committed.
  */

@@ -11,8 +11,8 @@ import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
 /**
- * Records of a serializer whose objects may be moved about in a stream: one stream for all
- * partitions, flushed after each record, so thousands of partitions cost one buffer.
+ * Appends records of a serializer with relocatable objects: one stream for all partitions, flushed
+ * after each record, so that thousands of partitions need one buffer.
  */
 final class RelocatableAppender<K, V> implements RecordAppender<K, V> {
   static final ClassTag<Object> OBJECT = ClassTag$.MODULE$.Object();

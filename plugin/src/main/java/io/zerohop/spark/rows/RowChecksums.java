@@ -4,9 +4,9 @@ import org.apache.spark.ShuffleDependency;
 import org.apache.spark.shuffle.checksum.RowBasedChecksum;
 
 /**
- * Spark's order-independent checksum over a map task's records, by which the driver notices that a
- * retried map task gave other rows than before (from Spark 4.1 on). A manager that reports 0 turns
- * that protection off, so every record goes through here.
+ * Spark's order-independent checksum over a map task's records (Spark 4.1 and later). By it the
+ * driver detects that a retried map task produced other rows. A manager that reports 0 turns that
+ * protection off, so every record goes through here.
  *
  * <p>Not thread safe: one per map task.
  */

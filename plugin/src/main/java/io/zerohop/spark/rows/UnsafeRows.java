@@ -8,10 +8,10 @@ import org.apache.spark.serializer.Serializer;
 import org.apache.spark.util.AccumulatorV2;
 
 /**
- * What the fast path for SQL rows needs to know of Spark's UnsafeRowSerializer: the number of
- * fields of a row, and the "data size" metric that adaptive execution plans with and that the
- * serializer would have updated. Both are private there; if a Spark version hides them elsewhere,
- * the fast path is not taken and the serializer itself is used.
+ * Reads from Spark's UnsafeRowSerializer what the fast path for SQL rows needs: the number of
+ * fields, and the "data size" metric, which adaptive execution plans with. Both are private there;
+ * if a Spark version hides them elsewhere, the fast path is not taken and the serializer itself is
+ * used.
  *
  * @param numFields fields of each row
  * @param dataSize the metric, or null

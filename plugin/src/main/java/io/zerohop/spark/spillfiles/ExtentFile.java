@@ -13,10 +13,10 @@ import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
 
 /**
- * A map output's bytes as a file that is neither compressed nor encrypted: they go from where they
- * lie to the kernel, and nobody reads them on the way. The checksums that they were written to
- * memory with go along, put together to those of partitions; so what was damaged in memory is found
- * by whoever reads the file. Not thread safe.
+ * A map output's bytes as a file that is neither compressed nor encrypted: the kernel takes them
+ * from where they lie, without a copy in between. The checksums that they were written to memory
+ * with go along, put together to those of partitions; so what was damaged in memory is found by
+ * whoever reads the file. Not thread safe.
  */
 final class ExtentFile implements Closeable {
   private static final int WRITE_BYTES = 256 << 10;

@@ -6,12 +6,11 @@ import java.nio.ByteBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
 /**
- * A buffer that has another one's bytes, which are seen to only when Spark asks for them: it does
- * so in the thread that sends them.
+ * A buffer whose bytes are prepared only when Spark requests them, in the thread that sends them.
  */
 public abstract class LateBuffer extends ManagedBuffer {
 
-  /** Sees to the bytes, at the first call, and gives the buffer that has them. Thread safe. */
+  /** Prepares the bytes, at the first call, and returns the buffer that has them. Thread safe. */
   protected abstract ManagedBuffer bytes() throws IOException;
 
   @Override

@@ -24,10 +24,10 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * Map outputs as files in Spark's own format (one data file, one index) in Spark's local
- * directories: those that found no room in memory or had to leave it, and those that somebody must
- * read through Spark's block transfer service. Spark's index resolver serves them, after a look at
- * their checksums, which are kept here: 4 bytes for each partition. Thread safe.
+ * Map outputs as files in Spark's format (one data file, one index) in Spark's local directories.
+ * They found no room in memory, had to leave it, or are read through Spark's block transfer
+ * service. Spark's index resolver serves them, after a look at their checksums, which are kept
+ * here: 4 bytes for each partition. Thread safe.
  */
 public final class MapOutputFiles implements ColdStorage {
   private static final Logger LOG = LoggerFactory.getLogger(MapOutputFiles.class);
@@ -39,19 +39,19 @@ public final class MapOutputFiles implements ColdStorage {
 
   private final LongAdder bytes = new LongAdder();
 
-  /** One of these is held by whoever writes a map output that others may want to write, too. */
+  /** Held by the thread that writes a map output that others may also want to write. */
   private final Object[] writing = new Object[WRITERS];
 
   public MapOutputFiles() {
     Arrays.setAll(writing, i -> new Object());
   }
 
-  /** Whether this class wrote a file for the map output. */
+  /** Returns whether this class wrote a file for the map output. */
   public boolean holds(final int shuffleId, final long mapId) {
     return find(shuffleId, mapId) != null;
   }
 
-  /** Shuffles of which this class has files. */
+  /** Shuffles with files of this class. */
   public Set<Integer> shuffles() {
     return Set.copyOf(written.keySet());
   }
@@ -60,7 +60,10 @@ public final class MapOutputFiles implements ColdStorage {
     return written.getOrDefault(shuffleId, Map.of()).get(mapId);
   }
 
-  /** Where Spark's resolver finds the files of a map output, if it is not told otherwise. */
+  /**
+   * Returns the directories in which Spark's resolver finds the files of a map output, if it is
+   * given no others.
+   */
   public Option<String[]> dirs(
       final int shuffleId, final long mapId, final Option<String[]> otherwise) {
     final OutputFile file = find(shuffleId, mapId);
@@ -81,7 +84,7 @@ public final class MapOutputFiles implements ColdStorage {
   }
 
   /**
-   * The same for each block of a batch.
+   * Verifies each block of a batch.
    *
    * @param find a block as Spark's resolver finds it
    */
@@ -239,7 +242,7 @@ public final class MapOutputFiles implements ColdStorage {
     }
   }
 
-  /** Whether files hold blocks as they are, by Spark's settings. */
+  /** Returns whether files hold blocks as they are, by Spark's settings. */
   private static boolean isPlain() {
     final SparkEnv env = SparkEnv.get();
     return !env.conf().getBoolean("spark.shuffle.compress", true)

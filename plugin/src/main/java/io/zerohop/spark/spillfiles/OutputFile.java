@@ -23,7 +23,7 @@ import org.apache.spark.storage.ShuffleIndexBlockId;
  * @param dir the local directory that they lie in; null if it is the one that Spark chooses
  */
 record OutputFile(int[] checksums, String dir) {
-  /** Where the bytes are. */
+  /** Returns the data file. */
   File data(final int shuffleId, final long mapId) throws IOException {
     return LocalDirs.file(dir, new ShuffleDataBlockId(shuffleId, mapId, 0).name());
   }

@@ -10,10 +10,9 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * The output of one map task, batch by batch: in this executor's memory as long as there is room,
- * and from then on in temporary files, of which and of what memory holds {@link #commit} makes one
- * file. So no task fails for lack of memory. Belongs to one task's thread; {@link #close} frees
- * everything that was not committed.
+ * The output of one map task: batches go to this executor's memory while there is room, and then to
+ * temporary files. {@link #commit} makes one file of both. So no task fails for lack of memory.
+ * Belongs to one task's thread; {@link #close} frees everything that was not committed.
  */
 public final class OverflowingOutput implements AutoCloseable {
   private final int shuffleId;

@@ -3,7 +3,7 @@ package io.zerohop.spark.spillfiles;
 import java.io.IOException;
 import java.io.OutputStream;
 
-/** Where the plain bytes of a map output's partitions come from when it is written to a file. */
+/** Source of the plain bytes of a map output's partitions, for writing a file. */
 @FunctionalInterface
 public interface PartitionBytes {
 

@@ -6,7 +6,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
-/** What goes over an encrypted connection: a method that buffers have from Spark 4.0 on. */
+/** Bytes for an encrypted connection: a method that buffers have from Spark 4.0 on. */
 final class SslBytes {
   private static final MethodHandle CONVERT = find();
 

@@ -4,8 +4,8 @@ import java.io.IOException;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
 /**
- * Blocks of a file that are verified when their bytes are asked for, which Spark does in the thread
- * that sends them, one block at a time: a damaged one fails alone, under its own name. Thread safe.
+ * Blocks of a file, verified when Spark requests their bytes, in the thread that sends them. Each
+ * is verified alone, so a damaged one fails alone, under its own name. Thread safe.
  */
 public final class VerifiedFileBuffer extends LateBuffer {
   private final ManagedBuffer stored;

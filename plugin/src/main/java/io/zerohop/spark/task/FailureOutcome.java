@@ -6,7 +6,7 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.storage.BlockManagerId;
 
-/** The one place that turns a failure's category into what Spark makes of it. */
+/** Maps a failure's category to Spark's reaction; the only place that does. */
 public final class FailureOutcome {
   private FailureOutcome() {}
 

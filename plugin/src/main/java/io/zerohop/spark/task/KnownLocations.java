@@ -5,9 +5,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Locations by the text that carries them, parsed once: each reduce task meets those of all owners,
- * and parsing a thousand of them takes several times as long as all that Spark does to list its
- * blocks. Thread safe.
+ * Caches parsed locations by their text. Each reduce task has those of all owners, and parsing a
+ * thousand takes several times as long as Spark needs to list its blocks. Thread safe.
  */
 final class KnownLocations {
   /** Some MB; executors come and go, and nobody says which text will not come again. */

@@ -8,9 +8,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What becomes of a task in which our code cannot be linked, although {@code SparkProbe} missed
- * nothing at the start: its process leaves all shuffles of rows that begin later to Spark's own
- * code, and the task runs again. Of a process, as linking is. Thread safe.
+ * Handles a task in which Zerohop's code cannot be linked, although {@code SparkProbe} missed
+ * nothing at start. The process leaves later shuffles of rows to Spark's own code, and the task
+ * runs again. Of a process, as linking is. Thread safe.
  */
 public final class LinkFailure {
   private static final Logger LOG = LoggerFactory.getLogger(LinkFailure.class);
@@ -46,8 +46,8 @@ public final class LinkFailure {
   }
 
   /**
-   * The same for a task that has begun to read or write. Spark runs it again, and does not count
-   * this attempt among its failures. Never returns.
+   * Handles a task that has begun to read or write. Spark runs it again, and does not count this
+   * attempt among its failures. Never returns.
    */
   public static RuntimeException raise(final LinkageError failure) {
     note(failure);
@@ -55,7 +55,7 @@ public final class LinkFailure {
         Message.of("runs again with Spark's sort shuffle").because(failure).text());
   }
 
-  /** Whether it arose in code of ours; of the JDK are frames that load or bind for it. */
+  /** Returns whether it arose in code of ours; of the JDK are frames that load or bind for it. */
   private static boolean isOurs(final LinkageError failure) {
     for (final StackTraceElement frame : failure.getStackTrace()) {
       final String name = frame.getClassName();

@@ -12,7 +12,7 @@ public final class ReadEnd implements TaskCompletionListener {
   private Runnable step;
 
   /**
-   * Has a step run when the task ends; at once if it has ended.
+   * Runs a step when the task ends; at once if it has ended.
    *
    * @param atEnd ends the reader
    */

@@ -18,7 +18,7 @@ import scala.Tuple3;
 import scala.collection.Iterator;
 import scala.collection.Seq;
 
-/** What all readers make of the blocks that Spark's tracker lists for a reduce task. */
+/** The blocks that Spark's tracker lists for a reduce task, in the form that all readers use. */
 public final class TrackedBlocks {
   private static final KnownLocations LOCATIONS = new KnownLocations();
 
@@ -91,7 +91,7 @@ public final class TrackedBlocks {
     }
   }
 
-  /** The same check, for a fetch that somebody else will end. */
+  /** Makes the same check for a fetch that another caller ends. */
   public static void check(final BlockFetcher fetcher, final TaskContext context) {
     try {
       if (!fetcher.isClosed() && !context.isFailed() && !context.isInterrupted()) {

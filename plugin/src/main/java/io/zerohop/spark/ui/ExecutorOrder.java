@@ -2,7 +2,7 @@ package io.zerohop.spark.ui;
 
 import java.util.Comparator;
 
-/** Executors by their numbers, and behind them those whose ids are none, by their names. */
+/** The order of executors: by number, then those without a number by name. */
 final class ExecutorOrder implements Comparator<String> {
   static final ExecutorOrder INSTANCE = new ExecutorOrder();
 

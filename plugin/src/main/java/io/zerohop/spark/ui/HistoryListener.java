@@ -6,8 +6,8 @@ import org.apache.spark.status.ElementTrackingStore;
 import scala.runtime.BoxedUnit;
 
 /**
- * Makes the listener that reads the reports of one application's log in the history server, and
- * leaves what they come to in the store of that application when the log has been read.
+ * Creates the listener that reads an application's reports from its log in the history server, and
+ * stores the result for that application when the log has been read.
  */
 public final class HistoryListener implements Function<ElementTrackingStore, SparkListener> {
 

@@ -8,8 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Gives an application's UI in the history server its tab, from what {@link HistoryListener} has
- * left in the store. An application without a report has none. A failure costs the tab alone.
+ * Adds the tab to an application's UI in the history server, from what {@link HistoryListener}
+ * stored. An application without a report has none. A failure costs the tab alone.
  */
 public final class HistoryTab implements Consumer<SparkUI> {
   private static final Logger LOG = LoggerFactory.getLogger(HistoryTab.class);

@@ -6,7 +6,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 
-/** What went over each link: as one bar, and in numbers with rates beside what is expected. */
+/** The bytes of each link: as one bar, and as numbers with rates beside the expected ones. */
 final class LinkTable {
   private LinkTable() {}
 

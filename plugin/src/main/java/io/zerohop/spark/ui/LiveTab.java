@@ -28,7 +28,7 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
-/** The tab of a running application, and the way of executors' reports into its event log. */
+/** The tab of a running application, which also writes executors' reports into its event log. */
 public final class LiveTab {
   private static final Logger LOG = LoggerFactory.getLogger(LiveTab.class);
 

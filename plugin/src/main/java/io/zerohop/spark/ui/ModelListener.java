@@ -7,7 +7,7 @@ import org.apache.spark.scheduler.SparkListenerExecutorAdded;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 
-/** Brings executors' reports from Spark's listener bus, or from an event log, into a model. */
+/** Passes executors' reports from Spark's listener bus, or from an event log, to a model. */
 final class ModelListener extends SparkListener {
   private final ShuffleModel model;
 

@@ -14,7 +14,7 @@ import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 
 /**
- * Who read how much of whom, by nodes; one node may be unfolded into its executors. A cell says
+ * The matrix of bytes read between nodes; one node may be unfolded into its executors. A cell says
  * bytes, the rate where links were in use without a break, and what fell back, and is coloured by
  * the rate's part of what is expected.
  */
@@ -190,7 +190,7 @@ final class NodeMatrix {
     return reached < 0 ? "r-none" : "r-ok";
   }
 
-  /** What a row read of a column. */
+  /** Bytes that a row's node read from a column's node. */
   private static final class Cell {
     private final Map<Link, Long> links = new EnumMap<>(Link.class);
     private final Map<Link, long[]> full = new EnumMap<>(Link.class);

@@ -9,9 +9,9 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 
 /**
- * What of the page is asked for: a path, a text that shuffles have, a node whose executors are
- * shown, and a page and an order of each table. Immutable; whatever a user types is cut, and what
- * is no number is the default.
+ * The parameters of a request: a path, a text to filter shuffles by, a node to unfold, and a page
+ * and an order of each table. Immutable; whatever a user types is cut, and what is no number is the
+ * default.
  */
 final class PageQuery {
   /** Tables that have pages. */
@@ -108,7 +108,7 @@ final class PageQuery {
     return number(table + SIZE, DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE);
   }
 
-  /** Whether something of a table is asked for, so that it is to be seen. */
+  /** Returns whether the request concerns a table, so that the table must be visible. */
   boolean unfolds(final String table) {
     return given.keySet().stream().anyMatch(name -> name.startsWith(table + "."));
   }

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.function.BiConsumer;
 
 /**
- * A table that has pages and is sorted by a click on a column, both as in Spark's own tables: by
- * the address of the page, so no script is needed and a page has a limited size. Immutable.
+ * A table with pages, sorted by a click on a column, as in Spark's own tables. Both are part of the
+ * page's URL, so it needs no script and has a limited size. Immutable.
  *
  * @param <T> a row
  */

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What came over each link over time: a limited number of steps of equal length, which doubles when
- * they are used up. What an executor reports came since its report before, or in the last {@link
+ * Bytes of each link over time: a limited number of steps of equal length, which doubles when they
+ * are used up. What an executor reports came since its report before, or in the last {@link
  * #MAX_SPREAD_MILLIS} if that one is older. When what it reports first began to come is not known:
  * it is spread over {@link #FIRST_SPREAD_MILLIS}, so that it is no peak. Not thread safe.
  */

@@ -12,8 +12,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What docs/runbook.md says of each code, from the copy of that page in the jar, so that the tab
- * has it where no documentation is to be had. Thread safe.
+ * The rows of docs/runbook.md by code, from the copy in the jar, so that the tab has them without
+ * other documentation. Thread safe.
  */
 final class Runbook {
   /** Where the tab shows it. */

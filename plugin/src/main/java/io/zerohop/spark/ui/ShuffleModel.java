@@ -28,10 +28,10 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /**
- * The reports of all executors, added up. Bounded, whatever the reports say: values that no
- * executor writes are refused, sums stop at a limit, pairs of executors beyond theirs are added to
- * one that stands for all others, the shuffle that was used least recently goes, and of the points
- * of an executor every second one. Thread safe.
+ * The sum of all executors' reports. Bounded, whatever the reports say: values that no executor
+ * writes are refused, sums stop at a limit, pairs of executors beyond theirs are added to one that
+ * stands for all others, the shuffle that was used least recently goes, and of the points of an
+ * executor every second one. Thread safe.
  */
 final class ShuffleModel {
   /** Of names that are kept only to be counted. */
@@ -70,7 +70,7 @@ final class ShuffleModel {
   private long evictedContacts;
 
   /**
-   * How much is kept.
+   * The limits of what is kept.
    *
    * @param pairs pairs of executors, times paths
    * @param shuffles shuffles
@@ -309,7 +309,7 @@ final class ShuffleModel {
     }
   }
 
-  /** What is known now. */
+  /** Returns the present snapshot. */
   UiSnapshot snapshot() {
     final UiSnapshot copy = copy(); // Sorted where nobody waits for it.
     copy.pairs()

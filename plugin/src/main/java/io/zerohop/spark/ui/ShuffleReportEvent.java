@@ -6,8 +6,8 @@ import java.util.List;
 import org.apache.spark.scheduler.SparkListenerEvent;
 
 /**
- * One executor's report, as listeners hear it and as it stands in the event log. Spark writes and
- * reads it by this class's name; a reader without this class skips it.
+ * One executor's report as an event for listeners and the event log. Spark writes and reads it by
+ * this class's name; a reader without this class skips it.
  *
  * @param report what the executor counted
  */

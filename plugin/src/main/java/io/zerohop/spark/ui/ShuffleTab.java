@@ -4,7 +4,7 @@ import java.util.function.Supplier;
 import org.apache.spark.ui.SparkUI;
 import org.apache.spark.ui.SparkUITab;
 
-/** The tab: its page, and one with what the runbook says of codes. */
+/** The tab: its page, and a page with the runbook's rows. */
 final class ShuffleTab extends SparkUITab {
   /** As users see it. */
   static final String NAME = "GPU Shuffle";

@@ -6,7 +6,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
-/** The shuffles: which stages, what came by which path, how long readers waited, what fell back. */
+/** The table of shuffles: stages, bytes by path, waiting time of readers, and fallbacks. */
 final class ShuffleTable {
   private static final int NANOS_PER_MILLI = 1_000_000;
 

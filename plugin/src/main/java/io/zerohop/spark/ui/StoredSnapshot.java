@@ -5,8 +5,8 @@ import org.apache.spark.util.kvstore.KVIndex;
 import org.apache.spark.util.kvstore.KVStore;
 
 /**
- * A snapshot as the history server keeps it, in memory or on disk: it replays a log once, and shows
- * the page from its store ever after.
+ * A snapshot in the history server's store, in memory or on disk. The server replays a log once,
+ * and renders the page from the store afterwards.
  */
 public final class StoredSnapshot {
   private static final String ONLY = "zerohop";

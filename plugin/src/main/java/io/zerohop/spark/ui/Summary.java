@@ -18,7 +18,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Whether the application's shuffles are fast, and if not, why: what the page says first. Made of a
+ * The page's first part: whether the application's shuffles are fast, and if not, why. Made of a
  * snapshot; immutable.
  *
  * @param verdict how they are
@@ -54,7 +54,7 @@ record Summary(
     Arrays.stream(Link.values()).forEach(link -> LINKS.put(link.label(), link));
   }
 
-  /** How shuffles are. */
+  /** The state of shuffles. */
   enum Verdict {
     /** Nothing is known yet. */
     NONE,
@@ -67,8 +67,8 @@ record Summary(
   }
 
   /**
-   * Why blocks were staged, all reasons of one code together for which the same is to be done. One
-   * of an earlier release, which tells no code, stands alone.
+   * A reason for staged blocks: all reasons with the same code and remedy. One of an earlier
+   * release, which tells no code, stands alone.
    *
    * @param code of the runbook; empty if there is none, or none is known
    * @param remedy what to do; empty if only the runbook says that
@@ -223,7 +223,7 @@ record Summary(
   }
 
   /**
-   * What reasons have in common that are one line.
+   * The key by which reasons form one line.
    *
    * @param text of a reason without a code; otherwise empty
    */

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.function.ToLongFunction;
 
 /**
- * A chart over the application's time: bytes a second by link, one on the other, and below it what
- * lies in pools and files. Lines differ by their dashes, too.
+ * A chart over time: bytes a second by link, stacked, and below it the contents of pools and files.
+ * Lines differ by their dashes, too.
  */
 final class TimeLine {
   /** Moments of the pools. */

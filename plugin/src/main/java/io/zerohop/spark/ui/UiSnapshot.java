@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * All that the page shows, at one moment. Written as JSON into the history server's store.
+ * The complete contents of the page at one moment. Written as JSON into the history server's store.
  * Immutable.
  *
  * @param pairs what went from each executor to each other, by path
@@ -76,7 +76,7 @@ public record UiSnapshot(
   }
 
   /**
-   * What one executor got of another one's blocks over one link.
+   * Blocks of one owner that one executor read over one link.
    *
    * @param reader who got them
    * @param owner who had them
@@ -114,7 +114,7 @@ public record UiSnapshot(
   public record TaskTime(long ran, long waited) {}
 
   /**
-   * What came over each link within some time.
+   * Bytes of each link within some time.
    *
    * @param timeMillis when it begins, in milliseconds since 1970
    * @param millis how long it is, in milliseconds
@@ -192,7 +192,7 @@ public record UiSnapshot(
   public record ContactLine(long timeMillis, String reader, String owner, String how) {}
 
   /**
-   * What the doctor would say of some processes.
+   * A finding of the doctor on some processes.
    *
    * @param advice the line of its report, with the numbers of the first process that said it
    * @param processes of which it would say that: the driver and executors, the first few of them

@@ -30,7 +30,8 @@ class ZerohopConfTest {
   private static String markdown() {
     final StringBuilder page = new StringBuilder();
     page.append("# Configuration\n\n");
-    page.append("Generated from `ZerohopConf`; a test fails when this page is stale. ");
+    page.append("For everybody who configures Zerohop. This page lists all keys ");
+    page.append("with types and defaults. It is generated from `ZerohopConf`.\n\n");
     page.append("No key is needed beside `spark.plugins=io.zerohop.spark.ZerohopPlugin`, ");
     page.append("with which Spark 3.5 also needs ");
     page.append("`spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager`.\n\n");

@@ -219,7 +219,7 @@ class RdmaProofTest {
             .hasMessageContaining("cuda");
         channel.send(List.of("open", "/etc/passwd"));
         assertThat(channel.receive(LIMIT))
-            .containsExactly(Words.FAILED, "there is no question open");
+            .containsExactly(Words.FAILED, "there is no request open");
         channel.send(List.of(Listener.KILL, "1"));
         assertThat(channel.receive(LIMIT)).containsExactly(Words.FAILED, "there is no process 1");
       }

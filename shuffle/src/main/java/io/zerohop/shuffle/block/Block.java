@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.block;
 
 /**
- * One shuffle block as Spark names it, with what its map status said of it.
+ * A shuffle block by Spark's name, with its size from the map status.
  *
  * @param shuffleId the shuffle
  * @param mapId the map task attempt that wrote it; the only key of a map output

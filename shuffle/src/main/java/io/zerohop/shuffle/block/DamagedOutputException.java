@@ -2,7 +2,10 @@ package io.zerohop.shuffle.block;
 
 import io.zerohop.device.ZerohopException;
 
-/** A map output's bytes in memory are not what was written: it must not get a new checksum. */
+/**
+ * Thrown if a map output's bytes in memory are not what was written: it must not get a new
+ * checksum.
+ */
 public final class DamagedOutputException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 

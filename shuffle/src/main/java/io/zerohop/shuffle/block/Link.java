@@ -3,7 +3,10 @@ package io.zerohop.shuffle.block;
 import io.zerohop.device.Topology.Reach;
 import java.util.Locale;
 
-/** What a block's bytes pass on their way to the reader: a {@link Path}, with peers told apart. */
+/**
+ * The link that a block's bytes take to the reader: a {@link Path}, with kinds of peers
+ * distinguished.
+ */
 public enum Link {
   /** The reader's own memory. */
   LOCAL(Path.LOCAL, 0),
@@ -38,8 +41,8 @@ public enum Link {
   }
 
   /**
-   * Returns the bytes a second that such a link has at least on a machine with nothing else to do:
-   * three fifths of the wire, of one link where there may be several; 0 where that is not known.
+   * Returns the bytes a second that such a link has at least on an idle machine, or 0 if unknown:
+   * three fifths of the wire, of one link if there may be several.
    */
   public long expected() {
     return expected;

@@ -10,8 +10,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * How to reach the memory of one {@code ShuffleNode}: which boot of which machine, which socket
- * folder, which socket in it, and which life of the executor.
+ * The address of one {@code ShuffleNode}'s memory: boot id of the machine, socket folder, socket,
+ * and incarnation of the executor.
  *
  * <p>The folder's path is not in it, since every process of an application derives it from the same
  * configuration; its identity is, so that a reader can tell "the owner is dead" (same folder, no
@@ -67,7 +67,7 @@ public record Location(
     }
   }
 
-  /** One that does not send. */
+  /** Creates a location of an executor that does not send. */
   public Location(
       final String bootId,
       final String folderId,
@@ -104,7 +104,10 @@ public record Location(
     return matcher.matches() ? matcher.group(1) : socket;
   }
 
-  /** Where the owner of another socket in the same folder is; null if the name is not one. */
+  /**
+   * Returns the location of the owner of another socket in the same folder; null if the name is not
+   * one.
+   */
   public Location neighbour(final String other) {
     final Matcher matcher = SOCKET.matcher(other);
     return matcher.matches()

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.block;
 
-/** The way a block took from its owner to its reader, best first. */
+/** The path of a block from its owner to its reader, best first. */
 public enum Path {
   /** Owner and reader are one process: read in place. */
   LOCAL,

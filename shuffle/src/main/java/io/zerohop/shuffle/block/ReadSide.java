@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.block;
 
-/** Who reads the blocks of a fetch. */
+/** The kind of reader of a fetch. */
 public enum ReadSide {
   /** The host: blocks in GPU memory are brought to it first. */
   HOST,

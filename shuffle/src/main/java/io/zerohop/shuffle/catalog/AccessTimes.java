@@ -7,9 +7,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * When each shuffle was last used on this executor: a map output of it begun or published, a window
- * of it opened, whoever owns the blocks. Reducers read from all executors, so what nobody here
- * reads any more is most likely read nowhere. Thread safe.
+ * The time of each shuffle's last use on this executor. Uses are beginning or publishing a map
+ * output, and opening a window of blocks of any owner. Reducers read from all executors, so what
+ * nobody here reads any more is most likely read nowhere. Thread safe.
  */
 public final class AccessTimes {
   private final Map<Integer, AtomicLong> used = new ConcurrentHashMap<>();
@@ -40,7 +40,7 @@ public final class AccessTimes {
     return clock.since(last == null ? start : last.get());
   }
 
-  /** The same in seconds, for messages. */
+  /** Returns the idle time in seconds, for messages. */
   public long idleSeconds(final int shuffleId) {
     return TimeUnit.NANOSECONDS.toSeconds(idleNanos(shuffleId));
   }

@@ -3,8 +3,8 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.shuffle.pool.Region;
 
 /**
- * What the catalog will say of one batch: its region and, partition by partition, where each block
- * ends and its checksum. Filled in partition order by one thread; does not own the region.
+ * The catalog's future record of one batch: its region, and for each partition the end of its block
+ * and its checksum. Filled in partition order by one thread; does not own the region.
  */
 public final class BatchImage {
   private final int partitions;
@@ -37,7 +37,7 @@ public final class BatchImage {
     }
   }
 
-  /** Says where the batch was packed. */
+  /** Sets the region into which the batch was packed. */
   public void place(final Region where) {
     region = where;
   }
@@ -66,7 +66,7 @@ public final class BatchImage {
     return blocks;
   }
 
-  /** Where a block begins, from the batch's begin. */
+  /** Returns the begin of a block, from the batch's begin. */
   public int start(final int partition) {
     return partition == 0 ? 0 : ends[partition - 1];
   }

@@ -15,8 +15,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What this node holds, and the one writer of the memory in which peers look it up. Thread safe: a
- * lock orders writers of this process; readers take no lock, see {@link CatalogView}.
+ * The index of this node's blocks, and the only writer of the memory in which peers search it.
+ * Thread safe: a lock orders writers of this process; readers take no lock, see {@link
+ * CatalogView}.
  *
  * <p>Owns one reference of each region that it was given and of its chunks, until they are retired.
  */
@@ -120,9 +121,9 @@ public final class Catalog {
   }
 
   /**
-   * Says that batches of a map output lie elsewhere from now on, by one store: readers find either
-   * the old place or the new one, and the old one stays as it is until its last reader has passed.
-   * Takes over the new regions. The output was ready before it was copied.
+   * Publishes new places of a map output's batches by one store. Readers find the old place or the
+   * new one, and the old one stays valid until its last reader has passed. Takes over the new
+   * regions. The output was ready before it was copied.
    *
    * @param regions of all its batches, in order; those that did not move are the old ones
    * @return false, with nothing taken over, if the catalog does not hold this output any more
@@ -253,18 +254,18 @@ public final class Catalog {
     return stored;
   }
 
-  /** Shuffles of which something is held. */
+  /** Shuffles with at least one block held here. */
   public synchronized List<Integer> shuffles() {
     return List.copyOf(shuffles.keySet());
   }
 
-  /** What is held of a shuffle, in the order in which it was published. */
+  /** Returns the outputs of a shuffle, in the order of their publication. */
   public synchronized List<OwnOutput> outputs(final int shuffleId) {
     final OwnShuffle shuffle = shuffles.get(shuffleId);
     return shuffle == null ? List.of() : List.copyOf(shuffle.outputs.values());
   }
 
-  /** How many map outputs are held. */
+  /** Returns the number of map outputs. */
   public synchronized int outputs() {
     return shuffles.values().stream().mapToInt(shuffle -> shuffle.outputs.size()).sum();
   }

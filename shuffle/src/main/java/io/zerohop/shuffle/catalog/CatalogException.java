@@ -2,7 +2,7 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.ZerohopException;
 
-/** A catalog, an entry or what it points to is damaged or not what it should be. */
+/** Thrown if a catalog, an entry or its target is damaged or not as expected. */
 public final class CatalogException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 

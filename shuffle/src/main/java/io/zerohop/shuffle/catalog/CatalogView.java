@@ -3,7 +3,7 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A reader's view of everything that one owner lists. Thread safe; to be used under a lease. */
+/** A reader's view of one owner's catalog. Thread safe; to be used under a lease. */
 public final class CatalogView {
   private final RootView root;
   private final SegmentResolver segments;

@@ -81,7 +81,7 @@ public final class ChunkLayout {
     return (word & 0xffffffffL) << 3;
   }
 
-  /** Where the search for a map output begins. */
+  /** Returns the slot at which the search for a map output begins. */
   static int firstSlot(final long mapId, final int slots) {
     return (int) ((mapId * 0x9e3779b97f4a7c15L) >>> 32) & (slots - 1);
   }

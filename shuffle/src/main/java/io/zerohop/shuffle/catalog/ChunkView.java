@@ -131,7 +131,7 @@ final class ChunkView {
     return true;
   }
 
-  /** Whether the map output that the cursor points at is complete (acquire). */
+  /** Returns whether the map output that the cursor points at is complete (acquire). */
   boolean ready(final EntryCursor cursor) {
     return Signal.atLeast(buffer.getIntVolatile(signalOffset(cursor)), cursor.readyEpoch());
   }

@@ -114,7 +114,7 @@ public final class EntryCursor {
     return extentLength;
   }
 
-  /** Whether the current extent carries a checksum. */
+  /** Returns whether the current extent carries a checksum. */
   public boolean checked() {
     return extentChecked;
   }

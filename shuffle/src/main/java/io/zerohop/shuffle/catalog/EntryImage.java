@@ -6,7 +6,7 @@ import java.util.List;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
-/** Writes an entry, as {@link EntryLayout} draws it, into memory that nobody reads yet. */
+/** Writes an entry in the form of {@link EntryLayout} into memory that nobody reads yet. */
 final class EntryImage {
   private EntryImage() {}
 
@@ -85,7 +85,7 @@ final class EntryImage {
     to.putInt(toOffset + EntryLayout.CRC_OFFSET, checksum(to, toOffset, bytes));
   }
 
-  /** Whether an entry's checksum is right. */
+  /** Returns whether an entry's checksum is right. */
   static boolean isIntact(final DirectBuffer buffer, final int offset, final int bytes) {
     return checksum(buffer, offset, bytes) == buffer.getInt(offset + EntryLayout.CRC_OFFSET);
   }

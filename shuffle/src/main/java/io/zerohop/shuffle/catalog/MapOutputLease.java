@@ -14,9 +14,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /**
- * A hold on one of this node's own map outputs: its bytes stay in place until the lease is closed,
- * whatever happens to the map output meanwhile. Counted by reference, since holder and owner are
- * one process. Thread safe; the caller owns and closes it.
+ * A lease on one of this node's own map outputs: its bytes stay in place until the lease is closed.
+ * Counted by reference, since holder and owner are one process. Thread safe; the caller owns and
+ * closes it.
  */
 public final class MapOutputLease implements AutoCloseable {
   private final OwnOutput output;
@@ -108,7 +108,7 @@ public final class MapOutputLease implements AutoCloseable {
     return extents;
   }
 
-  /** Whether the host reads all of it where it lies. */
+  /** Returns whether the host reads all of it where it lies. */
   public boolean isInHostMemory() {
     checkOpen();
     return output.regions().stream().allMatch(region -> devices.hostAccessible(region.memory()));

@@ -8,7 +8,7 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 
 /**
- * The memory of one executor that peers map, and what says where blocks lie in it. Its parts are
+ * The memory of one executor that peers map, with the index of the blocks in it. Its parts are
  * thread safe. Owns them.
  */
 public record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Catalog catalog) {
@@ -37,7 +37,7 @@ public record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Cata
     return new Pool(devices.of(tier), tier, devices.blockAccess(), root, settings);
   }
 
-  /** Whether a peer may have some of it mapped. */
+  /** Returns whether a peer may have some of it mapped. */
   public boolean isShared() {
     return root.lanes().connected() > 0;
   }

@@ -21,7 +21,7 @@ public final class OwnOutput {
   private final List<Region> regions;
   private final Entry entry;
 
-  /** Where its entry is, as it was written: what that says of itself may be damaged. */
+  /** Location of its entry, as it was written: the entry itself may be damaged. */
   record Entry(ShuffleChunk chunk, int offset, int bytes, int signal) {}
 
   OwnOutput(
@@ -66,7 +66,7 @@ public final class OwnOutput {
     }
   }
 
-  /** What is damaged if its entry is; null if that is well. Callers hold the output. */
+  /** Returns the damage of its entry; null if there is none. Callers hold the output. */
   public String entryDamage() {
     return entry.chunk.isIntact(entry.offset, entry.bytes)
         ? null
@@ -123,7 +123,7 @@ public final class OwnOutput {
     return entry.chunk.signal(host, entry.signal);
   }
 
-  /** Whether its bytes are there (acquire). Callers hold the output. */
+  /** Returns whether its bytes are there (acquire). Callers hold the output. */
   public boolean isReady(final Device host) {
     return ready(host).reached(READY_EPOCH);
   }
@@ -137,7 +137,7 @@ public final class OwnOutput {
     return entry.chunk.signal(host, gpu, entry.signal);
   }
 
-  /** Where its batches lie, in order. */
+  /** Returns the regions of its batches, in order. */
   public List<Region> regions() {
     return regions;
   }

@@ -1,15 +1,15 @@
 package io.zerohop.shuffle.catalog;
 
 /**
- * One life of a shuffle in this executor: from the first writer, or the first after it was
- * unregistered, to when it is unregistered. What was begun in it must not outlive it. Thread safe.
+ * One registration of a shuffle in this executor: from the first writer until the shuffle is
+ * unregistered. What was begun in it must not outlive it. Thread safe.
  */
 public final class Registration {
   private volatile boolean ended;
 
   Registration() {}
 
-  /** Whether the shuffle was unregistered since; once true, always true. */
+  /** Returns whether the shuffle was unregistered since; once true, always true. */
   public boolean isEnded() {
     return ended;
   }

@@ -78,7 +78,7 @@ public final class RootLayout {
 
   private RootLayout() {}
 
-  /** What {@link #CRC_OFFSET} is to have. */
+  /** Returns the checksum for {@link #CRC_OFFSET}. */
   static int checksum(final SegmentMemory root) {
     return Crc32c.of(root.address() + CRC_FROM, CRC_TO - CRC_FROM);
   }
@@ -88,7 +88,7 @@ public final class RootLayout {
     return new UnsafeBuffer(root.buffer(), LANES, LaneLayout.BYTES);
   }
 
-  /** Where the search for a shuffle begins. */
+  /** Returns the cell at which the search for a shuffle begins. */
   static int firstCell(final int shuffleId, final int cells) {
     return shuffleId & (cells - 1);
   }

@@ -47,7 +47,7 @@ public final class RootView {
     return memory;
   }
 
-  /** Whether the owner still uses the segment of this id (acquire). */
+  /** Returns whether the owner still uses the segment of this id (acquire). */
   public boolean inUse(final long segmentId) {
     return inSlot(SegmentIds.slot(segmentId)) == segmentId;
   }
@@ -77,7 +77,7 @@ public final class RootView {
     return null;
   }
 
-  /** Whether nothing changed in the cell since the listing was read (acquire). */
+  /** Returns whether nothing changed in the cell since the listing was read (acquire). */
   boolean isCurrent(final Listing listing) {
     return buffer.getIntVolatile(listing.cell + RootLayout.CELL_VERSION) == listing.version;
   }

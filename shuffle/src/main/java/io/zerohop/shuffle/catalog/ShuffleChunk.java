@@ -124,7 +124,7 @@ final class ShuffleChunk {
     return offset;
   }
 
-  /** Whether the entry of so many bytes at this offset is what was written. */
+  /** Returns whether the entry of so many bytes at this offset is what was written. */
   boolean isIntact(final int entryOffset, final int entryBytes) {
     return buffer.getInt(entryOffset + EntryLayout.BYTES_OFFSET) == entryBytes
         && EntryImage.isIntact(buffer, entryOffset, entryBytes);

@@ -61,7 +61,9 @@ public final class ShuffleView {
     }
   }
 
-  /** What is raised when the map output that the cursor points at is complete, for the host. */
+  /**
+   * Returns the signal that is raised, for the host, when the map output at the cursor is complete.
+   */
   public SignalEpoch ready(final Device device, final EntryCursor cursor) {
     return new SignalEpoch(cursor.chunk().signal(device, cursor), cursor.readyEpoch());
   }
@@ -72,7 +74,7 @@ public final class ShuffleView {
     return signal == null ? null : new SignalEpoch(signal, cursor.readyEpoch());
   }
 
-  /** Whether the map output that the cursor points at is complete (acquire). */
+  /** Returns whether the map output that the cursor points at is complete (acquire). */
   public boolean isReady(final EntryCursor cursor) {
     return cursor.chunk().ready(cursor);
   }

@@ -81,8 +81,9 @@ public final class ExtentList {
   }
 
   /**
-   * What is wrong with a range's bytes; null if they are what was written, as far as its checksum
-   * says. A range that has none, or that the host cannot read, is taken for what was written.
+   * Returns the damage of a range's bytes; null if they are what was written, as far as its
+   * checksum says. A range that has none, or that the host cannot read, is taken for what was
+   * written.
    */
   public String damage(final int index) {
     if (!checked[index] || deviceOnly[index]) {
@@ -94,7 +95,7 @@ public final class ExtentList {
         : String.format(Locale.ROOT, "CRC32C is %08x instead of %08x", actual, checksums[index]);
   }
 
-  /** Whether a range is one that the host cannot read. */
+  /** Returns whether a range is one that the host cannot read. */
   public boolean isDeviceOnly(final int index) {
     return deviceOnly[index];
   }
@@ -104,7 +105,7 @@ public final class ExtentList {
     return segments[index];
   }
 
-  /** Whether there is a range that the host cannot read. */
+  /** Returns whether there is a range that the host cannot read. */
   public boolean hasDeviceOnly() {
     for (int i = 0; i < size; i++) {
       if (deviceOnly[i]) {
@@ -125,7 +126,7 @@ public final class ExtentList {
     }
   }
 
-  /** Where a range begins. */
+  /** Returns the address of a range. */
   public long address(final int index) {
     return addresses[index];
   }

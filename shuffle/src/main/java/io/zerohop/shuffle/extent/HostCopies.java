@@ -8,7 +8,7 @@ import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
 
 /**
- * Blocks that the host cannot read itself, brought from the GPU to host memory by one gather. Owns
+ * Copies in host memory, made by one gather, of blocks that the host cannot read on the GPU. Owns
  * that memory; readable until it is closed.
  */
 public final class HostCopies implements AutoCloseable {
@@ -84,7 +84,7 @@ public final class HostCopies implements AutoCloseable {
     }
   }
 
-  /** What the copies of these extents take. */
+  /** Returns the bytes that copies of these extents take. */
   public static long bytes(final ExtentList extents) {
     long bytes = 0;
     for (int i = 0; i < extents.size(); i++) {

@@ -6,7 +6,10 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 
-/** A block could not be read from its owner; carries what Spark needs to run its map task again. */
+/**
+ * Thrown if a block could not be read from its owner; carries what Spark needs to run its map task
+ * again.
+ */
 public final class BlockFetchException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 

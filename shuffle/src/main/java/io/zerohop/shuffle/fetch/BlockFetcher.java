@@ -58,7 +58,7 @@ public final class BlockFetcher implements AutoCloseable {
   private final FetchPlan plan;
   private final OpenWindows windows;
 
-  /** Held by whoever works on the windows and queues; who closes waits for it only shortly. */
+  /** Held by the thread that works on the windows and queues; closing waits for it only shortly. */
   private final ReentrantLock lock = new ReentrantLock();
 
   /** Blocks of other nodes that were handed out. */
@@ -169,7 +169,7 @@ public final class BlockFetcher implements AutoCloseable {
     }
   }
 
-  /** Whether the current block is the last of its window; true of every staged block. */
+  /** Returns whether the current block is the last of its window; true of every staged block. */
   public boolean endsWindow() {
     if (block() instanceof ReceivedBlock) {
       return received % RECEIVED_WINDOW == 0 || (unmet.isEmpty() && !transfers.hasArrived());
@@ -199,8 +199,8 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   /**
-   * Whether there are blocks behind the current one. Does not wait: a block that failed and is
-   * asked for again counts until it is handed out. To be called after {@link #next}.
+   * Returns whether there are blocks behind the current one. Does not wait: a block that failed and
+   * is asked for again counts until it is handed out. To be called after {@link #next}.
    */
   public boolean hasMore() {
     return !unmet.isEmpty()
@@ -210,7 +210,7 @@ public final class BlockFetcher implements AutoCloseable {
         || transfers.isWaiting();
   }
 
-  /** Whether the fetcher was closed; one volatile load. */
+  /** Returns whether the fetcher was closed; one volatile load. */
   public boolean isClosed() {
     return closed;
   }
@@ -335,7 +335,7 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   /**
-   * Lets go of all windows whose blocks were handed out, to a reader that has gathered or copied
+   * Releases all windows whose blocks were handed out, for a reader that has gathered or copied
    * them.
    *
    * @throws BlockFetchException if an owner may have freed blocks meanwhile

@@ -22,10 +22,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * The blocks of one fetcher that are moved, staged or from another node: what is still to be asked
- * for, what is under way, and what has arrived. A window is asked for only once receive buffers are
- * reserved for all of it. All but the sinks, which any thread may call, is called by one thread at
- * a time.
+ * The blocks of one fetcher that are moved, staged or from another node: those still to be
+ * requested, those under way, and those that have arrived. A window is asked for only once receive
+ * buffers are reserved for all of it. All but the sinks, which any thread may call, is called by
+ * one thread at a time.
  *
  * <p>What arrived as extents stays readable until the second block behind it is asked for, since
  * rows may point into it, or for a reader on the GPU until it says so. Only the reservation ends
@@ -37,9 +37,9 @@ final class BlockTransfers implements AutoCloseable {
   static final Duration RESERVE_PATIENCE = Duration.ofSeconds(2);
 
   /**
-   * Windows of one reader that are asked for or not all handed out; those that a GPU's reader keeps
-   * after that do not count. Each takes memory at both ends whatever is in it, so a thousand owners
-   * with a few bytes each must not be asked all at once.
+   * Maximum windows of one reader that are requested or not all handed out; those that a GPU's
+   * reader keeps after that do not count. Each takes memory at both ends whatever is in it, so a
+   * thousand owners with a few bytes each must not be asked all at once.
    */
   static final int MAX_WINDOWS = 64;
 
@@ -60,7 +60,7 @@ final class BlockTransfers implements AutoCloseable {
 
   private long reserved;
 
-  /** Windows of which a block was not handed out, or is the current one. */
+  /** Windows with a block that was not handed out or is the current one. */
   private int windows;
 
   private Arrival current;
@@ -68,7 +68,7 @@ final class BlockTransfers implements AutoCloseable {
   /** Passed blocks whose bytes may still be read. */
   private final Deque<Transport.Payload> passed = new ArrayDeque<>();
 
-  /** Says what to do when a block could not be had from another node's memory. */
+  /** Decides on the next path after a block could not be read from another node's memory. */
   @FunctionalInterface
   interface Rerouter {
 
@@ -111,12 +111,12 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  /** Whether blocks wait to be asked for. */
+  /** Returns whether blocks wait to be asked for. */
   boolean hasPending() {
     return !pending.isEmpty();
   }
 
-  /** Whether blocks were asked for and are neither there nor failed. */
+  /** Returns whether blocks were asked for and are neither there nor failed. */
   boolean isWaiting() {
     synchronized (this) {
       return !outstanding.isEmpty() || !arrivals.isEmpty();
@@ -328,7 +328,7 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  /** Whether the next block is there already. */
+  /** Returns whether the next block is there already. */
   boolean hasArrived() {
     synchronized (this) {
       return !arrivals.isEmpty();

@@ -10,7 +10,7 @@ import java.util.EnumMap;
 import java.util.Map;
 
 /**
- * What all fetchers of a node share. Thread safe.
+ * State that all fetchers of a node share. Thread safe.
  *
  * @param between what moves blocks between nodes, by path and by who reads them; empty if nothing
  *     does
@@ -24,7 +24,7 @@ public record FetchContext(
     AccessTimes accessTimes,
     Map<Path, Map<ReadSide, Transport>> between) {
 
-  /** What moves blocks to one reader, by path. */
+  /** Returns the transports to one reader, by path. */
   Map<Path, Transport> transports(final ReadSide side, final Transport fallback) {
     final Map<Path, Transport> transports = new EnumMap<>(Path.class);
     transports.put(Path.STAGED, fallback);

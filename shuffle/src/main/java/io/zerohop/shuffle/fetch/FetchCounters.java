@@ -53,7 +53,7 @@ public final class FetchCounters {
     return waitedNanos.sum();
   }
 
-  /** What went each way so far. */
+  /** Returns the blocks and bytes of each path so far. */
   public Map<Path, MovedBlocks> moved() {
     final Map<Path, MovedBlocks> moved = new EnumMap<>(Path.class);
     for (final Path path : Path.values()) {

@@ -6,7 +6,9 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import java.util.List;
 
-/** Hears what a fetcher moves and how long its reader waits; called on the reader's thread. */
+/**
+ * Receives the counts of a fetcher and its reader's waiting time; called on the reader's thread.
+ */
 public interface FetchListener {
 
   /**
@@ -20,7 +22,7 @@ public interface FetchListener {
   void fetched(BlockSource source, Link link, List<Block> blocks, long bytes);
 
   /**
-   * Blocks have to be staged, since no better way is to be had. They are told of again when they
+   * Blocks have to be staged, because no better path is available. They are told of again when they
    * are ready to be read.
    *
    * @param source their owner
@@ -29,6 +31,6 @@ public interface FetchListener {
    */
   default void fellBack(final BlockSource source, final List<Block> blocks, final Message reason) {}
 
-  /** The reader stood still for this many nanoseconds. */
+  /** The reader waited for this many nanoseconds. */
   void waited(long nanos);
 }

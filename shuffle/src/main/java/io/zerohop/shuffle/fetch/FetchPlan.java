@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * Which way each owner's blocks go to one reader, and in which windows those that it reads in
+ * The plan of one reader: a path for each owner's blocks, and windows for those that are read in
  * place. Changed by the thread that holds the fetcher's lock; not thread safe.
  */
 final class FetchPlan {

@@ -8,7 +8,7 @@ import io.zerohop.shuffle.block.Path;
 import java.io.InputStream;
 
 /**
- * A block that has arrived, valid until its fetcher moves past the window it came in (see {@link
+ * A block that has arrived. It is valid until its fetcher moves past the block's window (see {@link
  * BlockFetcher}). Not thread safe.
  *
  * <p>A block in mapped memory is one or more extents, in order; together they are its bytes, and no
@@ -32,18 +32,20 @@ public interface FetchedBlock {
   /** Address of an extent in this process. */
   long extentAddress(int index);
 
-  /** Whether an extent lies in GPU memory; only if the blocks are read there. */
+  /** Returns whether an extent lies in GPU memory; only if the blocks are read there. */
   boolean extentOnDevice(int index);
 
   /**
-   * Whether the GPU may read an extent where it lies: in GPU memory, or in host memory, which this
-   * brings within its reach if that was not done before. Only if the blocks are read on the GPU.
+   * Returns whether the GPU may read an extent where it lies: in GPU memory, or in host memory,
+   * which this brings within its reach if that was not done before. Only if the blocks are read on
+   * the GPU.
    */
   boolean extentReachable(int index);
 
   /**
-   * What a GPU's stream has to wait for before it reads the block, or one that is handed out behind
-   * it; null if that is there, as it nearly always is. Only if the blocks are read on the GPU.
+   * Returns the signal that a GPU's stream waits for before it reads the block, or one that is
+   * handed out behind it; null if that is raised, as it nearly always is. Only if the blocks are
+   * read on the GPU.
    */
   default SignalEpoch ready() {
     return null;

@@ -139,7 +139,7 @@ final class InPlaceWindow implements AutoCloseable {
     }
   }
 
-  /** What a stream waits for before it reads the block; null if it is there. */
+  /** Returns the signal that a stream waits for before it reads the block; null if it is raised. */
   SignalEpoch ready(final Block block) {
     return unready.of(block);
   }
@@ -246,7 +246,7 @@ final class InPlaceWindow implements AutoCloseable {
     return notMapped;
   }
 
-  /** Why they cannot; null if there are none. */
+  /** Returns why they cannot; null if there are none. */
   Message whyNotMapped() {
     return whyNotMapped;
   }
@@ -292,7 +292,7 @@ final class InPlaceWindow implements AutoCloseable {
     return extents;
   }
 
-  /** Whether the GPU may read an extent where it lies, now that it was seen to. */
+  /** Returns whether the GPU may read an extent in place, after it was prepared. */
   boolean reachable(final int extent) {
     return extents.isDeviceOnly(extent)
         || extents.segment(extent).pin(context.devices().of(Tier.DEVICE));
@@ -303,7 +303,7 @@ final class InPlaceWindow implements AutoCloseable {
     return blocks;
   }
 
-  /** How many they are. */
+  /** Returns the number of blocks. */
   int size() {
     return blocks.size();
   }
@@ -326,7 +326,7 @@ final class InPlaceWindow implements AutoCloseable {
     return next < blocks.size();
   }
 
-  /** How many blocks were handed out. */
+  /** Returns the number of blocks that were handed out. */
   int handedOut() {
     return next;
   }
@@ -383,7 +383,7 @@ final class InPlaceWindow implements AutoCloseable {
     return "a segment that no longer exists";
   }
 
-  /** Whether the lease is open, so that blocks may be read. */
+  /** Returns whether the lease is open, so that blocks may be read. */
   boolean held() {
     return held;
   }

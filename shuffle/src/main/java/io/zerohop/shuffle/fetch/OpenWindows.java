@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The windows that one reader has open, each with a lease: for the host the one that it reads and
- * the one before, for the GPU all whose blocks it may still gather. Changed by the thread that
- * holds the fetcher's lock; not thread safe.
+ * The open windows of one reader, each with a lease: for the host the current one and the one
+ * before, for the GPU all whose blocks it may still gather. Changed by the thread that holds the
+ * fetcher's lock; not thread safe.
  */
 final class OpenWindows {
   private final ReadSide side;
@@ -22,7 +22,7 @@ final class OpenWindows {
     this.side = side;
   }
 
-  /** Whether the current window has a block that was not handed out. */
+  /** Returns whether the current window has a block that was not handed out. */
   boolean hasNext() {
     return current != null && current.hasNext();
   }
@@ -56,7 +56,7 @@ final class OpenWindows {
   }
 
   /**
-   * Lets go of all windows whose blocks were handed out.
+   * Releases all windows whose blocks were handed out.
    *
    * @throws BlockFetchException if an owner may have freed blocks meanwhile
    */

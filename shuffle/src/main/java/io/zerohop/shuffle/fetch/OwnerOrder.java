@@ -6,7 +6,7 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * In which order a reader visits owners. Spark lists them in the same order to every task of a
+ * The order in which a reader visits owners. Spark lists them in the same order to every task of a
  * stage, and tasks of a stage start together; so all of them would ask the first owner at once,
  * then the second, while the others have nothing to do.
  */

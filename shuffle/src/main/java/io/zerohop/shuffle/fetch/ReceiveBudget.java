@@ -7,8 +7,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * How much memory blocks that are moved here may take, shared by all fetchers of an executor.
- * Reservations are all or nothing. Thread safe.
+ * The budget of receive buffers, shared by all fetchers of an executor. Reservations are all or
+ * nothing. Thread safe.
  *
  * <p>A fetcher waits here only while it holds no reservation, and for a limited time; then it gets
  * what it asked for even if that exceeds the budget. So tasks that read two shuffles at once, each

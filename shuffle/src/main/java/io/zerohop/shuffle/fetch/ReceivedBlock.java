@@ -11,10 +11,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.Objects;
 
-/**
- * A block of another node that was received in memory of this one, with the extents that it has
- * there.
- */
+/** A block of another node, received into memory of this one, with its extents there. */
 final class ReceivedBlock implements FetchedBlock {
   private final BlockSource source;
   private final Block block;

@@ -47,7 +47,7 @@ final class UnreadyOutputs {
   }
 
   /**
-   * Sees to it that nothing is read before it is there: by the GPU, if that is who reads it.
+   * Ensures that nothing is read before it is ready: by the GPU, if the GPU reads it.
    *
    * @param cursor on the block's map output
    */
@@ -68,7 +68,7 @@ final class UnreadyOutputs {
     await(block, shuffle.ready(context.devices().host(), cursor));
   }
 
-  /** What a stream waits for before it reads the block; null if it is there. */
+  /** Returns the signal that a stream waits for before it reads the block; null if it is raised. */
   SignalEpoch of(final Block block) {
     return unready.isEmpty() ? null : unready.get(Output.of(block));
   }

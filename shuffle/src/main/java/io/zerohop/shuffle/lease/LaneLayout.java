@@ -1,8 +1,8 @@
 package io.zerohop.shuffle.lease;
 
 /**
- * Lanes: the words by which readers tell the owner what they may still be reading. A lane has a
- * cache line of its own and serves one lease at a time.
+ * The layout of lanes: words by which readers tell the owner what they may still be reading. A lane
+ * has a cache line of its own and serves one lease at a time.
  *
  * <pre>
  *  0          4          8                16                64
@@ -49,12 +49,12 @@ public final class LaneLayout {
     return block == 0 ? 0 : LOCAL_LANES + (block - 1) * PEER_LANES;
   }
 
-  /** Where a lane begins, in bytes from the first one. */
+  /** Returns the offset of a lane, in bytes from the first one. */
   static int offset(final int lane) {
     return lane * LANE_BYTES;
   }
 
-  /** Where the generation of a block stands, in bytes from the first lane. */
+  /** Returns the offset of a block's generation, in bytes from the first lane. */
   static int generationOffset(final int block) {
     return offset(firstLane(block)) + GENERATION;
   }

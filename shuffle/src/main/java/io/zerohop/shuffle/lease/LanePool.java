@@ -14,7 +14,7 @@ import java.util.function.BooleanSupplier;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * The reader's side of one block of lanes: takes and ends leases on one owner's memory. Thread
+ * The reader's side of one block of lanes: begins and ends leases on one owner's memory. Thread
  * safe. What it stores is drawn in {@link LaneLayout}; a mirror of it on the heap serves {@link
  * #snapshot}, so that nothing that happens to the owner's memory can make this process unmap what
  * it reads.
@@ -125,10 +125,10 @@ public final class LanePool implements LeaseBarrier {
   }
 
   /**
-   * Whether the owner still honours the leases on this block, or did until it died or froze its
-   * memory. If so, all that was read under a lease of this pool up to now was what the owner had
-   * put there; if not, it may have been overwritten. One load from shared memory: nothing is asked
-   * of the owner or of the socket, and it does not matter which thread has heard of what.
+   * Returns whether the owner still honours the leases on this block, or did until it died or froze
+   * its memory. If so, all that was read under a lease of this pool up to now was what the owner
+   * had put there; if not, it may have been overwritten. One load from shared memory: nothing is
+   * asked of the owner or of the socket, and it does not matter which thread has heard of what.
    *
    * <p>The fence keeps the reads in front of the load, see {@link LaneLayout}. Reads by other
    * threads, or by a device, must have ended before the call. To be called under an open lease,
@@ -139,7 +139,7 @@ public final class LanePool implements LeaseBarrier {
     return generation == buffer.getLongVolatile(generationOffset);
   }
 
-  /** Whether the lanes are ours to write; for who is counted in {@link #open}. */
+  /** Returns whether the lanes are ours to write; for who is counted in {@link #open}. */
   private boolean isOurs() {
     return connected.getAsBoolean() && generation == buffer.getLongVolatile(generationOffset);
   }

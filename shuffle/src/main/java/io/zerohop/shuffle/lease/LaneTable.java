@@ -8,8 +8,8 @@ import java.util.Deque;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * The owner's side of the lanes: hands blocks of lanes to peers, and tells which leases are open.
- * Thread safe. Does not own the memory.
+ * The owner's side of the lanes: hands blocks of lanes to peers, and finds the open leases. Thread
+ * safe. Does not own the memory.
  *
  * <p>Whoever drops the leases of a block says so in the block's generation first, see {@link
  * LaneLayout}: a reader that lives on, and does not know yet that its connection is lost, finds out

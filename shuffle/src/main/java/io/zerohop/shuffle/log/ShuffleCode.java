@@ -2,7 +2,7 @@ package io.zerohop.shuffle.log;
 
 import io.zerohop.device.LogCode;
 
-/** The codes of what this module logs and gives as a reason; docs/runbook.md explains them. */
+/** Codes of this module's log lines and reasons; docs/runbook.md explains them. */
 public enum ShuffleCode implements LogCode {
   // Start and settings.
   START_NOT_UNDONE(1041),

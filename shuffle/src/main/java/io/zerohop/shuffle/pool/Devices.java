@@ -46,7 +46,7 @@ public final class Devices implements AutoCloseable {
     return gpu != null;
   }
 
-  /** Which executors of this node let this one map their GPU memory. */
+  /** Returns the executors of this node whose GPU memory this one can map. */
   public PeerGpus peerGpus() {
     return peerGpus;
   }
@@ -57,10 +57,10 @@ public final class Devices implements AutoCloseable {
   }
 
   /**
-   * What peers may do with blocks of this executor: read them. Where it has a GPU, peers have one
-   * too, and bring blocks in host memory within its reach ({@link Device#pin}); the driver locks
-   * memory that is mapped for reading alone only on request, and not on every system. There peers
-   * may write.
+   * Returns the access of peers to blocks of this executor: read only. Where it has a GPU, peers
+   * have one too, and bring blocks in host memory within its reach ({@link Device#pin}); the driver
+   * locks memory that is mapped for reading alone only on request, and not on every system. There
+   * peers may write.
    */
   public PeerAccess blockAccess() {
     return gpu == null ? PeerAccess.READ : PeerAccess.WRITE;
@@ -101,7 +101,7 @@ public final class Devices implements AutoCloseable {
     return ofGpu;
   }
 
-  /** Whether this process may read and write a segment, own or a peer's, itself. */
+  /** Returns whether this process may read and write a segment, own or a peer's, itself. */
   public boolean hostAccessible(final SegmentMemory memory) {
     return of(SegmentIds.tier(memory.id())).hostAccessible();
   }

@@ -73,7 +73,7 @@ final class FreeMap {
     add(start, end - start);
   }
 
-  /** Whether nothing is taken. */
+  /** Returns whether nothing is taken. */
   boolean isEmpty() {
     return freeBytes == capacity;
   }

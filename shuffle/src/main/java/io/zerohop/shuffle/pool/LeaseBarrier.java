@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.pool;
 
-/** Knows who may be reading right now. */
+/** Tracks the leases that are open now. */
 @FunctionalInterface
 public interface LeaseBarrier {
 
@@ -13,7 +13,9 @@ public interface LeaseBarrier {
   /** The leases that were open at one moment. */
   @FunctionalInterface
   interface Snapshot {
-    /** Whether all of them have ended, or their readers are gone; once true, always true. */
+    /**
+     * Returns whether all of them have ended, or their readers are gone; once true, always true.
+     */
     boolean passed();
   }
 }

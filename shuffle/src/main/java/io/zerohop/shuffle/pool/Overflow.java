@@ -11,9 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What found no room in a pool and went one tier down, as it was written or later: one line in the
- * log for each shuffle and pool, with the key that would have made room, and how many bytes left
- * the GPU. Thread safe.
+ * Counts and logs blocks that found no room in a pool and went one tier down. Each shuffle and pool
+ * has one line, with the key that gives more room. Thread safe.
  */
 public final class Overflow {
   private static final Logger LOG = LoggerFactory.getLogger(Overflow.class);
@@ -25,7 +24,7 @@ public final class Overflow {
   Overflow() {}
 
   /**
-   * Says that a shuffle goes on one tier below a pool that is full.
+   * Logs that a shuffle continues one tier below a full pool.
    *
    * @return whether it was said; it is once for each shuffle and pool
    */
@@ -42,7 +41,7 @@ public final class Overflow {
   }
 
   /**
-   * Says that map outputs of a shuffle make room for others.
+   * Logs that map outputs of a shuffle make room for others.
    *
    * @param idleSeconds since it was last used
    * @return whether it was said; it is once for each shuffle and pool
@@ -86,7 +85,7 @@ public final class Overflow {
     return overflowed.sum();
   }
 
-  /** Says it anew if the shuffle comes back; it is gone now. */
+  /** Forgets a shuffle that is gone, so that it is logged again if it comes back. */
   public void forget(final int shuffleId) {
     for (final Map<Integer, Set<Tier>> known : List.of(said, saidMoved)) {
       synchronized (known) {

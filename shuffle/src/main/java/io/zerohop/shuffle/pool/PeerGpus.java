@@ -8,7 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Which executors of this node let this one map their GPU memory. Where most do not (no peer access
+ * The executors of this node whose GPU memory this one can map. Where most do not (no peer access
  * on the PCI bus, MIG, containers that see one GPU each), what this executor's GPU writes goes to
  * host memory, which all of them map: one copy from the GPU and one to the other GPU, at the bus's
  * rate. Access between two GPUs is mutual, so what holds for their memory is taken to hold for this
@@ -65,7 +65,7 @@ public final class PeerGpus {
     }
   }
 
-  /** Whether most executors that were met cannot read this one's GPU memory in place. */
+  /** Returns whether most executors that were met cannot read this one's GPU memory in place. */
   public boolean unreachable() {
     return unreachable;
   }

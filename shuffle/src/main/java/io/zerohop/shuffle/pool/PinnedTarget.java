@@ -6,9 +6,9 @@ import io.zerohop.device.HostBuffer;
 import org.agrona.UnsafeAccess;
 
 /**
- * Where the GPU writes what belongs into a region: there, or, if that is host memory out of its
- * reach, into pinned memory, from which the host copies it. For one thread; owns the pinned memory,
- * and may be closed when no copy to it is under way.
+ * The memory that the GPU writes for a region: the region itself, or pinned memory from which the
+ * host copies it, if the GPU does not reach the region. For one thread; owns the pinned memory, and
+ * may be closed when no copy to it is under way.
  */
 public final class PinnedTarget implements AutoCloseable {
   private final Region region;
@@ -33,12 +33,15 @@ public final class PinnedTarget implements AutoCloseable {
     return new PinnedTarget(region, bytes, reached ? null : gpu.hostBuffer(bytes));
   }
 
-  /** Where the GPU writes the first byte. */
+  /** Returns the address at which the GPU writes the first byte. */
   public long address() {
     return staging == null ? region.address() : staging.address();
   }
 
-  /** Whether the GPU does not write to the region itself, so that {@link #arrive} has to follow. */
+  /**
+   * Returns whether the GPU does not write to the region itself, so that {@link #arrive} has to
+   * follow.
+   */
   public boolean isStaged() {
     return staging != null;
   }

@@ -72,12 +72,14 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     this.clock = settings.clock();
   }
 
-  /** What its memory is. */
+  /** Returns the kind of its memory. */
   public Tier tier() {
     return tier;
   }
 
-  /** What to try once before an allocation is refused; called without the pool's lock. */
+  /**
+   * Sets the action to try once before an allocation is refused; called without the pool's lock.
+   */
   public void onShortage(final Runnable action) {
     reclaim = action;
   }
@@ -293,7 +295,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
-  /** What it holds now. */
+  /** Returns its contents now. */
   public PoolStats stats() {
     synchronized (lock) {
       long empty = 0;

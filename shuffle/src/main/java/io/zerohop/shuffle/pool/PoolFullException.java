@@ -3,7 +3,9 @@ package io.zerohop.shuffle.pool;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 
-/** The pool has no room for a region; the bytes must go elsewhere. Nothing was changed. */
+/**
+ * Thrown if the pool has no room for a region; the bytes must go elsewhere. Nothing was changed.
+ */
 public final class PoolFullException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 

@@ -21,12 +21,12 @@ final class PoolSegment {
     return free;
   }
 
-  /** Whether it was made for one large region and goes away with it. */
+  /** Returns whether it was made for one large region and goes away with it. */
   boolean dedicated() {
     return dedicated;
   }
 
-  /** When it last became empty, in nanoseconds of the monotonic clock. */
+  /** Returns the time at which it last became empty, in nanoseconds of the monotonic clock. */
   long emptySince() {
     return emptySince;
   }

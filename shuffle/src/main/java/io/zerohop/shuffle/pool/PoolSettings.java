@@ -4,7 +4,7 @@ import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 
 /**
- * How much memory a pool takes, and how.
+ * The size of a pool and of its segments.
  *
  * @param limitBytes most bytes of all its segments together
  * @param segmentBytes size of an ordinary segment; larger regions get a segment of their own

@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.pool;
 
 /**
- * What one pool holds at one moment.
+ * The contents of one pool at one moment.
  *
  * @param limitBytes most bytes that it may reserve
  * @param reservedBytes bytes of its segments

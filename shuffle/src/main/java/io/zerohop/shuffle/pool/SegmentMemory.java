@@ -17,13 +17,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A segment under the id by which catalog entries name it, own or a peer's, with a buffer over all
- * of it. Thread safe as far as the memory is; owns the segment, and whoever made this closes it.
+ * A segment by its id in catalog entries, own or a peer's, with a buffer over all of it. Thread
+ * safe as far as the memory is; owns the segment, and whoever made this closes it.
  */
 public final class SegmentMemory implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SegmentMemory.class);
 
-  /** Whether a GPU reaches the memory, and whether anybody does. */
+  /** The reach of the memory: whether a GPU or any reader can still use it. */
   enum State {
     /** Mapped here, and nobody has asked for more. */
     MAPPED,
@@ -133,8 +133,8 @@ public final class SegmentMemory implements AutoCloseable {
   }
 
   /**
-   * What another library holds of this memory, such as a registration: made at the first call, and
-   * closed before the memory is unmapped. Callers hold something of the segment.
+   * Returns another library's object for this memory, such as a registration: created at the first
+   * call, and closed before the memory is unmapped. Callers hold something of the segment.
    *
    * @param kind there is one of each
    * @throws IllegalStateException if the segment is closed

@@ -25,7 +25,7 @@ public enum Tier {
     return sizeKey;
   }
 
-  /** What makes its pool larger; for messages. */
+  /** Returns the remedy that makes its pool larger, for messages. */
   public String remedy() {
     return remedy;
   }

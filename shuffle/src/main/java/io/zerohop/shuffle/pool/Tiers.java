@@ -24,7 +24,7 @@ public final class Tiers implements SegmentResolver, AutoCloseable {
     return tier == Tier.HOST ? host : device;
   }
 
-  /** What found no room. */
+  /** Returns the counts of blocks that found no room. */
   public Overflow overflow() {
     return overflow;
   }

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.spill;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import java.io.IOException;
 
-/** Where map outputs go that have to leave memory. Thread safe. */
+/** Storage for map outputs that have to leave memory. Thread safe. */
 public interface ColdStorage {
 
   /**

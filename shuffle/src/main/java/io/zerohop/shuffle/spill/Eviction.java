@@ -4,7 +4,7 @@ import io.zerohop.device.posix.Clock;
 import java.util.function.LongSupplier;
 
 /**
- * That somebody waits for bytes to leave GPU memory. One thread waits, the spiller's moves map
+ * A request for GPU memory that a caller waits for. One thread waits, the spiller's moves map
  * outputs meanwhile; either may end it. Thread safe.
  */
 final class Eviction {

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.spill;
 
-/** How far a pool goes to give memory back. Segments that hold nothing go in any case. */
+/** The extent to which a pool releases memory. Segments that hold nothing go in any case. */
 public enum EvictionScope {
   /** Map outputs of shuffles that nobody uses leave it, as they would to make room for others. */
   COLD,

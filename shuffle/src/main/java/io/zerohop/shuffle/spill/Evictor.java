@@ -12,8 +12,8 @@ import java.time.Duration;
 import java.util.function.Function;
 
 /**
- * Makes room in an executor's pools: has map outputs that nobody uses leave them, on a thread of
- * its own, and gives GPU memory back to who asks for it. Thread safe.
+ * Makes room in an executor's pools: moves unused map outputs out on its own thread, and releases
+ * GPU memory on request. Thread safe.
  */
 public final class Evictor {
   /**
@@ -93,12 +93,12 @@ public final class Evictor {
     return shrinker == null ? 0 : shrinker.givenBytes();
   }
 
-  /** What was moved from GPU memory to host memory. */
+  /** Returns the outputs moved from GPU memory to host memory. */
   public SpilledOutputs movedToHost() {
     return spiller.movedToHost();
   }
 
-  /** What was moved from host memory to files. */
+  /** Returns the outputs moved from host memory to files. */
   public SpilledOutputs movedToFiles() {
     return spiller.movedToFiles();
   }

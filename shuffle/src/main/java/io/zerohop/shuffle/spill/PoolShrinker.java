@@ -12,15 +12,15 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
 /**
- * Gives GPU memory of the pool back to the driver when others have run out of it: segments that
- * hold nothing at once, and then what the spiller empties. Whoever asks takes turns. Thread safe;
- * holds no lock of the pool or the catalog while it waits, and takes no GPU memory itself.
+ * Releases GPU memory of the pool to the driver when others have run out of it: empty segments at
+ * once, then those that the spiller empties. Whoever asks takes turns. Thread safe; holds no lock
+ * of the pool or the catalog while it waits, and takes no GPU memory itself.
  */
 final class PoolShrinker {
   /** Peers look every 100 ms for segments that are gone; until then their mappings keep memory. */
   private static final Duration PEERS_UNMAP = Duration.ofMillis(250);
 
-  /** How often to look whether readers have let go of something. */
+  /** The interval of checks whether readers have released something. */
   static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
   private final Pool pool;
@@ -31,7 +31,10 @@ final class PoolShrinker {
   private final ReentrantLock turn = new ReentrantLock(true);
   private final LongAdder given = new LongAdder();
 
-  /** Until when waiting is no use, since all of a wait was in vain; of the one whose turn it is. */
+  /**
+   * Time until which waiting is useless, after a whole wait brought nothing; of the request whose
+   * turn it is.
+   */
   private long vainUntil;
 
   private boolean vain;

@@ -4,7 +4,7 @@ import io.zerohop.device.posix.Clock;
 import java.time.Duration;
 
 /**
- * When map outputs leave memory, and where to. Immutable.
+ * The thresholds and the target of spilling. Immutable.
  *
  * @param start which part of a pool is used when they begin to, from 0 to 1; 1 means that they stay
  * @param idle how long a shuffle has to be unused before

@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.spill;
 
 /**
- * What left a pool since the node's start.
+ * Map outputs that left a pool since the node's start.
  *
  * @param outputs map outputs
  * @param bytes their bytes

@@ -31,10 +31,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Moves map outputs of shuffles that nobody uses one place down, coldest shuffle first, when a pool
- * is nearly full. Whole map outputs go, and never while a lock is held; readers find the old place
- * or the new one. A shuffle that is in use stays where it is: what finds no room then goes down as
- * it is written, which costs as much and takes nothing from those who read.
+ * Moves map outputs of unused shuffles one tier down when a pool is nearly full, coldest shuffle
+ * first. Whole map outputs go, and never while a lock is held; readers find the old place or the
+ * new one. A shuffle that is in use stays where it is: what finds no room then goes down as it is
+ * written, which costs as much and takes nothing from those who read.
  *
  * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker}.
  *
@@ -179,7 +179,9 @@ final class Spiller implements AutoCloseable {
     }
   }
 
-  /** Whether more has to move; waits for readers first if they hold as much as is missing. */
+  /**
+   * Returns whether more has to move; waits for readers first if they hold as much as is missing.
+   */
   private boolean isWanted(final Eviction eviction) {
     try {
       while (!stopped && !eviction.isOver()) {
@@ -378,12 +380,12 @@ final class Spiller implements AutoCloseable {
     return "map output " + output.mapId() + " of shuffle " + output.shuffleId();
   }
 
-  /** What went from GPU memory to host memory. */
+  /** Returns the outputs moved from GPU memory to host memory. */
   public SpilledOutputs movedToHost() {
     return hostCounters.sum();
   }
 
-  /** What went from host memory to files. */
+  /** Returns the outputs moved from host memory to files. */
   public SpilledOutputs movedToFiles() {
     return fileCounters.sum();
   }

@@ -7,7 +7,7 @@ import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 
-/** One owner's memory as this process reads it: its own, or a peer's. Thread safe. */
+/** One owner's memory as this process reads it: its own or a peer's. Thread safe. */
 public interface BlockMemory {
 
   /** {@link Path#LOCAL} or {@link Path#PEER}. */
@@ -19,7 +19,7 @@ public interface BlockMemory {
   /** Leases are taken here, before anything is looked up. */
   LanePool lanes();
 
-  /** What the owner holds; to be used under a lease. */
+  /** Returns the owner's catalog; to be used under a lease. */
   CatalogView catalog();
 
   /**
@@ -31,12 +31,13 @@ public interface BlockMemory {
   SegmentMemory blockSegment(long segmentId);
 
   /**
-   * Whether what was read under a lease that is still open was what the owner had put there. False
-   * if the owner dropped the lease, because the connection to it was lost while it lives on. Does
-   * not wait, and no thread has to have noticed anything before: see {@link LanePool#intact}.
+   * Returns whether what was read under a lease that is still open was what the owner had put
+   * there. False if the owner dropped the lease, because the connection to it was lost while it
+   * lives on. Does not wait, and no thread has to have noticed anything before: see {@link
+   * LanePool#intact}.
    */
   boolean intact();
 
-  /** Whether the owner lives, as far as is known: what it had begun will come. */
+  /** Returns whether the owner lives, as far as is known: what it had begun will come. */
   boolean alive();
 }

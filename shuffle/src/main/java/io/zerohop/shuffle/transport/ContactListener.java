@@ -3,8 +3,8 @@ package io.zerohop.shuffle.transport;
 import io.zerohop.shuffle.block.Link;
 
 /**
- * Hears of each executor whose memory this one reads from now on, after every connection to it.
- * Called by threads that connect; must return at once and throw nothing. Thread safe.
+ * Receives each executor whose memory this one begins to read, after every connection to it. Called
+ * by threads that connect; must return at once and throw nothing. Thread safe.
  */
 @FunctionalInterface
 public interface ContactListener {

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport;
 import java.time.Duration;
 
 /**
- * Small questions and answers between the executors of one application, whatever nodes they are on.
+ * A channel for small requests and responses between the executors of one application, on any node.
  * Both ends of a link have proved that they belong to the application before the first question
  * passes. Thread safe; whoever made the channel owns and closes it.
  */

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A connection to another executor's {@link ControlChannel}, for questions one way. Thread safe;
+ * A connection to another executor's {@link ControlChannel}, for requests one way. Thread safe;
  * whoever connected owns and closes it.
  */
 public interface ControlLink extends AutoCloseable {
@@ -20,7 +20,7 @@ public interface ControlLink extends AutoCloseable {
    */
   CompletableFuture<ByteBuffer> ask(ByteBuffer question);
 
-  /** Whether the link stands, as far as is known here. */
+  /** Returns whether the link stands, as far as is known here. */
   boolean alive();
 
   /** Runs once when the link breaks or is closed; at once if it is already. */

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 
-/** What answers the questions that come in by a {@link ControlChannel}. Thread safe. */
+/** Answers the requests of a {@link ControlChannel}. Thread safe. */
 public interface ControlService {
 
   /**

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 
-/** Blocks that their owner holds cannot be got from its memory, but only be sent by it. */
+/** Thrown if blocks cannot be read from their owner's memory, but only sent by it. */
 public final class NotGettableException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 
-/** The owner of blocks is dead, and what it held in memory is gone with it. */
+/** Thrown if the owner of blocks is dead, and the blocks in its memory are lost. */
 public final class OwnerGoneException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 

@@ -37,8 +37,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Shares one transfer among the readers of an executor that want the same block at the same time,
- * such as those of one side of a skewed join, which is read once for each part of the other. A
+ * Shares one transfer among the readers of an executor that request the same block at the same
+ * time. An example is one side of a skewed join, which is read once for each part of the other. A
  * reader that requests a block in transit joins; one that requests it after it has arrived starts a
  * new transfer.
  *
@@ -268,7 +268,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       return true;
     } catch (final Throwable e) {
       ShuffleCode.NEWS_NOT_TAKEN
-          .says("a reader failed when it was told what became of its blocks")
+          .says("a reader failed while it received its blocks")
           .at(String.valueOf(what))
           .warn(LOG, e);
       return false;

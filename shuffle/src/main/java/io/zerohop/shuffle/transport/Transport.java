@@ -10,9 +10,8 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * A way that moves blocks to this process for one kind of reader: out of another node's memory, or
- * by Spark's block transfer. Thread safe. What reads blocks where they lie is a {@link BlockMemory}
- * instead.
+ * Moves blocks to this process for one kind of reader: out of another node's memory, or by Spark's
+ * block transfer. Thread safe. What reads blocks where they lie is a {@link BlockMemory} instead.
  */
 @FunctionalInterface
 public interface Transport {
@@ -26,7 +25,7 @@ public interface Transport {
    */
   void fetch(BlockSource source, List<Block> blocks, Sink sink);
 
-  /** Where blocks arrive. Thread safe; each block of a call is reported exactly once. */
+  /** Receives blocks. Thread safe; each block of a call is reported exactly once. */
   interface Sink {
 
     /** A block is there; the sink owns the payload from now on and releases it. */
@@ -38,7 +37,7 @@ public interface Transport {
      */
     void failed(Block block, Throwable cause);
 
-    /** The same for several that failed together, and are best asked for together again. */
+    /** Reports several blocks that failed together, and should be requested together again. */
     default void failed(final Collection<Block> blocks, final Throwable cause) {
       blocks.forEach(block -> failed(block, cause));
     }
@@ -54,8 +53,8 @@ public interface Transport {
     InputStream open() throws IOException;
 
     /**
-     * Where the bytes lie, if they are in memory as their owner wrote them, each extent with its
-     * checksum; null if they can only be opened.
+     * Returns the places of the bytes if they are in memory as their owner wrote them, each extent
+     * with its checksum; null if they can only be opened.
      */
     default ExtentList extents() {
       return null;

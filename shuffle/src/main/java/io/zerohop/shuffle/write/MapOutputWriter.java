@@ -31,7 +31,7 @@ import java.util.function.Consumer;
  * <p>Owns the regions of its batches until {@link #commit} hands them to the catalog.
  */
 public final class MapOutputWriter implements AutoCloseable {
-  /** Whose the regions of the batches are. */
+  /** The owner of the batches' regions. */
   enum State {
     /** The writer's: it takes batches, gives them out, and frees them unless it is published. */
     WRITING,
@@ -72,7 +72,7 @@ public final class MapOutputWriter implements AutoCloseable {
   private State state = State.WRITING;
 
   /**
-   * What all writers of a node share.
+   * State that all writers of a node share.
    *
    * @param checksum whether the bytes of blocks are checksummed
    * @param deviceLimit longest time for copies on the GPU
@@ -307,7 +307,7 @@ public final class MapOutputWriter implements AutoCloseable {
     return completions != null && packer.pending() != null && !onHost;
   }
 
-  /** Publishes it with copies under way, which others see to from then on. */
+  /** Publishes before copies complete; {@link CopyCompletions} tracks them. */
   private void publishPending() {
     final OwnOutput output =
         catalog.publishPending(shuffleId, mapId, registration, partitions, batches);

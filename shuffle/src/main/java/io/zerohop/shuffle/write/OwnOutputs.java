@@ -70,7 +70,7 @@ public final class OwnOutputs {
     return writer;
   }
 
-  /** Whether a map output is held in memory. */
+  /** Returns whether a map output is held in memory. */
   public boolean holds(final int shuffleId, final long mapId) {
     return catalog.find(shuffleId, mapId) != null;
   }

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.write;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 
 /**
- * What a map task has collected so far, partition by partition, in memory of its own. It is walked
+ * The bytes that a map task has collected so far, by partition, in its own memory. It is walked
  * more than once while it is packed and must give the same chunks each time. It may own the memory
  * of its chunks: whoever packs it keeps it reachable until their bytes were copied.
  */
@@ -12,7 +12,7 @@ public interface PackSource {
   /** Number of partitions; the same as the map output's. */
   int partitions();
 
-  /** Whether its chunks lie in memory of the GPU, and not of this process. */
+  /** Returns whether its chunks lie in memory of the GPU, and not of this process. */
   default boolean onDevice() {
     return false;
   }

@@ -108,7 +108,7 @@ final class Packer {
     }
   }
 
-  /** Where a device finds bytes of a source. */
+  /** The address at which a device reads bytes of a source. */
   private interface Reachable {
     long address(long address, int length);
   }
@@ -202,7 +202,7 @@ final class Packer {
     }
   }
 
-  /** Whether copies never ended: what they touch can never be used again. */
+  /** Returns whether copies never ended: what they touch can never be used again. */
   boolean isStuck() {
     return stuck;
   }

@@ -14,8 +14,8 @@ import java.util.concurrent.RejectedExecutionException;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * A message on its way to its place in memory, where it is expanded if it is compressed, and its
- * sum is checked once it is there. Thread safe: an event loop brings it, and any thread may stop
+ * A message that is being received into its place in memory. It is expanded if compressed, and its
+ * checksum is verified at the end. Thread safe: an event loop brings it, and any thread may stop
  * it.
  */
 final class ArrivingMessage implements Arriving {

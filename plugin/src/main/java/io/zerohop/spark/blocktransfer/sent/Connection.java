@@ -53,7 +53,7 @@ final class Connection {
     }
   }
 
-  /** Says how one upload has ended, the first time that Spark does: it may fail it twice. */
+  /** Reports the end of one upload once; Spark may report its failure twice. */
   private final class Outcome implements RpcResponseCallback {
     private final BiConsumer<Reply, Throwable> end;
     private final AtomicBoolean ended = new AtomicBoolean();

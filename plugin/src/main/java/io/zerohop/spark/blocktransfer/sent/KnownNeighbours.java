@@ -8,9 +8,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * Caches where the driver says that executors are. A new name costs one request for the whole list.
- * After a name that is not in the list, the driver is asked again a second later at the earliest,
- * so that invented names neither load it nor hide executors that were listed before. Thread safe.
+ * Caches the addresses of executors that the driver gave. A new name costs one request for the
+ * whole list. After a name that is not in the list, the driver is asked again a second later at the
+ * earliest, so that invented names neither load it nor hide executors that were listed before.
+ * Thread safe.
  */
 final class KnownNeighbours {
   private static final Duration PAUSE = Duration.ofSeconds(1);

@@ -71,13 +71,13 @@ enum MessageCodec {
 
   private static final MessageCodec[] ALL = values();
 
-  /** Of a number that came over the network; null if there is none of it. */
+  /** Returns the codec of a number that came over the network; null if there is none. */
   static MessageCodec of(final int ordinal) {
     return ordinal > 0 && ordinal < ALL.length ? ALL[ordinal] : null;
   }
 
   /**
-   * Compresses what is left in a buffer to what is left of another; positions stay.
+   * Compresses the rest of a buffer into the rest of another; positions stay.
    *
    * @return how many bytes it takes there, or {@link #NO_ROOM}
    */

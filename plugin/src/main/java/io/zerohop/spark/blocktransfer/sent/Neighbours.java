@@ -4,8 +4,8 @@ import java.util.Collection;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * Where the executors of this application are, as its driver lists them: bytes go to no other
- * place, whoever asks for them. Thread safe.
+ * The addresses of this application's executors, as its driver lists them. Bytes go to no other
+ * address, regardless of the request. Thread safe.
  */
 @FunctionalInterface
 public interface Neighbours {

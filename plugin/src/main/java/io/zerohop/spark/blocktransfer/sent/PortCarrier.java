@@ -31,8 +31,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries questions, answers and messages by uploads to the block ports that Spark's executors have
- * open. Thread safe; owns its connections.
+ * Carries requests, responses and messages by uploads to the block ports that Spark's executors
+ * have open. Thread safe; owns its connections.
  */
 final class PortCarrier implements Carrier, Uploads.Receiver {
   private static final Logger LOG = LoggerFactory.getLogger(PortCarrier.class);
@@ -227,7 +227,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   private static void read(final ServedLinks answering, final UploadId id, final ByteBuffer words) {
     final String sender = words == null ? null : Words.sender(words);
     if (sender == null) {
-      LOG.debug("a question makes no sense, or was damaged");
+      LOG.debug("a request is invalid or was damaged");
       return; // Who asked gives up by itself.
     }
     if (id.type() == UploadId.BYE) {
@@ -270,7 +270,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   /** The rest of a word may never come: its sender's host may be gone. */
   private void checkOverdue(final ArrivingWord word, final long overdue) {
     if (clock.isOver(overdue)) {
-      word.failed("it has not come in time");
+      word.failed("it did not arrive in time");
     }
     if (word.isOver()) {
       arrivingWords.remove(word);

@@ -2,7 +2,7 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import org.apache.spark.SparkConf;
 
-/** What protects the bytes on Spark's connections between executors. */
+/** The encryption of Spark's connections between executors. */
 public enum PortEncryption {
   NONE("not encrypted"),
   AES("encrypted by spark.network.crypto"),
@@ -15,7 +15,7 @@ public enum PortEncryption {
     this.words = words;
   }
 
-  /** As a configuration says, and this release of Spark does. */
+  /** Returns the encryption of a configuration, as far as this release of Spark has it. */
   public static PortEncryption of(final SparkConf conf) {
     final String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
     final boolean knowsTls = Integer.parseInt(version.substring(0, version.indexOf('.'))) >= 4;
@@ -31,18 +31,18 @@ public enum PortEncryption {
     return conf.getBoolean("spark.authenticate.enableSaslEncryption", false) ? SASL : NONE;
   }
 
-  /** Of a connection. */
+  /** Returns the words for a connection. */
   String words() {
     return words;
   }
 
   /**
-   * Why blocks must not be sent as they are: the user wants them encrypted on disks, and Spark's
-   * block transfer has them so on the way, too. Null if they may be.
+   * Returns why blocks must not be sent as they are: the user wants them encrypted on disks, and
+   * Spark's block transfer also encrypts them on the way. Null if they may be.
    */
   public static String obstacle(final SparkConf conf) {
     return conf.getBoolean("spark.io.encryption.enabled", false) && of(conf) == NONE
-        ? "spark.io.encryption.enabled demands encryption, and Spark's connections have none"
+        ? "spark.io.encryption.enabled requires encryption, and Spark's connections have none"
         : null;
   }
 }

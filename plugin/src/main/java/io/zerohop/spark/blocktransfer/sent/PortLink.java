@@ -17,7 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A link to an owner: questions go by uploads to it, and answers come by uploads to this executor.
+ * A link to an owner: requests are uploads to it, and responses are uploads to this executor.
  * Thread safe; owns its connection.
  */
 final class PortLink implements ControlLink {
@@ -68,7 +68,7 @@ final class PortLink implements ControlLink {
     if (body.remaining() > PortCarrier.MAX_QUESTION_BYTES) {
       return CompletableFuture.failedFuture(
           new ZerohopException(
-              Category.FALLBACK, "a question for " + owner + " is too long: " + body.remaining()));
+              Category.FALLBACK, "a request to " + owner + " is too long: " + body.remaining()));
     }
     final CompletableFuture<ByteBuffer> answer = new CompletableFuture<>();
     open.put(id, new Open(answer, clock.in(answerLimit)));
@@ -88,11 +88,12 @@ final class PortLink implements ControlLink {
       fail(id, closed());
     } else if (reply != Reply.TAKEN) {
       fail(
-          id, new ZerohopException(Category.RETRY, "executor " + owner + " takes no question now"));
+          id,
+          new ZerohopException(Category.RETRY, "executor " + owner + " accepts no request now"));
     }
   }
 
-  /** Whether a question waits for its answer. */
+  /** Returns whether a question waits for its answer. */
   boolean waits(final int id) {
     return open.containsKey(id);
   }
@@ -100,7 +101,7 @@ final class PortLink implements ControlLink {
   /** An answer has come; null if it was damaged. */
   void answered(final int id, final ByteBuffer answer) {
     if (answer == null) {
-      fail(id, new ZerohopException(Category.RETRY, "an answer of " + owner + " was damaged"));
+      fail(id, new ZerohopException(Category.RETRY, "a response of " + owner + " was damaged"));
       return;
     }
     final Open question = open.remove(id);

@@ -25,8 +25,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The way to one reader. A thread of ours computes each message's checksum, compresses the message
- * where that pays, and sends it by the connection with the fewest messages under way.
+ * The connections to one reader. A thread of ours computes each message's checksum, compresses the
+ * message where that pays, and sends it by the connection with the fewest messages under way.
  *
  * <p>The reader reads each connection by one thread, and many clouds limit the rate of one. So a
  * road opens further connections while all that it has are busy: a few, and no more than {@link
@@ -56,7 +56,7 @@ final class PortRoad implements Road {
   private final LongConsumer lost;
 
   /**
-   * What all roads of an executor share.
+   * State that all roads of an executor share.
    *
    * @param executor sums and compresses
    * @param slabs what is compressed goes to until it is sent
@@ -210,7 +210,7 @@ final class PortRoad implements Road {
   }
 
   /**
-   * What is uploaded.
+   * The bytes of one upload.
    *
    * @param copy holds the body, if that is compressed
    */

@@ -7,7 +7,7 @@ import java.util.function.Supplier;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * What a carrier has to know of its executor. Immutable.
+ * Settings of a carrier. Immutable.
  *
  * @param executorId this executor
  * @param self where its block manager is

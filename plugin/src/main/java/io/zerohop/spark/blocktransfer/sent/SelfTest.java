@@ -14,9 +14,9 @@ import java.util.concurrent.TimeoutException;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
- * An upload to this executor itself, as others make them: whether the Spark at hand has the way at
- * all, and whether it takes uploads now, which it does not once the executor is being
- * decommissioned. Thread safe; the connection is its connections'.
+ * A test upload to this executor itself. It shows whether this Spark supports such uploads, and
+ * whether it accepts them now; an executor that is being decommissioned does not. Thread safe; the
+ * connection is its connections'.
  */
 final class SelfTest {
   private static final int BYTES = 64;
@@ -56,14 +56,13 @@ final class SelfTest {
       final Reply reply = settings.clock().get(end, limit);
       if (reply != Reply.TAKEN) {
         throw new ExchangeException(
-            Reason.PROTOCOL, "this executor's block port does not hand uploads on (" + reply + ")");
+            Reason.PROTOCOL, "this executor's block port does not pass uploads on (" + reply + ")");
       }
     } catch (final ExecutionException | TimeoutException e) {
       connection.close();
       throw new ExchangeException(
           Reason.CLOSED,
-          Message.of("this executor takes no uploads, as when it is being decommissioned")
-              .because(e),
+          Message.of("this executor accepts no uploads, as during decommissioning").because(e),
           e);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -71,7 +70,7 @@ final class SelfTest {
     }
   }
 
-  /** What takes it. */
+  /** Returns the receiver of the test. */
   Arriving arriving(final UploadId id) {
     if (id.number() != secret || id.length() != BYTES) {
       return null;

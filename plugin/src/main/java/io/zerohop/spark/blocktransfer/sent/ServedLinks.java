@@ -25,9 +25,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The links by which readers ask this executor, and the connections by which they get their
- * answers, one for each reader. A connection that breaks is made anew; the links of a reader end
- * when it cannot be reached any more. Thread safe; owns the connections.
+ * The links by which readers send requests to this executor, and one connection for each reader's
+ * responses. A connection that breaks is made anew; the links of a reader end when it cannot be
+ * reached any more. Thread safe; owns the connections.
  */
 final class ServedLinks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ServedLinks.class);

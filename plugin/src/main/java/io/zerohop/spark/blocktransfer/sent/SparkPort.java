@@ -20,7 +20,7 @@ import org.apache.spark.storage.BlockManager;
 import org.apache.spark.storage.BlockManagerId;
 import scala.collection.Iterator;
 
-/** Starts what carries blocks over Spark's block ports, if the Spark at hand lets it. */
+/** Starts the carrier of blocks over Spark's block ports, if this Spark supports it. */
 public final class SparkPort implements CarrierStarter {
   private final SparkConf conf;
   private final SecurityManager security;
@@ -38,7 +38,7 @@ public final class SparkPort implements CarrierStarter {
     this.settings = settings;
   }
 
-  /** Of this executor. */
+  /** Creates the port of this executor. */
   public static SparkPort of(final SparkEnv env, final SparkConf conf, final Uploads uploads) {
     final BlockManager manager = env.blockManager();
     return of(
@@ -51,7 +51,7 @@ public final class SparkPort implements CarrierStarter {
   }
 
   /**
-   * Of any executor.
+   * Creates the port of any executor.
    *
    * @param uploads brings what others send; stays the caller's
    * @param self where its block port is

@@ -3,7 +3,7 @@ package io.zerohop.spark.blocktransfer.sent;
 import org.apache.spark.storage.ShuffleBlockBatchId;
 
 /**
- * What an upload is, in the numbers of its block id, none of which may be negative.
+ * The kind and target of an upload, encoded in the numbers of its block id, which are not negative.
  *
  * <pre>
  *              shuffle (31 bits)                            map (63)  first partition  last

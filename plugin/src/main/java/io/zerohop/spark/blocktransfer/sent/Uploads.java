@@ -6,15 +6,15 @@ import org.apache.spark.network.client.StreamCallbackWithID;
 import org.apache.spark.storage.ShuffleBlockBatchId;
 
 /**
- * Where uploads come in that are ours. All of it runs on event loops of Spark's, so it only copies
- * bytes to where they belong and hands on. What nobody here has asked for is drained and counted:
- * an exception would close a connection that others use. Thread safe.
+ * Receives the uploads that are Zerohop's. All of it runs on event loops of Spark's, so it only
+ * copies bytes to where they belong and hands on. What nobody here has asked for is drained and
+ * counted: an exception would close a connection that others use. Thread safe.
  */
 public final class Uploads {
   private final LongAdder strangers = new LongAdder();
   private volatile Receiver receiver;
 
-  /** Takes what comes. Called by event loops, which must not be blocked. */
+  /** Receives messages and words. Called by event loops, which must not be blocked. */
   interface Receiver {
 
     /** A message comes; null if nobody waits for it. */
@@ -37,7 +37,7 @@ public final class Uploads {
     void failed(String why);
   }
 
-  /** What the sender is told. */
+  /** The response to the sender. */
   enum Reply {
     /** Not ours to say: the other end is no executor of this version. */
     UNKNOWN,
@@ -85,7 +85,7 @@ public final class Uploads {
     return new Callback(blockId.name(), id.length(), arriving);
   }
 
-  /** Sees to it that an upload is as long as it says. */
+  /** Ensures that an upload is as long as its id says. */
   private static final class Callback implements StreamCallbackWithID {
     private final String name;
     private long left;

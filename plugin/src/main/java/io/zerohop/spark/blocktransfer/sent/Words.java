@@ -10,8 +10,8 @@ import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 
 /**
- * The bodies of words: a question or a farewell begins with who says it, two bytes of length and
- * the executor's id, and each ends with the CRC32C of the rest.
+ * The bodies of words. A request or a farewell begins with the sender: two bytes of length and the
+ * executor's id. Each body ends with the CRC32C of the rest.
  */
 final class Words {
   private static final int SUM_BYTES = 4;
@@ -41,7 +41,7 @@ final class Words {
     return (int) sum.getValue();
   }
 
-  /** What a body says without its sum; null if that is wrong. */
+  /** Returns a body without its checksum; null if that is wrong. */
   static ByteBuffer checked(final byte[] body) {
     final int length = body.length - SUM_BYTES;
     if (length < 0

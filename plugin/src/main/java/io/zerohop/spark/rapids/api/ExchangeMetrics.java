@@ -11,11 +11,10 @@ import scala.Option;
 import scala.collection.immutable.Map;
 
 /**
- * The metrics of a RAPIDS exchange that its shuffle manager fills, as RAPIDS' own managers do: the
- * uncompressed bytes that tasks write and read, and the time that they read. Adaptive execution
- * takes the size of a stage from the first of these ({@code
- * GpuShuffleExchangeExec.runtimeStatistics}): if it stays 0, every shuffled join becomes a
- * broadcast.
+ * Metrics of a RAPIDS exchange that its shuffle manager fills, as RAPIDS' own managers do:
+ * uncompressed bytes written and read, and the time of reads. Adaptive execution takes the size of
+ * a stage from the first of these ({@code GpuShuffleExchangeExec.runtimeStatistics}): if it stays
+ * 0, every shuffled join becomes a broadcast.
  *
  * <p>RAPIDS has more of them, for its serializers and threads. They have no meaning here and stay
  * empty. For one task's thread; Spark adds the tasks' values up.
@@ -68,7 +67,7 @@ public final class ExchangeMetrics {
     if (!missing().isEmpty() && !SAID.getAndSet(true)) {
       SparkCode.EXCHANGE_METRICS_MISSING
           .says(
-              "RAPIDS' exchanges lack a metric, so adaptive execution takes every shuffle for empty"
+              "RAPIDS' exchanges lack a metric, so adaptive execution treats every shuffle as empty"
                   + " and may broadcast large tables")
           .at("metric " + missing())
           .remedy(

@@ -22,8 +22,8 @@ import scala.collection.immutable.Map;
 import scala.runtime.AbstractFunction0;
 
 /**
- * What is used of the RAPIDS Accelerator beyond its plain classes. They lie in one folder of its
- * jar for each Spark version and are seen only by its own class loader, so they are bound by method
+ * Bindings to the RAPIDS Accelerator beyond its plain classes. They lie in one folder of its jar
+ * for each Spark version and are seen only by its own class loader, so they are bound by method
  * handle, by {@link RapidsMember}'s names: here, and in {@link SpillStore}, which can be done
  * without. Loaded only where RAPIDS is there. Thread safe.
  */
@@ -200,7 +200,7 @@ public final class RapidsClasses {
     }
   }
 
-  /** The GPU that RAPIDS uses in this executor, by its number here. */
+  /** The number of RAPIDS' GPU in this executor, among those visible here. */
   public int deviceId() {
     try {
       final Option<?> id = (Option<?>) deviceId.invoke();

@@ -1,8 +1,8 @@
 package io.zerohop.spark.rapids.api;
 
 /**
- * What is made of parts of RAPIDS that a version may have or lack: {@link RapidsMember} says which
- * parts, and {@link RapidsProbe} whether they are there.
+ * A feature that needs parts of RAPIDS which a version may lack: {@link RapidsMember} lists the
+ * parts, and {@link RapidsProbe} finds them.
  */
 public enum RapidsFeature {
   /** Batches in GPU memory go through Zerohop; nothing works without it. */

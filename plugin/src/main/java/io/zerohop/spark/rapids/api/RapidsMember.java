@@ -5,9 +5,9 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 
 /**
- * Every class and method of RAPIDS that is bound by its name, since it lies where only RAPIDS' own
- * class loader sees it. This list is what the binding code binds by, what {@link RapidsProbe} looks
- * for before anything is bound, and what tests hold against the releases of docs/compatibility.md.
+ * Every class and method of RAPIDS that is bound by name, because only RAPIDS' own class loader
+ * sees it. This list is what the binding code binds by, what {@link RapidsProbe} looks for before
+ * anything is bound, and what tests hold against the releases of docs/compatibility.md.
  */
 public enum RapidsMember {
   USES_GPU_SHUFFLE(RapidsFeature.SHUFFLE, Kind.METHOD, Owner.DEPENDENCY, "useGPUShuffle", "()Z"),
@@ -176,7 +176,7 @@ public enum RapidsMember {
   /** The exchange of an RDD of batches. */
   static final String DEPENDENCY = Owner.DEPENDENCY;
 
-  /** How it is bound. */
+  /** The way in which it is bound. */
   private enum Kind {
     CLASS,
     METHOD,

@@ -11,10 +11,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What this RAPIDS Accelerator lacks of what Zerohop uses of it: {@link RapidsMember}s, and what
- * our classes link of cudf and of RAPIDS' plain classes, which the resource {@value #LINKS} lists
- * (a test holds it against the classes). Nothing of RAPIDS is initialised for that, so it may be
- * asked before RAPIDS starts. Immutable.
+ * Finds the members of RAPIDS and cudf that Zerohop needs and this release lacks: {@link
+ * RapidsMember}s, and those that Zerohop's classes link, which the resource {@value #LINKS} lists.
+ * Nothing of RAPIDS is initialised for that, so it may be asked before RAPIDS starts. Immutable.
  */
 public final class RapidsProbe {
   static final String LINKS = "links.txt";

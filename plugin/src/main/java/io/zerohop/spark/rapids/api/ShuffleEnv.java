@@ -4,7 +4,7 @@ import java.lang.invoke.MethodHandle;
 import org.apache.spark.SparkConf;
 
 /**
- * RAPIDS' shuffle environment, which decides once, when it is made, whether batches stay on the
+ * RAPIDS' shuffle environment, which decides once, when it is created, whether batches stay on the
  * GPU. One subclass for each way that releases make it. Thread safe.
  */
 abstract class ShuffleEnv {

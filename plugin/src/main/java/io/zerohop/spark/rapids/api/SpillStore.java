@@ -8,10 +8,10 @@ import java.lang.reflect.Proxy;
 import scala.Option;
 
 /**
- * RAPIDS' list of what can leave GPU memory, which it goes through on the thread whose allocation
- * has failed, until there is enough: places with a low priority first. Ours are among them by
- * proxies, since the interface lies where only RAPIDS' own class loader sees it. Bound apart from
- * {@link RapidsClasses}: without it shuffles work as well. Thread safe.
+ * RAPIDS' list of memory that can leave the GPU. RAPIDS walks it on the thread whose allocation
+ * failed, lowest priority first, until there is enough. Ours are among them by proxies, since the
+ * interface lies where only RAPIDS' own class loader sees it. Bound apart from {@link
+ * RapidsClasses}: without it shuffles work as well. Thread safe.
  */
 public final class SpillStore {
   private final Class<?> handleType;
@@ -25,7 +25,7 @@ public final class SpillStore {
     this.remove = remove;
   }
 
-  /** Something that can leave GPU memory; asked on RAPIDS' threads. */
+  /** An entry that can leave GPU memory; called on RAPIDS' threads. */
   public interface Place {
     /** Bytes that it would give back now; 0 if it is not to be asked for any. */
     long bytes();

@@ -4,8 +4,8 @@ import io.zerohop.device.CopyStream;
 import java.util.function.Supplier;
 
 /**
- * One stream for the small things that a map task has the GPU do beside its copies, opened at the
- * first need. For one task's thread.
+ * A stream for a map task's small GPU work beside its copies, opened at the first need. For one
+ * task's thread.
  */
 public final class TaskStream implements AutoCloseable {
   private final Supplier<CopyStream> opener;

@@ -4,9 +4,9 @@ import io.zerohop.device.RowHashBatch;
 import io.zerohop.spark.rapids.format.PackedColumns;
 
 /**
- * Tells a device where the columns of one packed table lie, so that it can hash their rows. What a
- * column is made of decides, not how cudf has laid it out: a table without any item in its lists
- * hashes as one that has some.
+ * Describes the columns of one packed table to a device that hashes their rows. What a column is
+ * made of decides, not how cudf has laid it out: a table without any item in its lists hashes as
+ * one that has some.
  */
 final class HashedTable {
   private final PackedColumns columns;

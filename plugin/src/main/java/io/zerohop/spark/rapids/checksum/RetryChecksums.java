@@ -12,13 +12,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether the map outputs of a GPU shuffle report row checksums (Spark 4.1 and later), as Spark's
- * own exchange decides it, from the same keys. Spark's scheduler acts on a checksum that has
- * changed only where the dependency says so by a field that RAPIDS' dependency leaves at its
- * default, so it is set here. Spark trusts the checksums then, instead of its static protection of
- * non-deterministic stages: of this shuffle, and of what a stage reads whose own shuffle has the
- * field. So every shuffle gets it; map outputs that cannot be hashed report a number of their
- * attempt, which differs each time.
+ * Decides whether map outputs of a GPU shuffle report row checksums (Spark 4.1 and later), from the
+ * same keys as Spark's own exchange. Spark's scheduler acts on a checksum that has changed only
+ * where the dependency says so by a field that RAPIDS' dependency leaves at its default, so it is
+ * set here. Spark trusts the checksums then, instead of its static protection of non-deterministic
+ * stages: of this shuffle, and of what a stage reads whose own shuffle has the field. So every
+ * shuffle gets it; map outputs that cannot be hashed report a number of their attempt, which
+ * differs each time.
  *
  * <p>For the driver. Thread safe.
  */

@@ -22,10 +22,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The row checksum of one map output: a number that is the same whenever the same rows go to the
- * same partitions, in whatever order and however they are cut into tables. The GPU sums up hashes
- * of rows, a launch for each batch, in the order of the task's own stream and beside what the task
- * does meanwhile; only {@link #value} waits. Takes neither RMM's memory nor the GPU semaphore.
+ * The row checksum of one map output: the same number whenever the same rows go to the same
+ * partitions, in any order and any division into tables. The GPU sums up hashes of rows, a launch
+ * for each batch, in the order of the task's own stream and beside what the task does meanwhile;
+ * only {@link #value} waits. Takes neither RMM's memory nor the GPU semaphore.
  *
  * <p>For one task's thread; owns its pinned memory.
  */

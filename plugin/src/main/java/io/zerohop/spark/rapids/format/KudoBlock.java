@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * The header of a block of RAPIDS' serializer, by which blocks that come over the host are told
- * from others and found to be whole. Big-endian numbers of 32 bits, by spark-rapids-jni's {@code
+ * The header of a block of RAPIDS' serializer, which identifies blocks that come over the host and
+ * shows that they are complete. Big-endian numbers of 32 bits, by spark-rapids-jni's {@code
  * KudoTableHeader}:
  *
  * <pre>

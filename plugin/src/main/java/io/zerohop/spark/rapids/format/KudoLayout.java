@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Where the blocks of a batch lie in the buffer that RAPIDS' serializer has filled. A partition
- * without rows has no block, whatever the serializer has for it. Immutable.
+ * The places of a batch's blocks in the buffer that RAPIDS' serializer filled. A partition without
+ * rows has no block, whatever the serializer has for it. Immutable.
  *
  * @param firstRows first row of each partition, and how many rows there are
  * @param starts where each partition begins, and where the last one ends
@@ -64,7 +64,7 @@ public record KudoLayout(int[] firstRows, int[] starts) {
     return ranges;
   }
 
-  /** Is given blocks that lie without gaps, by their offset, and their place without any gaps. */
+  /** Receives blocks that lie without gaps, with their offset, and their place without gaps. */
   @FunctionalInterface
   public interface Run {
     void run(int offset, long place, long bytes);

@@ -11,8 +11,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the columns of a packed table lie, as cudf's metadata says it (pack.cpp of cudf 24.12 to
- * 26.08), in the machine's byte order: a {@linkplain PackedHeader header}, then an entry for each
+ * The places of a packed table's columns, from cudf's metadata (pack.cpp of cudf 24.12 to 26.08),
+ * in the machine's byte order. It is a {@linkplain PackedHeader header}, then an entry for each
  * column in depth-first order.
  *
  * <pre>

@@ -3,7 +3,7 @@ package io.zerohop.spark.rapids.format;
 import java.nio.ByteBuffer;
 
 /**
- * What is before the first column in cudf's metadata of a packed table. Releases differ in it, and
+ * The part of cudf's metadata of a packed table before the first column. Releases differ in it, and
  * its length tells which one it is, since entries of columns have all the same.
  */
 enum PackedHeader {

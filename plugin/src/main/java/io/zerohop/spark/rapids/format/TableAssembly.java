@@ -10,9 +10,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A plan by which packed tables of one kind become one packed table: where each piece of each
- * column goes, and the metadata of the whole. So tables that come from many map outputs are
- * gathered right into place, instead of being gathered first and concatenated then. For one thread.
+ * A plan for joining packed tables of one kind into one: the place of each piece of each column,
+ * and the metadata of the whole. So tables that come from many map outputs are gathered right into
+ * place, instead of being gathered first and concatenated then. For one thread.
  */
 public final class TableAssembly {
   private static final int ALIGNMENT = 64;

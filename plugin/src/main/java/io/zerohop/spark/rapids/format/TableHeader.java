@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What the host has to know of the tables that a block has in one batch of a map output. It comes
- * before their bytes, both in memory and when the block is sent as a stream. Little-endian:
+ * The host's description of the tables of a block in one batch of a map output. It comes before
+ * their bytes, both in memory and when the block is sent as a stream. Little-endian:
  *
  * <pre>
  *  0          4          8                        16
@@ -141,7 +141,7 @@ public final class TableHeader {
       return null;
     }
     if (fixed.length < FIXED_BYTES) {
-      throw new EOFException("a table header is cut off");
+      throw new EOFException("a table header is truncated");
     }
     final long bytes = ByteBuffer.wrap(fixed).order(ByteOrder.LITTLE_ENDIAN).getLong(8);
     if (bytes < FIXED_BYTES || bytes > MAX_BYTES) {
@@ -150,7 +150,7 @@ public final class TableHeader {
     // In steps: nothing is taken on the word of a length.
     final byte[] rest = in.readNBytes((int) bytes - FIXED_BYTES);
     if (rest.length < bytes - FIXED_BYTES) {
-      throw new EOFException("a table header is cut off");
+      throw new EOFException("a table header is truncated");
     }
     return read(ByteBuffer.allocate((int) bytes).put(fixed).put(rest).flip());
   }

@@ -25,7 +25,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets RAPIDS ask our pool for GPU memory before its tasks fail for want of it. It is asked twice:
+ * Lets RAPIDS request GPU memory from Zerohop's pool before its tasks fail. It is asked twice:
  * ahead of what RAPIDS would spill for what nobody uses, and behind that for what is in use, too.
  * Where the pool cannot help, because RAPIDS has reached a limit of its own, it is not asked.
  * Thread safe; the owner closes it before the node.
@@ -39,11 +39,11 @@ public final class DevicePressure implements AutoCloseable {
   /** RAPIDS' pools that take more of the driver as they need it; others have all at the start. */
   private static final Set<String> GROWING = Set.of("ASYNC", "NONE");
 
-  /** RAPIDS does not say how much it wants. Its batches have up to 1 GiB, and it asks again. */
+  /** RAPIDS does not say how much it needs. Its batches have up to 1 GiB, and it asks again. */
   private static final long ASK_BYTES = 1L << 30;
 
   /**
-   * RAPIDS' thread stands still meanwhile. As many bytes take a tenth of a second over PCIe, and
+   * RAPIDS' thread waits in the meantime. As many bytes take a tenth of a second over PCIe, and
    * their host segments as long to be pinned; the rest is for readers to let go.
    */
   private static final Duration LIMIT = Duration.ofSeconds(2);
@@ -55,7 +55,7 @@ public final class DevicePressure implements AutoCloseable {
   private final List<Object> handles = new ArrayList<>();
   private SpillStore store;
 
-  /** What a node does for us, under its names. */
+  /** The methods of a plan's node that are called by name. */
   interface Pool {
     long shrinkableDeviceBytes(EvictionScope reach);
 

@@ -26,9 +26,9 @@ import scala.Tuple2;
 import scala.collection.AbstractIterator;
 
 /**
- * The batches of one reduce task: blocks of as many windows as make up a batch are gathered at
- * once, into one table. What cannot be put together so is concatenated by cudf. Whoever takes a
- * batch closes it.
+ * The batches of one reduce task: the blocks of as many windows as make up a batch are gathered
+ * into one table. What cannot be put together so is concatenated by cudf. Whoever takes a batch
+ * closes it.
  */
 public final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBatch>>
     implements AutoCloseable {
@@ -57,7 +57,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   /** Whether all batches were handed out, and all else was released. */
   private boolean ended;
 
-  /** Held by whoever works on tables. */
+  /** Held by the thread that works on tables. */
   private final ReentrantLock lock = new ReentrantLock();
 
   private volatile boolean closed;
@@ -255,7 +255,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
     }
   }
 
-  /** Whoever is at work looks whether this is closed after it has let go of the lock. */
+  /** The working thread checks whether this is closed after it has released the lock. */
   private boolean releaseIfIdle() {
     if (!lock.tryLock()) {
       return false;

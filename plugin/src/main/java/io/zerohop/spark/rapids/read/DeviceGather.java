@@ -16,7 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Gathers by launches of our kernels, out of all memory that the GPU reaches. */
+/** Gathers by launches of Zerohop's kernels, from all memory that the GPU reaches. */
 public final class DeviceGather implements TableGather {
   private final ShuffleNode node;
   private final Duration limit;
@@ -51,9 +51,9 @@ public final class DeviceGather implements TableGather {
   }
 
   /**
-   * Ends these waits with what they wait for, or with that of its owner, and makes sure that what
-   * is behind them was done: a wait that failed is passed over without a word, and what it waited
-   * for may come after that.
+   * Ends these waits with the result that they wait for, or that of its owner. A failed wait is
+   * passed over silently, and its result may come later, so it also makes sure that the work before
+   * them was done.
    */
   private void seeToWaits() {
     if (awaited.isEmpty()) {

@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Gathers by cudf's own copies, table by table and out of its own host memory, where nothing of
- * ours runs on the GPU. Each copy has ended when {@link #copy} returns.
+ * Gathers by cudf's own copies, table by table and out of its own host memory; Zerohop runs nothing
+ * on the GPU. Each copy has ended when {@link #copy} returns.
  */
 public final class HostGather implements TableGather {
   /** By address; owned by those who asked for them. */

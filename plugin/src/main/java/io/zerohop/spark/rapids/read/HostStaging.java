@@ -10,8 +10,8 @@ import java.util.function.LongFunction;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Host memory that the GPU reaches, in which bytes of the host wait to be gathered with the rest.
- * For one thread; owns its buffers.
+ * Host memory that the GPU reaches, in which bytes from the host wait to be gathered with the
+ * others. For one thread; owns its buffers.
  */
 final class HostStaging implements AutoCloseable {
   private static final long BUFFER_BYTES = 8L << 20;
@@ -21,7 +21,7 @@ final class HostStaging implements AutoCloseable {
   /** Of one table, how much is taken on the word of its header: more has to come first. */
   private static final long BELIEVED_BYTES = 64L << 20;
 
-  /** By how much what has come is outgrown by what is believed next. */
+  /** The factor by which the next estimate may exceed the bytes that have arrived. */
   private static final long GROWTH = 4;
 
   private final LongFunction<HostBuffer> allocator;
@@ -92,7 +92,7 @@ final class HostStaging implements AutoCloseable {
     for (long done = from; done < to; ) {
       final int read = in.read(step, 0, (int) Math.min(step.length, to - done));
       if (read < 0) {
-        throw new EOFException("a table is cut off after " + done + " of " + bytes + " bytes");
+        throw new EOFException("a table ends after " + done + " of " + bytes + " bytes");
       }
       Platform.copyMemory(step, Platform.BYTE_ARRAY_OFFSET, null, at + done, read);
       done += read;

@@ -7,8 +7,8 @@ import io.zerohop.spark.rapids.format.TableAssembly;
 import java.util.List;
 
 /**
- * Brings bytes of tables into memory of RAPIDS, in the order of the task's own stream. For one
- * task's thread.
+ * Copies bytes of tables into RAPIDS' memory, in the order of the task's own stream. For one task's
+ * thread.
  */
 public interface TableGather extends AutoCloseable {
 

@@ -28,10 +28,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Brings the tables of fetched blocks into memory of RAPIDS: all that are asked for together by one
- * allocation and one launch, wherever they lie, and Kudo blocks by RAPIDS' serializer after that.
- * The launch is in the order of the task's own stream, so tables may be used there at once; blocks
- * must stay readable until {@link #finish}. For one task's thread; owns what it has not handed out.
+ * Loads the tables of fetched blocks into RAPIDS' memory: all requested ones by one allocation and
+ * one launch, and Kudo blocks by RAPIDS' serializer after that. The launch is in the order of the
+ * task's own stream, so tables may be used there at once; blocks must stay readable until {@link
+ * #finish}. For one task's thread; owns what it has not handed out.
  */
 public final class TableLoader implements AutoCloseable {
   private static final int ALIGNMENT = 256;
@@ -45,7 +45,7 @@ public final class TableLoader implements AutoCloseable {
   private long waitingBytes;
 
   /**
-   * What waits, and where its bytes are, within reach of the gather.
+   * A waiting piece, and the address of its bytes within the gather's reach.
    *
    * @param table null if it is a Kudo block
    * @param room what it takes in GPU memory until it is part of a table
@@ -143,7 +143,7 @@ public final class TableLoader implements AutoCloseable {
     try (PushbackInputStream in = new PushbackInputStream(block.stream(), KudoBlock.FIXED_BYTES)) {
       byte[] first = first(in);
       if (first.length == 0) {
-        throw new IOException("a block is empty, which its map status says has rows");
+        throw new IOException("a block is empty, but its map status says that it has rows");
       }
       for (; first.length > 0; first = first(in)) {
         if (first.length >= Integer.BYTES && KudoBlock.begins(ByteBuffer.wrap(first).getInt())) {

@@ -24,9 +24,8 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Gives RAPIDS' exchanges a partitioning that hands whole batches to the shuffle ({@link
- * KudoPartitioning}), where ours takes them: hash, round robin and range. For the driver. Thread
- * safe.
+ * Replaces the partitioning of RAPIDS' exchanges by one that passes whole batches to the shuffle
+ * ({@link KudoPartitioning}), for hash, round robin and range. For the driver. Thread safe.
  */
 final class KudoRule extends Rule<SparkPlan> {
   private static final Logger LOG = LoggerFactory.getLogger(KudoRule.class);

@@ -20,10 +20,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether cudf lays packed tables out as {@link PackedColumns} knows it, by a round trip: cudf
- * packs a small table, its values are read by our knowledge of the metadata, cudf is given metadata
- * that we write, and the table that it makes of that is packed and read once more. For an executor
- * whose RAPIDS has started; it takes some kilobytes of GPU memory and a few calls of cudf's.
+ * Checks by a round trip whether cudf's packed tables have the layout of {@link PackedColumns}.
+ * First, cudf packs a small table, and its values are read by that layout. Then cudf reads metadata
+ * that Zerohop wrote, and the result is packed and read once more. For an executor whose RAPIDS has
+ * started; it takes some kilobytes of GPU memory and a few calls of cudf's.
  */
 final class LayoutCheck {
   private static final Logger LOG = LoggerFactory.getLogger(LayoutCheck.class);
@@ -63,7 +63,7 @@ final class LayoutCheck {
       wrong = rapids.withRetry(LayoutCheck::difference);
     } catch (final RuntimeException | OutOfMemoryError e) {
       PackedColumns.trust(false);
-      LOG.debug("cudf's packed tables cannot be looked at", e);
+      LOG.debug("cudf's packed tables cannot be checked", e);
       if (last) {
         say("could not be asked how it packs tables", e);
       }

@@ -9,10 +9,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A word about RAPIDS' memory pool to those who shuffle to many partitions by exchanges that RAPIDS
- * splits itself ({@link KudoRule}): for each partition cudf allocates memory, and in the driver's
- * own pool tasks take turns at that (docs/rapids.md, "Many partitions"). The pool is the user's
- * choice, so it is left as it is. For the driver; thread safe.
+ * Advises on RAPIDS' memory pool if an exchange to many partitions uses RAPIDS' own split ({@link
+ * KudoRule}). cudf allocates for each partition, and tasks contend for the driver's pool
+ * (docs/rapids.md, "Many partitions"). The pool is the user's choice, so it is left as it is. For
+ * the driver; thread safe.
  */
 public final class PoolAdvice {
   public static final String POOL = "spark.rapids.memory.gpu.pool";

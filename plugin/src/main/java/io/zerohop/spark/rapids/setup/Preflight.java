@@ -12,9 +12,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the driver can find out, before anything is planned, of what executors need to shuffle in
- * GPU memory. The jars are the same everywhere; the driver's machine may differ from theirs, so
- * what only it lacks forbids nothing.
+ * The driver's checks, before planning, of what executors need to shuffle in GPU memory. The jars
+ * are the same everywhere; the driver's machine may differ from theirs, so what only it lacks
+ * forbids nothing.
  *
  * @param rapids version of the RAPIDS jar on the class path; null if there is none
  * @param probe what that lacks; null if there is none, or it was not looked at

@@ -12,7 +12,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes RAPIDS take Zerohop for a manager that it may hand GPU batches to. It knows only its own,
+ * Makes RAPIDS accept Zerohop as a manager that it may pass GPU batches to. It knows only its own,
  * by the name that is set when its shuffle environment is made; so the environment is made once
  * more while that name is set. To be called after RAPIDS' own plugin has started, in the driver,
  * which plans, and in executors, where single partitions are asked about again.

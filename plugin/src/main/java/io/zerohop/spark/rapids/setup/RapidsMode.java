@@ -21,10 +21,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether RAPIDS may hand its batches to Zerohop in GPU memory. Decided once, on the driver, before
- * RAPIDS reads its configuration: afterwards it is too late, since its planning follows the mode
- * that is set then. How much of it is each executor's own decision, by its own GPU, before RAPIDS
- * starts there and sizes its memory pool; the driver may have another GPU, or none.
+ * Decides whether RAPIDS may pass its batches to Zerohop in GPU memory. Decided once, on the
+ * driver, before RAPIDS reads its configuration: afterwards it is too late, since its planning
+ * follows the mode that is set then. How much of it is each executor's own decision, by its own
+ * GPU, before RAPIDS starts there and sizes its memory pool; the driver may have another GPU, or
+ * none.
  */
 public final class RapidsMode {
   private static final Logger LOG = LoggerFactory.getLogger(RapidsMode.class);

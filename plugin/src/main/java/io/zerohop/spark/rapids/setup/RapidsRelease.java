@@ -22,7 +22,7 @@ import java.util.Map;
 record RapidsRelease(String name, Basis basis, Map<RapidsFeature, String> without) {
   static final String MATRIX = "/io/zerohop/spark/rapids/compatibility.json";
 
-  /** How a release is known. */
+  /** The basis of what is known of a release. */
   enum Basis {
     /** By its jar, which a check binds; docs/compatibility.md says what was run of it. */
     JAR,
@@ -30,7 +30,7 @@ record RapidsRelease(String name, Basis basis, Map<RapidsFeature, String> withou
     /** By its public source; nobody has run it. */
     SOURCE,
 
-    /** Not in the matrix: what it has is seen when it starts, and nothing else is known. */
+    /** Not in the matrix: its members are probed at start, and nothing else is known. */
     PROBE
   }
 

@@ -114,9 +114,9 @@ public final class DeviceSink extends TableSink {
   }
 
   /**
-   * Brings the first and the last offset of every column of strings or lists to the host, all of a
-   * batch by one launch: cudf's metadata does not say how many characters a column has, and who
-   * puts tables together has to know it before. For one task's thread; owns its memory.
+   * Copies the first and the last offset of every column of strings or lists to the host, for a
+   * whole batch by one launch. cudf's metadata has no number of characters, which joining tables
+   * needs. For one task's thread; owns its memory.
    */
   private static final class OffsetBounds implements AutoCloseable {
     private static final int BOUND_BYTES = Integer.BYTES;

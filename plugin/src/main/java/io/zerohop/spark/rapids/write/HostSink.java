@@ -7,8 +7,8 @@ import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.io.IOException;
 
 /**
- * Brings tables to the host by cudf's own copies, for an executor that cannot hold blocks in GPU
- * memory: nothing of ours runs on its GPU.
+ * Copies tables to the host by cudf's own copies, for an executor that cannot hold blocks in GPU
+ * memory: Zerohop runs nothing on its GPU.
  */
 public final class HostSink extends TableSink {
   private final RapidsClasses rapids = RapidsClasses.get();

@@ -9,9 +9,9 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * A batch of which every partition is a block of RAPIDS' serializer, one behind the other in one
- * buffer on the GPU. RAPIDS carries it to the shuffle as one batch, with all rows and no columns,
- * and closes it. For one task's thread.
+ * A batch split into blocks of RAPIDS' serializer, one for each partition, adjacent in one buffer
+ * on the GPU. RAPIDS carries it to the shuffle as one batch, with all rows and no columns, and
+ * closes it. For one task's thread.
  */
 public final class KudoBatch extends ColumnarBatch {
   private final DeviceMemoryBuffer blocks;

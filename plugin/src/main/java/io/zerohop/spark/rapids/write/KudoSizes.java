@@ -6,11 +6,11 @@ import io.zerohop.spark.rapids.format.KudoBlock;
 import io.zerohop.spark.rapids.format.KudoLayout;
 
 /**
- * What partitions would take as cudf's packed tables, reckoned from their rows and what they take
- * as Kudo blocks. Map statuses and the metric {@code data size} say this, whatever the form, so
- * that plans are those of RAPIDS' own manager. Exact without strings and nested columns: each
- * buffer of a packed table takes a multiple of 64 bytes. Characters are what a block has beside its
- * other parts, and for nested columns half a multiple a buffer is added.
+ * Estimates the sizes of partitions as cudf's packed tables, from their rows and their sizes as
+ * Kudo blocks. Map statuses and the metric {@code data size} say this, whatever the form, so that
+ * plans are those of RAPIDS' own manager. Exact without strings and nested columns: each buffer of
+ * a packed table takes a multiple of 64 bytes. Characters are what a block has beside its other
+ * parts, and for nested columns half a multiple a buffer is added.
  *
  * @param widths bytes of a value of each column of fixed width
  * @param masks how many columns have a mask of nulls

@@ -4,8 +4,8 @@ import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.PackSource;
 
 /**
- * Some partitions of a batch, one after the other, of which a region is made: as large as a pack of
- * tables, so that pools are filled well. For the batch's thread; owns nothing.
+ * Consecutive partitions of a batch that form one region, as large as a pack of tables, so that
+ * pools are filled well. For the batch's thread; owns nothing.
  *
  * @param of the batch
  * @param first of its partitions

@@ -16,10 +16,10 @@ import org.apache.spark.unsafe.Platform;
 import scala.Tuple2;
 
 /**
- * Splits a batch that RAPIDS has partitioned by RAPIDS' own GPU serializer (Kudo): all partitions
- * into one buffer, each of them a block that describes itself, by a few launches and two
- * allocations however many partitions there are. RAPIDS' split makes a table of its own of each,
- * with an allocation and metadata on the host.
+ * Splits a batch that RAPIDS has partitioned by RAPIDS' GPU serializer (Kudo). All partitions go
+ * into one buffer as self-describing blocks, by a few launches and two allocations for any number
+ * of partitions. RAPIDS' split makes a table of its own of each, with an allocation and metadata on
+ * the host.
  */
 public final class KudoSplit {
   private static final String REMEDY =

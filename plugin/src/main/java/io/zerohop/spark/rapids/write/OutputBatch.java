@@ -20,7 +20,7 @@ interface OutputBatch {
   /** The blocks, where they lie on the GPU. */
   PackSource payload();
 
-  /** Is given bytes of blocks, by memory on the GPU and their offset in it, and their place. */
+  /** Receives bytes of blocks: memory on the GPU, the offset in it, and their place. */
   @FunctionalInterface
   interface Placing {
     void place(DeviceMemoryBuffer from, long offset, long address, long bytes);

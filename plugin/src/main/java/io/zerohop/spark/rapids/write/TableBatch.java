@@ -12,8 +12,8 @@ import java.util.function.ObjIntConsumer;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Tables of one map task that wait to be packed together, partition by partition. Holds a reference
- * on each table's memory until {@link #clear}. Belongs to one task's thread.
+ * Tables of one map task that wait to be packed together, by partition. Holds a reference on each
+ * table's memory until {@link #clear}. Belongs to one task's thread.
  */
 public final class TableBatch implements OutputBatch, AutoCloseable {
   private static final long BYTES_PER_TABLE = 1024;
@@ -25,7 +25,7 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   private long tableCount;
   private long headers;
 
-  /** A table whose header is not complete before its offsets were read. */
+  /** A table whose header is not complete until its offsets are read. */
   static final class Pending {
     private final int rows;
     private final byte[] metadata;

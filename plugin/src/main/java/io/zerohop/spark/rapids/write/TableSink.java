@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.util.function.Supplier;
 
 /**
- * Where the tables of one map task go. Belongs to the task's thread; {@link #close} frees what was
+ * The target of one map task's tables. Belongs to the task's thread; {@link #close} frees what was
  * not committed.
  */
 public abstract sealed class TableSink implements AutoCloseable permits DeviceSink, HostSink {
@@ -34,7 +34,7 @@ public abstract sealed class TableSink implements AutoCloseable permits DeviceSi
     }
   }
 
-  /** Hashes the batch's rows if the output has a checksum of rows, and lets go of them. */
+  /** Hashes the batch's rows if the output has a row checksum, and releases them. */
   void hash(final KudoBatch batch) {
     batch.hash(null);
   }

@@ -1,10 +1,10 @@
 package io.zerohop.spark.rapids.write;
 
 /**
- * What a map status says of each partition of a GPU shuffle: the bytes of its tables, as RAPIDS'
- * caching manager counts them. Headers do not count: adaptive execution coalesces partitions by
- * these sizes, and with a few rows in each the headers would outweigh the rows and lead to other
- * plans than RAPIDS' own manager. Used by one task's thread.
+ * The sizes in a map status of a GPU shuffle: the bytes of each partition's tables, counted as by
+ * RAPIDS' caching manager. Headers do not count: adaptive execution coalesces partitions by these
+ * sizes, and with a few rows in each the headers would outweigh the rows and lead to other plans
+ * than RAPIDS' own manager. Used by one task's thread.
  */
 public final class TableSizes {
   /**

@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Who lives although it cannot be asked, such as an owner behind a firewall: found out by trying to
- * reach what serves its staged blocks, and remembered for a while, since every task wants to know.
- * Thread safe.
+ * Tests whether an owner is alive although it does not respond, such as one behind a firewall. It
+ * connects to the server of its staged blocks, and remembers the result for a while, because every
+ * task needs it. Thread safe.
  */
 final class OwnerLiveness {
   /**
@@ -30,7 +30,7 @@ final class OwnerLiveness {
     this.clock = clock;
   }
 
-  /** Whether an owner answers, or did a short time ago. May wait, for a limited time. */
+  /** Returns whether an owner answers, or did a short time ago. May wait, for a limited time. */
   boolean answers(final BlockSource source, final FallbackTransport staging) {
     final long incarnation = source.location().incarnation();
     final Long last = answered.get(incarnation);

@@ -22,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Chooses the way to an owner's blocks: in place where that is possible and allowed, else staged.
- * Thread safe.
+ * Chooses the path to an owner's blocks: in place if possible and allowed, else another one, staged
+ * as the last. Thread safe.
  */
 public final class PathChooser {
   private static final Logger LOG = LoggerFactory.getLogger(PathChooser.class);
@@ -41,7 +41,7 @@ public final class PathChooser {
   private final OwnerLiveness liveness;
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
-  /** Why no other way than staging is to be had; null if there may be others. */
+  /** The reason why only staging is available; null if other paths may be. */
   private final Message stagedOnly;
 
   /**
@@ -125,8 +125,8 @@ public final class PathChooser {
   }
 
   /**
-   * Whether {@link #choose} has to connect to an owner on another node before it knows the route.
-   * Does not wait.
+   * Returns whether {@link #choose} has to connect to an owner on another node before it knows the
+   * route. Does not wait.
    */
   public boolean connectsFirst(final BlockSource source) {
     final Location owner = source.location();

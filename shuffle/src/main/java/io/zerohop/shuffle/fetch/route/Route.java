@@ -5,7 +5,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.BlockMemory;
 
 /**
- * The way chosen for one owner's blocks.
+ * The path chosen for one owner's blocks.
  *
  * @param path the way
  * @param memory where to read in place; null if the blocks are moved

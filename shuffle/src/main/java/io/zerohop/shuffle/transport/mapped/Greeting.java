@@ -6,7 +6,8 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * What an owner tells a peer that connects. Big-endian; a text is two bytes of length and UTF-8:
+ * The message of an owner to a peer that connects. Big-endian; a text is two bytes of length and
+ * UTF-8:
  *
  * <pre>
  *  0           4             8                    16                24            32

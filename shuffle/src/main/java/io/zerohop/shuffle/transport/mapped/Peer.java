@@ -238,7 +238,7 @@ final class Peer implements BlockMemory {
     return devices.hasGpu() ? handle.access() : PeerAccess.READ;
   }
 
-  /** A segment that is not to be had is one segment less, and no reason to lose the others. */
+  /** A segment that is not available is one segment less, and no reason to lose the others. */
   private SegmentHandle handleTo(final long segmentId) {
     final Unavailable before = unavailable.get(segmentId);
     if (before != null && clock.since(before.since) < UNAVAILABLE_NANOS) {

@@ -163,7 +163,7 @@ public final class PeerDirectory implements AutoCloseable {
       final Greeting greeting = Greeting.decode(link.greeting());
       if (greeting == null || greeting.incarnation() != location.incarnation()) {
         throw new ExchangeException(
-            Reason.PROTOCOL, "executor " + executorId + " greets in a way that is not known here");
+            Reason.PROTOCOL, "executor " + executorId + " sent an unknown greeting");
       }
       if (greeting.laneBlock() < 0) {
         throw new ExchangeException(

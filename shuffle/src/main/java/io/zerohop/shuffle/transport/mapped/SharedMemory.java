@@ -10,7 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
 /**
- * What this node's segment server serves: lanes and segments to those who connect. A peer's lanes
+ * The service of this node's segment server: lanes and segments for connected peers. A peer's lanes
  * last as long as its connection.
  */
 public final class SharedMemory implements SegmentDirectory {

@@ -7,7 +7,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Notices that somebody else removed or replaced this node's socket file. Used by one thread. */
+/** Detects that another process removed or replaced this node's socket file. Used by one thread. */
 public final class SocketWatch {
   private static final Logger LOG = LoggerFactory.getLogger(SocketWatch.class);
 
@@ -23,7 +23,7 @@ public final class SocketWatch {
     this.own = Descriptor.statusOf(socket.toString());
   }
 
-  /** Whether the file is gone, or is another one. */
+  /** Returns whether the file is gone, or is another one. */
   public boolean isGone() {
     try {
       return !own.sameFile(Descriptor.statusOf(socket.toString()));

@@ -15,10 +15,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The threads that serve other executors: for own transfers, for answers, and for what takes long,
- * so that none waits for another. All of them are there from the beginning: later the system may
- * have none left, and the carrier's own, which hand most of the work over, must not do it. Thread
- * safe.
+ * The threads that serve other executors: for own transfers, for responses, and for slow work, so
+ * that none waits for another. All of them are there from the beginning: later the system may have
+ * none left, and the carrier's own, which hand most of the work over, must not do it. Thread safe.
  */
 public final class RemoteThreads implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RemoteThreads.class);

@@ -6,7 +6,7 @@ import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
 import java.time.Duration;
 
 /**
- * How blocks are sent from executor to executor. Immutable.
+ * Settings of path {@code sent}. Immutable.
  *
  * @param executorId this executor, for messages
  * @param starter starts what carries them, which the node owns; null if nothing does

@@ -26,8 +26,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An executor's part of path {@code sent}: it sends its own map outputs to readers elsewhere, and
- * has sent here what they hold. Thread safe; owns the carrier.
+ * An executor's part of path {@code sent}: sends its map outputs to readers elsewhere, and receives
+ * those that others send. Thread safe; owns the carrier.
  */
 public final class SendingNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(SendingNode.class);
@@ -147,17 +147,17 @@ public final class SendingNode implements AutoCloseable {
     peers.connect(source);
   }
 
-  /** Whether an owner is connected. */
+  /** Returns whether an owner is connected. */
   public boolean isConnected(final Location location) {
     return peers.connected(location) != null;
   }
 
-  /** Whether an owner was connected before. */
+  /** Returns whether an owner was connected before. */
   public boolean hasMet(final Location location) {
     return peers.hasMet(location);
   }
 
-  /** What moves blocks here, for any reader: they come to pinned host memory. */
+  /** Returns the transport of blocks to here, for any reader: they go to pinned host memory. */
   public Transport transport() {
     return this::fetch;
   }
@@ -217,7 +217,7 @@ public final class SendingNode implements AutoCloseable {
     return slabs.taken();
   }
 
-  /** Whether this node's memory may still be read or written although it was closed. */
+  /** Returns whether this node's memory may still be read or written although it was closed. */
   public boolean isAlive() {
     return alive;
   }

@@ -194,7 +194,7 @@ public final class UcxNode implements AutoCloseable {
     }
   }
 
-  /** Whether something of a connected owner's is got for a reader, and need not be sent. */
+  /** Returns whether something of a connected owner's is got for a reader, and need not be sent. */
   public boolean gets(final Location location, final ReadSide side) {
     final UcxPeer peer = peers.connected(location);
     return peer != null
@@ -206,12 +206,12 @@ public final class UcxNode implements AutoCloseable {
     return mapped != null && !mapped.refused();
   }
 
-  /** Whether an owner is connected. */
+  /** Returns whether an owner is connected. */
   public boolean isConnected(final Location location) {
     return peers.connected(location) != null;
   }
 
-  /** Whether an owner was connected before. */
+  /** Returns whether an owner was connected before. */
   public boolean hasMet(final Location location) {
     return peers.hasMet(location);
   }
@@ -279,7 +279,9 @@ public final class UcxNode implements AutoCloseable {
     return memory.slabs().taken();
   }
 
-  /** Whether UCX's thread may still read or write this node's memory although it was closed. */
+  /**
+   * Returns whether UCX's thread may still read or write this node's memory although it was closed.
+   */
   public boolean isAlive() {
     return alive;
   }

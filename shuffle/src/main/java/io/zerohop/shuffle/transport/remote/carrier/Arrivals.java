@@ -1,6 +1,9 @@
 package io.zerohop.shuffle.transport.remote.carrier;
 
-/** Says where bytes go that arrive. Called by the carrier's threads, which must not be blocked. */
+/**
+ * Assigns a place in memory to arriving bytes. Called by the carrier's threads, which must not be
+ * blocked.
+ */
 public interface Arrivals {
 
   /**

@@ -7,12 +7,15 @@ import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
- * What carries bytes from this executor to others, and from others to it, and questions about them
- * with their answers. Thread safe; whoever started it owns and ends it.
+ * Carries bytes between this executor and others, with requests about them and their responses.
+ * Thread safe; whoever started it owns and ends it.
  */
 public interface Carrier extends AutoCloseable {
 
-  /** By which others reach this executor; opaque to all but the same carrier. Not to be changed. */
+  /**
+   * Returns the address by which others reach this executor; opaque to all but the same carrier.
+   * Not to be changed.
+   */
   byte[] address();
 
   /**
@@ -26,14 +29,15 @@ public interface Carrier extends AutoCloseable {
    */
   Road connect(byte[] address, Consumer<String> onFailure);
 
-  /** How its messages are cut. */
+  /** Returns the sizes of its messages. */
   MessageSizes sizes();
 
-  /** What takes arriving bytes from now on; set before anybody knows the address. */
+  /** Sets the receiver of arriving bytes; called before anybody knows the address. */
   void receiver(Arrivals arrivals);
 
   /**
-   * What answers questions from now on; set before anybody knows that this executor can be asked.
+   * Sets the service that answers requests; called before anybody knows that this executor can be
+   * asked.
    */
   void service(ControlService service);
 
@@ -45,7 +49,10 @@ public interface Carrier extends AutoCloseable {
    */
   ControlLink link(BlockSource owner, Duration limit);
 
-  /** Small chores: ends what was not answered in time, and lets go of who is gone. */
+  /**
+   * Runs small chores: ends requests that were not answered in time, and removes executors that are
+   * gone.
+   */
   void maintain();
 
   /** Messages, since the start, that nobody here had asked for. */
@@ -54,7 +61,7 @@ public interface Carrier extends AutoCloseable {
   /** Bytes, since the start, that compression has kept from the network. */
   long savedBytes();
 
-  /** How it carries, for the log. */
+  /** Returns a description for the log. */
   String describe();
 
   /**

@@ -3,7 +3,10 @@ package io.zerohop.shuffle.transport.remote.carrier;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 
-/** A carrier is not there, or does not reach another executor; blocks go another way (FALLBACK). */
+/**
+ * Thrown if there is no carrier, or if it does not reach another executor; blocks take another path
+ * (FALLBACK).
+ */
 public class CarrierException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 

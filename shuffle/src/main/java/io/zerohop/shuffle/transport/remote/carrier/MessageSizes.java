@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.transport.remote.carrier;
 
 /**
- * How a carrier likes its messages.
+ * The message sizes of a carrier.
  *
  * @param packed bytes up to which small pieces are copied together
  * @param longest most bytes of one message

@@ -1,6 +1,9 @@
 package io.zerohop.shuffle.transport.remote.carrier;
 
-/** A way to one other executor. Thread safe; calls return at once. */
+/**
+ * A connection to one other executor, over which messages are sent. Thread safe; calls return at
+ * once.
+ */
 public interface Road extends AutoCloseable {
 
   /**

@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * What is known of one owner, met or not: its connection, and after a failure when to try again.
- * One thread at a time connects, with the lock held; the connection may be looked at by any. Owns
- * the connection.
+ * The state of one owner, connected or not: its connection, and after a failure the time of the
+ * next attempt. One thread at a time connects, with the lock held; the connection may be looked at
+ * by any. Owns the connection.
  */
 final class Contact<P extends RemotePeer> {
   private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
@@ -36,7 +36,7 @@ final class Contact<P extends RemotePeer> {
     return known != null && known.alive() ? known : null;
   }
 
-  /** Whether it was ever connected: then it is dead if nobody answers any more. */
+  /** Returns whether it was ever connected: then it is dead if nobody answers any more. */
   boolean hasMet() {
     return met;
   }
@@ -69,7 +69,7 @@ final class Contact<P extends RemotePeer> {
         WaitException.Reason.CANCELLED, "interrupted while connecting to executor " + executorId);
   }
 
-  /** Why it could not be connected, while it is too early to try again; else null. Locked. */
+  /** Returns the failure to connect, while it is too early to try again; else null. Locked. */
   RuntimeException recentFailure() {
     return failure != null && !clock.isOver(retryAt) ? failure : null;
   }

@@ -21,8 +21,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Connects this executor to an owner that sends: opens a link and introduces it, which shows that
- * the owner reaches this executor, too. Thread safe; owns nothing.
+ * Connects this executor to an owner that sends. It opens a link and introduces itself, which shows
+ * that the owner also reaches this executor. Thread safe; owns nothing.
  */
 public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
   private static final Logger LOG = LoggerFactory.getLogger(OwnerConnector.class);

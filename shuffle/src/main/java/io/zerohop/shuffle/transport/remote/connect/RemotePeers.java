@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The owners that this executor reads by one carrier, each connected when a reader first needs it
- * and again after it was lost or not read for long. Thread safe; owns the contacts.
+ * The owners that this executor reads by one carrier. Each is connected when a reader first needs
+ * it, and again after a loss or a long idle time. Thread safe; owns the contacts.
  */
 public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
   private final Connector<P> connector;
@@ -26,10 +26,13 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
   private final Map<Long, Contact<P>> contacts = new ConcurrentHashMap<>();
   private volatile boolean closed;
 
-  /** How an owner is connected. Thread safe. */
+  /** Connects an owner. Thread safe. */
   public interface Connector<P extends RemotePeer> {
 
-    /** How long others wait for the one who connects; they do without it then. */
+    /**
+     * Returns how long others wait for the thread that connects; then they continue without a
+     * connection.
+     */
     Duration limit();
 
     /**
@@ -70,7 +73,7 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
     return contact == null ? null : contact.connected();
   }
 
-  /** Whether the owner was connected before: then it is dead if nobody answers any more. */
+  /** Returns whether the owner was connected before: then it is dead if nobody answers any more. */
   public boolean hasMet(final Location location) {
     final Contact<P> contact = contacts.get(location.incarnation());
     return contact != null && contact.hasMet();

@@ -3,9 +3,9 @@ package io.zerohop.shuffle.transport.remote.memory;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Memory that bytes of other executors are received in, or small ones sent from, shared by many
- * blocks: made with one reference that is the maker's, given back when the last one is dropped.
- * Thread safe; the bytes are the holders' to order.
+ * Memory shared by many blocks, for bytes received from other executors or small ones to be sent.
+ * It starts with one reference, the creator's, and is returned when the last one is dropped. Thread
+ * safe; the bytes are the holders' to order.
  */
 public class Slab {
   private final long address;
@@ -28,7 +28,7 @@ public class Slab {
 
   public final void retain() {
     if (references.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
-      throw new IllegalStateException("memory is used that was given back");
+      throw new IllegalStateException("memory is used after its release");
     }
   }
 

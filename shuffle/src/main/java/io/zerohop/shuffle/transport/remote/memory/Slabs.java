@@ -7,14 +7,14 @@ import java.util.List;
 import java.util.function.LongFunction;
 
 /**
- * Host memory that bytes from other executors are received in, and small ones sent from. Memory
- * that was returned is kept for the next request for some time: fresh pages are slow, pinned ones
- * more so. Thread safe; owns its buffers.
+ * Host memory for bytes received from other executors, and for small ones to be sent. Memory that
+ * was returned is kept for the next request for some time: fresh pages are slow, pinned ones more
+ * so. Thread safe; owns its buffers.
  */
 public final class Slabs implements AutoCloseable {
   static final long MIN_BYTES = 64 << 10;
 
-  /** Sizes between a power of two and the next, so that an eighth at most is made in vain. */
+  /** Steps between a power of two and the next, so that rounding wastes an eighth at most. */
   private static final int STEPS = 8;
 
   private static final long IDLE_NANOS = 30_000_000_000L;

@@ -2,7 +2,7 @@ package io.zerohop.shuffle.transport.remote.owner;
 
 import io.zerohop.shuffle.catalog.OwnOutput;
 
-/** Where an owner's map outputs are found. Thread safe. */
+/** Finds an owner's map outputs. Thread safe. */
 @FunctionalInterface
 public interface BlockHolder {
 

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 
 /**
- * What an owner answers that is reached by one way between nodes, beside what all do. Thread safe.
+ * An owner's responses to requests that only one carrier has. Thread safe.
  *
  * @param <R> what is kept of a reader
  */
@@ -18,7 +18,7 @@ public interface CarrierAnswers<R extends ServedReader> {
   R reader(Consumer<ServedLease> left);
 
   /**
-   * What the answer to a reader that introduces itself ends with.
+   * Returns the end of the response to a reader that introduces itself.
    *
    * @param address where bytes are sent to it; empty if none are
    * @param gpu whether the reader would get GPU memory

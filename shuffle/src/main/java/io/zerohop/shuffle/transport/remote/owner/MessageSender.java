@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Messages of one transfer on their way to a reader, a few at a time. Any thread may be the one
+ * Sends the messages of one transfer to a reader, a few concurrently. Any thread may be the one
  * that sends the next.
  */
 final class MessageSender {
@@ -52,12 +52,15 @@ final class MessageSender {
     return messages.stream().mapToLong(Message::bytes).sum();
   }
 
-  /** Why not all messages go; null as long as they do. */
+  /** Returns the reason why not all messages are sent; null while they are. */
   synchronized String failure() {
     return failure;
   }
 
-  /** How much comes; a refusal if that is known not to be, which the reader would wait for. */
+  /**
+   * Returns the response with the number of bytes; a refusal if it is known that they will not
+   * come, for which the reader would wait.
+   */
   ByteBuffer answer() {
     final String failed = failure();
     return failed == null

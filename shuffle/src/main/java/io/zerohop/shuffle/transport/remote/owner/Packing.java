@@ -9,7 +9,7 @@ import java.util.List;
 import org.agrona.UnsafeAccess;
 
 /**
- * The messages that bring a lease's blocks to the reader. A message costs some microseconds at both
+ * Packs a lease's blocks into messages to the reader. A message costs some microseconds at both
  * ends whatever its size, so runs of few bytes that arrive one behind the other are copied together
  * first; long ones are sent from where they lie. Owns the copies; for one thread.
  */

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The owner's side: tells readers where blocks lie, and holds them meanwhile. See {@link Wire} for
- * what can be asked; each way between nodes has more. Thread safe.
+ * The owner's side: tells readers where blocks lie, and holds them in the meantime. See {@link
+ * Wire} for what can be asked; each way between nodes has more. Thread safe.
  *
  * @param <R> what is kept of a reader
  */
@@ -76,7 +76,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     try {
       answer(reader, question, answer);
     } catch (final RuntimeException e) {
-      LOG.debug("a question of a reader cannot be answered", e);
+      LOG.debug("a request of a reader cannot be answered", e);
       tell(answer, Wire.refusal(e));
     }
   }
@@ -119,11 +119,11 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     try {
       answer.accept(words);
     } catch (final RuntimeException e) {
-      LOG.debug("an answer was not taken", e);
+      LOG.debug("a response was not accepted", e);
     }
   }
 
-  /** Has a chore done by another thread, if there is one left. */
+  /** Runs a chore on another thread, if one is available. */
   static void inBackground(final Executor executor, final Runnable chore) {
     try {
       executor.execute(chore);

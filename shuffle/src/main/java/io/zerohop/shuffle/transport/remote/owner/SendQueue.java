@@ -10,12 +10,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What is to be sent to readers, a few requests at a time: each holds copies of small blocks, and
- * of those in GPU memory, until the reader has them. Readers take turns, so that one with many
- * requests keeps nobody waiting for more than one of its own; all together have no more bytes than
- * a limit, but for one alone that has more; and none may have all places or bytes, but by one
- * request, so that one that takes nothing does not stop the others (two such hold all places, until
- * their leases end). Each step costs the same for any number of readers. Thread safe.
+ * A queue of requests to be sent to readers, with a limit on concurrent ones. Each holds copies of
+ * small blocks, and of those in GPU memory, until the reader has them. Readers take turns, so that
+ * one with many requests keeps nobody waiting for more than one of its own; all together have no
+ * more bytes than a limit, but for one alone that has more; and none may have all places or bytes,
+ * but by one request, so that one that takes nothing does not stop the others (two such hold all
+ * places, until their leases end). Each step costs the same for any number of readers. Thread safe.
  */
 final class SendQueue {
   private static final Logger LOG = LoggerFactory.getLogger(SendQueue.class);
@@ -31,13 +31,13 @@ final class SendQueue {
   /** By reader; those that have nothing here are not in it. */
   private final Map<Object, Line> lines = new HashMap<>();
 
-  /** Lines of which one may begin now, in the order of their turns. */
+  /** Lines with a request that may begin now, in the order of their turns. */
   private final Deque<Line> turns = new ArrayDeque<>();
 
   private int underWay;
   private long bytes;
 
-  /** What is to be sent. */
+  /** A request to send. */
   private record Request(long bytes, Runnable begin) {}
 
   /** One reader's requests. */
@@ -63,7 +63,7 @@ final class SendQueue {
   }
 
   /**
-   * Has it begun when it is its turn; whoever begun it says when it has {@link #ended}.
+   * Begins a request when it is its turn; the caller reports its end by {@link #ended}.
    *
    * @param reader whom it is for
    * @param size in bytes
@@ -80,7 +80,7 @@ final class SendQueue {
     beginNext();
   }
 
-  /** What was begun for a reader, of so many bytes, has ended. */
+  /** Ends a request of a reader, with its bytes. */
   void ended(final Object reader, final long size) {
     synchronized (this) {
       underWay--;

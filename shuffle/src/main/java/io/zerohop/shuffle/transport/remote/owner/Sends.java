@@ -69,7 +69,7 @@ public final class Sends implements CarrierAnswers<SentReader> {
       final SentReader reader,
       final Consumer<ByteBuffer> answer) {
     if (kind != Wire.SEND) {
-      throw new IllegalArgumentException("there is no such question");
+      throw new IllegalArgumentException("there is no such request");
     }
     final long id = question.getLong();
     final long transfer = question.getLong();

@@ -13,7 +13,7 @@ import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A reader that blocks are sent to, with the way back to it. Thread safe. */
+/** A reader that receives blocks, with the connection to it. Thread safe. */
 public final class SentReader extends ServedReader {
   private static final Logger LOG = LoggerFactory.getLogger(SentReader.class);
 

@@ -15,9 +15,9 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * An owner's hold on the blocks of one request: their memory stays until it is released, by the
- * reader, when it has passed, by the end of the reader's connection, or after a while. Counted,
- * since messages that are under way read the memory too: made with one reference. Thread safe.
+ * An owner's lease on the blocks of one request. Their memory stays until the reader releases it,
+ * the last message is sent, the reader's connection ends, or a time limit passes. Counted, since
+ * messages that are under way read the memory too: made with one reference. Thread safe.
  */
 public final class ServedLease {
   private final List<OwnOutput> outputs = new ArrayList<>();
@@ -87,7 +87,7 @@ public final class ServedLease {
     bytes += extent.length();
   }
 
-  /** What the reader is told. */
+  /** Returns the extents for the reader. */
   RemoteExtents extents() {
     return extents;
   }
@@ -104,7 +104,7 @@ public final class ServedLease {
     }
   }
 
-  /** Where an extent lies here, after {@link #bringToHost}. */
+  /** Returns the address of an extent here, after {@link #bringToHost}. */
   long address(final int extent) {
     return places.address(extent);
   }
@@ -117,12 +117,12 @@ public final class ServedLease {
     left = clock.nanos() | 1;
   }
 
-  /** How long ago the reader left it; 0 if it did not. */
+  /** Returns the time since the reader left it; 0 if it did not. */
   long leftNanos() {
     return left == 0 ? 0 : clock.since(left);
   }
 
-  /** How long ago it was taken. */
+  /** Returns the time since it was taken. */
   long ageNanos() {
     return clock.since(begun);
   }

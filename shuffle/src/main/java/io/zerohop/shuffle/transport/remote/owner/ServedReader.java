@@ -9,10 +9,7 @@ import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * One reader's connection as its owner sees it: the leases it holds, which end with the connection.
- * Thread safe.
- */
+/** One reader's connection at its owner: its leases, which end with the connection. Thread safe. */
 public class ServedReader {
   private static final Logger LOG = LoggerFactory.getLogger(ServedReader.class);
 

@@ -12,8 +12,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The transfers that wait for messages, by their numbers. These begin at random and are never used
- * again, so that what comes late, or from somebody else, finds nothing. Thread safe.
+ * Transfers that wait for messages, by number. These begin at random and are never used again, so
+ * that what comes late, or from somebody else, finds nothing. Thread safe.
  */
 public final class MessageReceiver implements Arrivals {
   private final Map<Long, Waiting> waiting = new ConcurrentHashMap<>();
@@ -122,7 +122,7 @@ public final class MessageReceiver implements Arrivals {
       damaged.add(new long[] {offset, offset + length});
     }
 
-    /** Whether something in a range was damaged on its way. */
+    /** Returns whether something in a range was damaged on its way. */
     synchronized boolean isDamaged(final long begin, final long end) {
       return damaged.stream().anyMatch(range -> begin < range[1] && range[0] < end);
     }

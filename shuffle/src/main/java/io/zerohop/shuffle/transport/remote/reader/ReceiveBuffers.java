@@ -7,9 +7,9 @@ import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout.Part;
 import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
 
 /**
- * Where the blocks of one request are received: on the host, but for what lies in the owner's GPU
- * memory if that is to come to this GPU's. Holds the memory until it is released, once. Not
- * changed; thread safe.
+ * The memory into which the blocks of one request are received: on the host, or on this GPU for
+ * blocks from the owner's GPU memory. Holds the memory until it is released, once. Not changed;
+ * thread safe.
  */
 public final class ReceiveBuffers {
   private final RemoteExtents extents;
@@ -34,7 +34,7 @@ public final class ReceiveBuffers {
     this.byFabric = byFabric;
   }
 
-  /** Everything on the host. */
+  /** Returns buffers for all extents on the host. */
   public static ReceiveBuffers onHost(final RemoteExtents extents, final Slabs slabs) {
     final ReceiveLayout all = new ReceiveLayout(extents, Part.ALL);
     return new ReceiveBuffers(extents, all, slabs.take(all.bytes()), null, null, false);
@@ -66,7 +66,7 @@ public final class ReceiveBuffers {
     }
   }
 
-  /** What is received on the host. */
+  /** Returns the layout of the extents that are received on the host. */
   public ReceiveLayout host() {
     return host;
   }
@@ -75,7 +75,7 @@ public final class ReceiveBuffers {
     return hostSlab;
   }
 
-  /** What is received in GPU memory; null if nothing is. */
+  /** Returns the layout of the extents that are received in GPU memory; null if there are none. */
   public ReceiveLayout gpu() {
     return gpu;
   }
@@ -84,7 +84,7 @@ public final class ReceiveBuffers {
     return gpuSlab;
   }
 
-  /** Whether GPU memory is copied here by this GPU itself. */
+  /** Returns whether GPU memory is copied here by this GPU itself. */
   public boolean byFabric() {
     return byFabric;
   }
@@ -94,14 +94,14 @@ public final class ReceiveBuffers {
     return new ReceivedPayload(this, extents, block);
   }
 
-  /** Where an extent is received. */
+  /** Returns the address at which an extent is received. */
   public long address(final int extent) {
     return isOnGpu(extent)
         ? gpuSlab.address() + gpu.place(extent)
         : hostSlab.address() + host.place(extent);
   }
 
-  /** Whether an extent is received in GPU memory. */
+  /** Returns whether an extent is received in GPU memory. */
   boolean isOnGpu(final int extent) {
     return gpu != null && extents.isOnGpu(extent);
   }

@@ -16,7 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A connected owner: the link to ask it, and the transfers from it that are under way. Once the
+ * A connected owner: the link for requests, and the transfers from it that are under way. Once the
  * link breaks it is closed as a whole and made anew for the next reader. Thread safe; owns the
  * link.
  */
@@ -83,7 +83,7 @@ public class RemotePeer implements AutoCloseable {
             });
   }
 
-  /** Something came. */
+  /** Records progress: bytes have arrived. */
   public final void progress() {
     lastProgress = clock.nanos();
   }
@@ -117,7 +117,7 @@ public class RemotePeer implements AutoCloseable {
     final long quiet = clock.since(lastProgress);
     if (quiet > nanos) {
       breakOff(
-          "nothing came from it for "
+          "nothing arrived from it for "
               + nanos / 1_000_000
               + " ms (half of spark.zerohop.request.timeout)");
     } else if (quiet > nanos / 2 && pinging.compareAndSet(false, true)) {
@@ -158,7 +158,9 @@ public class RemotePeer implements AutoCloseable {
   /** Ends what there is besides the link. Called once, when the peer is broken off. */
   protected void disconnect() {}
 
-  /** Whether it was broken off; once it was, {@link #disconnect} has been called or will be. */
+  /**
+   * Returns whether it was broken off; once it was, {@link #disconnect} has been called or will be.
+   */
   protected final boolean isBroken() {
     return broken != null;
   }

@@ -91,7 +91,7 @@ public abstract class RemoteTransfer {
     lease = answer.getLong();
     extents = RemoteExtents.read(answer);
     if (extents.blocks() != blocks.size()) {
-      throw new IllegalArgumentException("the owner answers for other blocks");
+      throw new IllegalArgumentException("the owner's response is about other blocks");
     }
     final List<Block> missing = dropMissing();
     sink.failed(missing, notHeld());
@@ -109,12 +109,12 @@ public abstract class RemoteTransfer {
   /** It ends; called once, before anything is handed out. */
   protected void ending() {}
 
-  /** Whether a byte of a block was damaged on its way. */
+  /** Returns whether a byte of a block was damaged on its way. */
   protected boolean isDamaged(final int block, final ReceiveBuffers received) {
     return false;
   }
 
-  /** Whether memory of the owner may still be read, after all has ended. */
+  /** Returns whether memory of the owner may still be read, after all has ended. */
   protected boolean isStillReading() {
     return false;
   }
@@ -189,7 +189,7 @@ public abstract class RemoteTransfer {
             });
   }
 
-  /** Something came. Any thread. */
+  /** Records progress: bytes have arrived. Any thread. */
   protected final void progress() {
     lastProgress = peer.clock().nanos();
     peer.progress();
@@ -218,7 +218,10 @@ public abstract class RemoteTransfer {
     }
   }
 
-  /** What went wrong on the way does not say that the blocks cannot be had this way. */
+  /**
+   * Ends the transfer after a failure on the way, which does not mean that this path cannot read
+   * the blocks.
+   */
   protected final Void failed(final Throwable wrapped) {
     final Throwable cause = wrapped instanceof CompletionException ? wrapped.getCause() : wrapped;
     fail(

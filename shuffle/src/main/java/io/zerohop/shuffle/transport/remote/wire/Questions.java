@@ -4,7 +4,7 @@ import io.zerohop.shuffle.block.Block;
 import java.nio.ByteBuffer;
 import java.util.List;
 
-/** The questions of {@link Wire} as a reader writes them, each ready to be sent. */
+/** The requests of {@link Wire} in the reader's encoding, each ready to be sent. */
 public final class Questions {
   private static final int BLOCK_BYTES = Long.BYTES + Integer.BYTES;
 
@@ -42,7 +42,7 @@ public final class Questions {
     return question.flip();
   }
 
-  /** Has blocks sent. */
+  /** Returns the request to send blocks. */
   public static ByteBuffer send(final long lease, final long transfer) {
     return begin(Wire.SEND, 2 * Long.BYTES).putLong(lease).putLong(transfer).flip();
   }

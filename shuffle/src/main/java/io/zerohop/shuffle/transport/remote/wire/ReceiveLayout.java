@@ -5,9 +5,9 @@ import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 
 /**
- * Where extents of one request go in one piece of the reader's memory, and which of them move as
- * one run: those that are neighbours at the owner. Reader and owner reckon it out of the same
- * extents and come to the same result, so it does not travel.
+ * The layout of one request's extents in one piece of the reader's memory. Neighbours at the owner
+ * form one run and move together. Reader and owner reckon it out of the same extents and come to
+ * the same result, so it does not travel.
  *
  * <p>A run begins at the same place within 256 bytes as at the owner, which keeps the alignment
  * that codecs gave their blocks; small gaps between neighbours move with them.
@@ -33,7 +33,7 @@ public final class ReceiveLayout {
   private final int runs;
   private final long bytes;
 
-  /** Which extents it is about. */
+  /** The extents that it covers. */
   public enum Part {
     ALL,
     /** Those that lie in the owner's host memory. */
@@ -110,12 +110,12 @@ public final class ReceiveLayout {
     return (long) extents.offset(extent) - extents.offset(before) - extents.length(before);
   }
 
-  /** What all of it takes. */
+  /** Returns the bytes of all extents. */
   public long bytes() {
     return bytes;
   }
 
-  /** Where an extent goes. */
+  /** Returns the place of an extent. */
   public int place(final int extent) {
     return places[extent];
   }

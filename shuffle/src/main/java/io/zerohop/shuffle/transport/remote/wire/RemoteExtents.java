@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * Where the blocks of one request lie at their owner: for each block a run of extents, none if the
+ * The places of one request's blocks at their owner: a run of extents for each block, none if the
  * owner does not hold it. Grows while it is made, does not change afterwards.
  *
  * <p>As bytes, big-endian: number of blocks, then for each the index behind its last extent, then
@@ -83,7 +83,7 @@ public final class RemoteExtents {
     return segments[extent];
   }
 
-  /** Whether an extent lies in the owner's GPU memory. */
+  /** Returns whether an extent lies in the owner's GPU memory. */
   public boolean isOnGpu(final int extent) {
     return SegmentIds.tier(segments[extent]) == Tier.DEVICE;
   }
@@ -152,13 +152,13 @@ public final class RemoteExtents {
 
   private static int count(final ByteBuffer from, final int bytesEach) {
     final int count = from.getInt();
-    check(count >= 0 && (long) count * bytesEach <= from.remaining(), "it is cut off");
+    check(count >= 0 && (long) count * bytesEach <= from.remaining(), "it is truncated");
     return count;
   }
 
   private static void check(final boolean right, final String otherwise) {
     if (!right) {
-      throw new IllegalArgumentException("an answer about blocks makes no sense: " + otherwise);
+      throw new IllegalArgumentException("a response about blocks is invalid: " + otherwise);
     }
   }
 }

@@ -118,9 +118,9 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
   }
 
   /**
-   * Whether ports are of one network, so that each of them reaches every one of the same kind on
-   * other nodes. Where they are not, as where each adapter of a node has a network of its own
-   * (rails), a reader has to have the port that fits its owner's, whichever is near.
+   * Decides whether ports are of one network, so that each of them reaches every one of the same
+   * kind on other nodes. Where they are not, as where each adapter of a node has a network of its
+   * own (rails), a reader has to have the port that fits its owner's, whichever is near.
    *
    * <p>InfiniBand: the ports have one subnet prefix. RoCE: by the best IPv4 route from the
    * interface of each to the address of each other, since other nodes have addresses like those of
@@ -139,7 +139,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
       }
     }
 
-    /** What RoCE goes by at one port: interfaces, those of its VLANs included, and addresses. */
+    /** RoCE's addresses at one port, and its interfaces with those of its VLANs. */
     private record Interface(Set<String> names, Set<Long> addresses) {
       static Interface of(final RdmaPort port) {
         final Interface found = new Interface(new HashSet<>(), new HashSet<>());
@@ -167,7 +167,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
       }
     }
 
-    /** Whether they are all of one network, as far as can be known here. */
+    /** Returns whether they are all of one network, as far as can be known here. */
     boolean isOne(final List<RdmaPort> ports) {
       if (ports.size() < 2) {
         return true;
@@ -197,7 +197,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
           && other.addresses().stream().allMatch(address -> hasBestRoute(one.names(), address));
     }
 
-    /** Whether no other interface has a route that is closer to an address. */
+    /** Returns whether no other interface has a route that is closer to an address. */
     private boolean hasBestRoute(final Set<String> interfaces, final long address) {
       long closest = -1;
       long ours = -1;
@@ -216,10 +216,9 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
   }
 
   /**
-   * What each GPU of a machine gets of its RDMA ports: those nearest to it, shared out among all
-   * GPUs to which the same ports are nearest, so that together they use all of them. Every process
-   * of the machine finds the same shares, since all GPUs count, not those that it may use.
-   * Immutable.
+   * Assigns RDMA ports to a machine's GPUs. Each GPU gets its nearest ports, divided among all GPUs
+   * with the same nearest ones, so that together they use all ports. Every process of the machine
+   * finds the same shares, since all GPUs count, not those that it may use. Immutable.
    */
   private static final class Shares {
     private static final String NVIDIA = "0x10de";
@@ -275,14 +274,14 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
           : Optional.empty();
     }
 
-    /** What the GPUs get together. */
+    /** Returns the ports of all GPUs together. */
     List<RdmaPort> all() {
       return gpus.values().stream().flatMap(gpu -> of(gpu).stream()).distinct().toList();
     }
 
     /**
-     * What one GPU gets, in the order of places on the bus, GPUs and ports alike: several ports
-     * where there are more of them than GPUs, and one that others get too where there are fewer.
+     * The adapters of one GPU, in the order of places on the bus, of GPUs and ports alike. With
+     * more ports than GPUs it has several; with fewer it shares one.
      */
     List<RdmaPort> of(final PciDevice gpu) {
       final List<RdmaPort> nearest = nearest(gpu);
@@ -302,7 +301,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
       return share;
     }
 
-    /** How many GPUs get one of these. */
+    /** Returns the number of GPUs that have one of these. */
     long takers(final List<RdmaPort> share) {
       return gpus.values().stream()
           .filter(gpu -> of(gpu).stream().anyMatch(share::contains))

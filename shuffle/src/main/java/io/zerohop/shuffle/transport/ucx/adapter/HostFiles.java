@@ -8,8 +8,8 @@ import java.util.Locale;
 import java.util.stream.Stream;
 
 /**
- * What the kernel says of its devices, in files. One that cannot be read says nothing: containers
- * and virtual machines have a part of them only. Immutable.
+ * The kernel's files about its devices. One that cannot be read says nothing: containers and
+ * virtual machines have a part of them only. Immutable.
  *
  * @param root where {@code sys}, {@code proc} and {@code dev} are mounted
  */
@@ -22,7 +22,7 @@ record HostFiles(Path root) {
     return root.resolve("sys/class/infiniband");
   }
 
-  /** By what processes use RDMA devices, one for each. */
+  /** Returns the folder of the devices by which processes use RDMA. */
   Path verbs() {
     return root.resolve("sys/class/infiniband_verbs");
   }
@@ -54,7 +54,7 @@ record HostFiles(Path root) {
     return root.resolve("proc/net/route");
   }
 
-  /** What is in a folder, sorted; empty if it is not there. */
+  /** Returns the names in a folder, sorted; empty if it is missing. */
   static List<String> names(final Path folder) {
     try (Stream<Path> found = Files.list(folder)) {
       return found.map(path -> path.getFileName().toString()).sorted().toList();
@@ -63,7 +63,7 @@ record HostFiles(Path root) {
     }
   }
 
-  /** What a file says, without white space at its ends; empty if it cannot be read. */
+  /** Returns the text of a file, without white space at its ends; empty if it cannot be read. */
   static String text(final Path file) {
     return String.join("\n", lines(file)).trim();
   }

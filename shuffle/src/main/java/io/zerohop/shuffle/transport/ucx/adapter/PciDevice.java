@@ -9,8 +9,8 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * Where a device is on the PCI bus, from the path of its folder in sysfs, which names every bridge
- * on the way:
+ * The place of a device on the PCI bus, from the path of its folder in sysfs, which names every
+ * bridge on the way:
  *
  * <pre>
  *   /sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0
@@ -74,7 +74,7 @@ record PciDevice(String address, List<String> bridges, int node) {
     }
   }
 
-  /** How far it is to another device. */
+  /** Returns the distance to another device. */
   PciDistance to(final PciDevice other) {
     final int common = commonBridges(other);
     if (common == 0) {

@@ -1,8 +1,8 @@
 package io.zerohop.shuffle.transport.ucx.adapter;
 
 /**
- * How far two PCI devices are from each other, in the words of {@code nvidia-smi topo -m} and by
- * the definitions in its legend. The nearest comes first.
+ * The distance of two PCI devices, in the words and by the definitions of {@code nvidia-smi topo}.
+ * The nearest comes first.
  */
 enum PciDistance {
   /** At most one PCIe switch is between them. */
@@ -16,7 +16,7 @@ enum PciDistance {
   /** Two NUMA nodes, or nothing is known of them. */
   SYS;
 
-  /** Whether bytes between them stay below the host bridge. */
+  /** Returns whether bytes between them stay below the host bridge. */
   boolean belowHostBridge() {
     return this == PIX || this == PXB;
   }

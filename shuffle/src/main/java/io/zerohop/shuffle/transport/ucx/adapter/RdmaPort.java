@@ -100,7 +100,7 @@ record RdmaPort(
     return matcher.matches() ? Double.parseDouble(matcher.group(1)) : 0;
   }
 
-  /** How far it is from a GPU; empty if that is not known. */
+  /** Returns the distance from a GPU; empty if it is not known. */
   Optional<PciDistance> to(final PciDevice gpu) {
     return pci.map(gpu::to);
   }

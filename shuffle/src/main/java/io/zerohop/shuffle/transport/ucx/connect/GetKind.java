@@ -8,10 +8,10 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Who does the work of gets from a peer. UCX does not say: where anything that one-sided gets need
- * is missing it emulates them by messages, which are slower, and with which the owner's CPU reads
- * the memory, also for a reader that has died since. So the peer counts the events that its UCX
- * handles: each emulated get is one at least, a one-sided one is none.
+ * The side that does the work of gets from a peer. UCX does not say: where anything that one-sided
+ * gets need is missing it emulates them by messages, which are slower, and with which the owner's
+ * CPU reads the memory, also for a reader that has died since. So the peer counts the events that
+ * its UCX handles: each emulated get is one at least, a one-sided one is none.
  */
 enum GetKind {
   /** There is nothing to get. */

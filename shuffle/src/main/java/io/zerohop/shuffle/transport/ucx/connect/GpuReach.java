@@ -5,7 +5,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import java.util.Locale;
 
-/** Whether blocks in a peer's GPU memory are got into that of this GPU, and why not. */
+/** Decides whether blocks in a peer's GPU memory are read into this GPU's memory, and why not. */
 enum GpuReach {
   /** This executor has no GPU. */
   NO_GPU(null, ""),
@@ -20,7 +20,7 @@ enum GpuReach {
       ShuffleCode.GPU_NOT_ORDERED,
       "the driver orders no adapter's writes to this GPU's memory, and cannot flush them"),
   /** Nothing of this GPU's memory could be had to try it. */
-  NO_ROOM(ShuffleCode.GPU_NO_ROOM, "there were not 16 MiB of this GPU's memory to try it"),
+  NO_ROOM(ShuffleCode.GPU_NO_ROOM, "no 16 MiB of this GPU's memory were free for a test"),
   /** UCX refused it. */
   NOT_REGISTERED(
       ShuffleCode.GPU_NOT_REGISTERED,
@@ -32,7 +32,7 @@ enum GpuReach {
   /** A get from this peer failed, now or when it was connected before, or from all others. */
   FAILED(
       ShuffleCode.GPU_FAILED_BEFORE,
-      "a test read of it failed, which the log has; it is not tried again"),
+      "a test read of it failed (see the log); it is not tried again"),
   /** Gets are possible, but the owner's UCX does the work, or may do so. */
   EMULATED(ShuffleCode.GPU_EMULATED, "gets of it are emulated");
 
@@ -54,7 +54,7 @@ enum GpuReach {
   }
 
   private static String wanted() {
-    return "over NVLink they want libucx 1.22 or later; over an adapter nvidia-peermem, which is "
+    return "over NVLink they need libucx 1.22 or later; over an adapter nvidia-peermem, which is "
         + (RdmaDevices.peermem() ? "" : "not ")
         + "loaded here, or dma-buf";
   }

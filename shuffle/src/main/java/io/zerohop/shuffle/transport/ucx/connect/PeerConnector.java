@@ -168,7 +168,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   }
 
   /**
-   * What gets from GPU to GPU are tried with.
+   * The memory of a trial of gets from GPU to GPU.
    *
    * @param to this GPU's memory; null if none is tried
    * @param obstacle why not

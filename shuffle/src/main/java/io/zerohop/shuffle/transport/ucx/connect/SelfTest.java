@@ -13,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What first contact with a peer has shown: gets are taken where they are one-sided.
+ * The result of first contact with a peer: gets are enabled if they are one-sided.
  *
  * @param rdma whether both nodes have an adapter
  * @param host gets from host memory to host memory
@@ -24,20 +24,22 @@ import org.slf4j.LoggerFactory;
 record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double gpuRate) {
   private static final Logger LOG = LoggerFactory.getLogger(SelfTest.class);
 
-  /** What is read, and to where, which stays the caller's; {@code gpu} is null if none is tried. */
+  /** The source and the targets of a trial; they stay the caller's, and {@code gpu} may be null. */
   record Trial(TestReads reads, TestRange.Destination host, TestRange.Destination gpu) {}
 
-  /** What can be got of a peer, and whether both nodes have an adapter. */
+  /** The test of gets from a peer, and whether both nodes have an adapter. */
   record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
 
-  /** Whether host memory is got: where an adapter does it, and a busy owner is no evidence. */
+  /**
+   * Returns whether host memory is got: where an adapter does it, and a busy owner is no evidence.
+   */
   boolean takesHost() {
     return rdma && (host == GetKind.ONE_SIDED || host == GetKind.UNKNOWN);
   }
 
   /**
-   * Whether GPU memory is got into that of this GPU. Not if that is emulated, however fast: the
-   * owner's UCX would read the memory, also of a lease that has ended.
+   * Returns whether GPU memory is got into that of this GPU. Not if that is emulated, however fast:
+   * the owner's UCX would read the memory, also of a lease that has ended.
    */
   boolean takesGpu() {
     return gpu == GetKind.ONE_SIDED || rdma && gpu == GetKind.UNKNOWN;

@@ -32,7 +32,7 @@ final class TestReads {
     this.limit = limit;
   }
 
-  /** Whose memory is read, for messages. */
+  /** Returns the owner of the memory, for messages. */
   String peer() {
     return peer.name();
   }

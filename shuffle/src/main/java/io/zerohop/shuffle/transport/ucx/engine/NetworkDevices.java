@@ -34,7 +34,7 @@ public record NetworkDevices(String ownInterface, AdapterChoice adapters) {
   /** Its older name, which is still taken. */
   private static final String LANES = "MAX_RMA_LANES";
 
-  /** Whether the user has chosen them. */
+  /** Returns whether the user has chosen them. */
   public static boolean areChosen() {
     return System.getenv(VARIABLE) != null;
   }

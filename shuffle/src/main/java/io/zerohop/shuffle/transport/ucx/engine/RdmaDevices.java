@@ -14,12 +14,15 @@ public final class RdmaDevices {
 
   private RdmaDevices() {}
 
-  /** Whether the kernel lets adapters reach GPU memory by NVIDIA's module, as without dma-buf. */
+  /**
+   * Returns whether the kernel lets adapters reach GPU memory by NVIDIA's module, as without
+   * dma-buf.
+   */
   public static boolean peermem() {
     return Files.exists(PEERMEM);
   }
 
-  /** Whether there is one. Without, UCX has the owner's CPU do what gets should. */
+  /** Returns whether there is one. Without, UCX has the owner's CPU do what gets should. */
   public static boolean any() {
     try (Stream<Path> found = Files.list(FOLDER)) {
       return found.findAny().isPresent();

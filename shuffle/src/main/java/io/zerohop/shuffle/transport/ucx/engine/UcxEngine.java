@@ -11,7 +11,7 @@ import java.util.function.Consumer;
  */
 public interface UcxEngine extends AutoCloseable {
 
-  /** Whose binding was loaded and what it can do, for the log. */
+  /** Returns the loaded binding and its capabilities, for the log. */
   String describe();
 
   /** The same without places of this machine, for what is published. */
@@ -19,18 +19,19 @@ public interface UcxEngine extends AutoCloseable {
     return describe();
   }
 
-  /** By which others reach this worker; opaque. Not to be changed. */
+  /** Returns the address by which others reach this worker; opaque. Not to be changed. */
   byte[] address();
 
-  /** Whether it can read and write the memory of this process's GPU. */
+  /** Returns whether it can read and write the memory of this process's GPU. */
   boolean reachesGpuMemory();
 
-  /** Whether this node has an adapter that reads and writes memory on its own. */
+  /** Returns whether this node has an adapter that reads and writes memory on its own. */
   boolean rdma();
 
   /**
-   * What peers have given its thread to do since its start. A get of a peer adds one or more if it
-   * is emulated, and none if it is one-sided; requests of its own may add some, their ends do not.
+   * Returns the events that peers caused on its thread since its start. A get of a peer adds one or
+   * more if it is emulated, and none if it is one-sided; requests of its own may add some, their
+   * ends do not.
    */
   long events();
 

@@ -13,10 +13,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 
 /**
- * Loads the binding of UCX: the jucx that is on the class path, or one from a jar that the user
- * names, because it has to be of the kind of the libucx that is installed. For the latter the
- * classes of jucx are loaded from it, and ours that refer to them once more beside them; everything
- * else is shared. No class of ours comes from such a jar.
+ * Loads the binding of UCX: jucx from the class path, or from a jar that the user names because it
+ * has to match the installed libucx. For the latter the classes of jucx are loaded from it, and
+ * ours that refer to them once more beside them; everything else is shared. No class of ours comes
+ * from such a jar.
  */
 public final class UcxLoader {
   private static final String BINDING = "io.zerohop.shuffle.transport.ucx.jucx.";

@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.function.Function;
 
 /**
- * How blocks come from other nodes. Immutable.
+ * Settings of path {@code ucx}. Immutable.
  *
  * @param executorId this executor, for messages
  * @param emulatedGets whether gets are taken that the owner's UCX emulates, which tests want; else

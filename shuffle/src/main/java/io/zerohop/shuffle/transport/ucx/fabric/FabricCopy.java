@@ -6,7 +6,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
- * What one transfer copies out of an owner's memory. Immutable.
+ * The copies of one transfer out of an owner's memory. Immutable.
  *
  * @param from the mappings, given back when the copies have ended
  * @param wanted asked before each round of copies; if not it fails
@@ -30,7 +30,9 @@ public record FabricCopy(
    */
   public record Piece(long segment, long offset, long to, long bytes) {}
 
-  /** Whether copies may still be under way, so that no memory of theirs may be used again. */
+  /**
+   * Returns whether copies may still be under way, so that no memory of theirs may be used again.
+   */
   public static boolean isStuck(final Throwable failure) {
     return failure instanceof ZerohopException known
         && known.category() == ZerohopException.Category.FATAL;

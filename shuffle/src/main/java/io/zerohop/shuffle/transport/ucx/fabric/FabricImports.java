@@ -21,10 +21,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What is mapped here of one owner's GPU memory on another node, by fabric handles, for as long as
- * one connection to it stands. A segment is mapped when it is first read; since its id is never
- * used again, a mapping that outlives its segment is never asked for. Once a handle was refused, or
- * a copy failed, the owner is not read this way any more. Thread safe; owns the mappings.
+ * The mappings of one owner's GPU memory on another node, by fabric handles, while one connection
+ * to it exists. A segment is mapped when it is first read; since its id is never used again, a
+ * mapping that outlives its segment is never asked for. Once a handle was refused, or a copy
+ * failed, the owner is not read this way any more. Thread safe; owns the mappings.
  */
 public final class FabricImports implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(FabricImports.class);
@@ -61,7 +61,7 @@ public final class FabricImports implements AutoCloseable {
     }
   }
 
-  /** Whether the owner's memory has to come another way. */
+  /** Returns whether the owner's memory has to come another way. */
   public boolean refused() {
     return refused;
   }
@@ -71,7 +71,7 @@ public final class FabricImports implements AutoCloseable {
     return reader.slabs();
   }
 
-  /** Those of an owner's segments that are not mapped yet. */
+  /** Returns those of an owner's segments that are not mapped yet. */
   public synchronized Set<Long> missing(final Collection<Long> segments) {
     final Set<Long> missing = new LinkedHashSet<>(segments);
     missing.removeAll(imports.keySet());
@@ -155,7 +155,7 @@ public final class FabricImports implements AutoCloseable {
     }
 
     /**
-     * Where bytes of a segment are.
+     * Returns the address of bytes of a segment.
      *
      * @throws ZerohopException (RETRY) if they are not within it
      */

@@ -57,13 +57,13 @@ public final class FabricReader implements AutoCloseable {
     this.clock = clock;
   }
 
-  /** Whether memory of an owner of this clique can be mapped here. */
+  /** Returns whether memory of an owner of this clique can be mapped here. */
   public boolean reaches(final String other) {
     return clique.equals(other);
   }
 
   /**
-   * An owner's memory, of which nothing is mapped yet; for one connection to it.
+   * An owner's memory without mappings yet; for one connection to it.
    *
    * @param owner names the executor in messages
    */

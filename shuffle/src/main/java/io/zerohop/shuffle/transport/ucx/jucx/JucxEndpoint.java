@@ -151,7 +151,7 @@ final class JucxEndpoint implements UcxEndpoint {
     worker.execute(this::disconnect);
   }
 
-  /** By the worker's thread, or when it has ended. Idempotent. */
+  /** Disconnects; called by the worker's thread, or after it has ended. Idempotent. */
   void disconnect() {
     if (endpoint == null) {
       return;

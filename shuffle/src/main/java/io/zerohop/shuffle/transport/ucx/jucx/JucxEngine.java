@@ -54,7 +54,7 @@ public final class JucxEngine implements UcxEngine {
 
   private final Set<JucxEndpoint> endpoints = ConcurrentHashMap.newKeySet();
 
-  /** Withdrawn before the context is closed, whoever else still has them. */
+  /** Withdrawn before the context is closed, even if others still have them. */
   private final Set<JucxMemory> memories = ConcurrentHashMap.newKeySet();
 
   @GuardedBy("this")
@@ -302,9 +302,9 @@ public final class JucxEngine implements UcxEngine {
   }
 
   /**
-   * The copy of its native library that jucx loads, in a folder of its own beside other temporary
-   * files. jucx removes it when the JVM ends in good order, which an executor that is killed does
-   * not; but nobody needs it once it is loaded, since the mapping outlives the file.
+   * Removes the copy of the native library that jucx loads. jucx itself removes it only when the
+   * JVM ends in good order, and a killed executor does not. Nobody needs it once it is loaded,
+   * because the mapping outlives the file.
    */
   private static final class LibraryCopy {
     private static final Logger LOG = LoggerFactory.getLogger(LibraryCopy.class);

@@ -87,7 +87,7 @@ final class JucxWorker implements Executor, AutoCloseable {
     try {
       Threads.daemon(this::wakeAgainAndAgain, "zerohop-ucx-alarm").start();
     } catch (final ZerohopException e) {
-      LOG.debug("no thread is left to wake UCX's", e); // It has its keepalive.
+      LOG.debug("no thread is available to wake UCX's", e); // It has its keepalive.
     }
   }
 
@@ -104,7 +104,10 @@ final class JucxWorker implements Executor, AutoCloseable {
     return worker;
   }
 
-  /** Has it done by the thread, in the order of the calls; not at all once the worker closes. */
+  /**
+   * Runs a task on the worker's thread, in the order of the calls; not at all once the worker
+   * closes.
+   */
   @Override
   public void execute(final Runnable task) {
     tasks.add(task);
@@ -118,7 +121,7 @@ final class JucxWorker implements Executor, AutoCloseable {
   }
 
   /**
-   * Has it done by the thread and waits for the answer, a limited time.
+   * Runs a task on the worker's thread and waits for the result, a limited time.
    *
    * @throws UcxException if it fails
    */
@@ -155,7 +158,7 @@ final class JucxWorker implements Executor, AutoCloseable {
     ended.incrementAndGet();
   }
 
-  /** Whether nothing that is submitted will ever call back. */
+  /** Returns whether nothing that is submitted will ever call back. */
   boolean isDead() {
     return dead;
   }

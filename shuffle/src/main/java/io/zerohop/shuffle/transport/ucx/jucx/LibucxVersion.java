@@ -5,7 +5,7 @@ import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import java.util.Comparator;
 
-/** Which libucx this process has loaded. Immutable. */
+/** The version of libucx that this process has loaded. Immutable. */
 record LibucxVersion(int major, int minor, int patch) {
 
   /**

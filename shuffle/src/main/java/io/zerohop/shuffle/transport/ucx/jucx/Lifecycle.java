@@ -4,7 +4,7 @@ import io.zerohop.device.Transitions;
 import java.util.Map;
 import java.util.Set;
 
-/** How far what holds a part of UCX has come. */
+/** The life cycle of an owner of UCX objects. */
 enum Lifecycle {
   /** At work. */
   OPEN,

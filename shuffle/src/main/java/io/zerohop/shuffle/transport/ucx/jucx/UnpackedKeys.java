@@ -15,7 +15,7 @@ import java.util.function.Function;
  * @param <K> an unpacked key
  */
 final class UnpackedKeys<K> {
-  /** Segments that a peer has at most at a time. */
+  /** Maximum segments of one peer. */
   static final int MOST = SegmentIds.MAX_SLOTS;
 
   private final Function<byte[], K> unpacker;

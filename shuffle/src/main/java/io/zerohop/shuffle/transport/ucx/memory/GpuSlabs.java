@@ -8,9 +8,9 @@ import io.zerohop.shuffle.transport.remote.memory.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 
 /**
- * GPU memory that bytes of other nodes are received in: regions of the executor's own pool, whose
- * segments UCX registers once, so that nothing is registered for a block; or that copies of this
- * GPU fill, of which UCX knows nothing. Thread safe; the pool owns the memory.
+ * GPU memory for bytes of other nodes: regions of the executor's own pool. UCX registers their
+ * segments once and not for each block, unless copies of this GPU fill them. Thread safe; the pool
+ * owns the memory.
  */
 public final class GpuSlabs {
   private final Pool pool;

@@ -10,9 +10,9 @@ import java.time.Duration;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Memory whose bytes follow from a seed, so that whoever has read them elsewhere can tell whether
- * they are right: of the host, or a segment of a GPU, whose bytes are written and looked at by
- * copies of the GPU. Owns the memory, not the device; not thread safe.
+ * Memory of the host, or a segment of a GPU. Its bytes follow from a seed, so that a reader can
+ * verify them. A GPU's bytes are written and compared by copies of the GPU. Owns the memory, not
+ * the device; not thread safe.
  */
 public final class PatternMemory implements AutoCloseable {
   /** Bytes behind what a get should write that it must leave as they are, where there are some. */
@@ -39,7 +39,7 @@ public final class PatternMemory implements AutoCloseable {
     }
   }
 
-  /** What is done to a piece of the memory, which begins at so many bytes from its start. */
+  /** An action on a piece of the memory, which begins at so many bytes from its start. */
   private interface Piece {
     boolean seen(UnsafeBuffer piece, long offset, int bytes);
   }
@@ -174,7 +174,10 @@ public final class PatternMemory implements AutoCloseable {
     return wrong[0];
   }
 
-  /** Whether eight bytes that begin at a multiple of eight are right: faster than one by one. */
+  /**
+   * Returns whether eight bytes that begin at a multiple of eight are right: faster than one by
+   * one.
+   */
   private static boolean isRight(
       final UnsafeBuffer piece, final int index, final long seed, final long place) {
     return (place & 7) == 0

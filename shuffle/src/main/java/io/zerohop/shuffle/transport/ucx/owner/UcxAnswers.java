@@ -18,7 +18,7 @@ import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What readers need to know that get from this owner's memory. Thread safe. */
+/** Data for readers that get from this owner's memory. Thread safe. */
 public final class UcxAnswers implements CarrierAnswers<ServedReader> {
   private static final Logger LOG = LoggerFactory.getLogger(UcxAnswers.class);
 
@@ -79,7 +79,7 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
       case GetQuestions.HANDLES -> answer.accept(handles(question));
       case GetQuestions.EVENTS ->
           answer.accept(Wire.granted(Long.BYTES).putLong(engine.events()).flip());
-      default -> throw new IllegalArgumentException("there is no such question");
+      default -> throw new IllegalArgumentException("there is no such request");
     }
   }
 
@@ -106,7 +106,7 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
   private static int segmentCount(final ByteBuffer question) {
     final int count = question.getInt();
     if (count < 0 || count > question.remaining() / Long.BYTES) {
-      throw new IllegalArgumentException("the question is cut off");
+      throw new IllegalArgumentException("the request is truncated");
     }
     return count;
   }
@@ -127,7 +127,7 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
     return answer.flip();
   }
 
-  /** A handle that is not to be had is no reason to fail: the reader has other ways. */
+  /** A handle that is not available is no reason to fail: the reader has other paths. */
   private static FabricTarget fabricTarget(final SegmentMemory segment) {
     try {
       return FabricTarget.of(segment == null ? null : segment.segment().exportFabric());

@@ -8,7 +8,10 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.BooleanSupplier;
 
-/** Gets from one peer, so many at a time. Any thread may be the one that starts the next. */
+/**
+ * Gets from one peer, with a limit on concurrent ones. Any thread may be the one that starts the
+ * next.
+ */
 public final class Gets {
   private static final int AT_ONCE = 16;
 

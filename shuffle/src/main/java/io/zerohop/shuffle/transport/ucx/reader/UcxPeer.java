@@ -32,7 +32,7 @@ public final class UcxPeer extends RemotePeer {
   private FabricImports fabric;
 
   /**
-   * What it takes to get from a segment.
+   * The keys for a get from a segment.
    *
    * @param key empty if nothing of it can be got
    */
@@ -67,12 +67,12 @@ public final class UcxPeer extends RemotePeer {
     takesGpu = gpu;
   }
 
-  /** Whether blocks in its host memory are got. */
+  /** Returns whether blocks in its host memory are got. */
   public boolean takesHost() {
     return takesHost;
   }
 
-  /** Whether blocks in its GPU's memory are got into that of this GPU as they are. */
+  /** Returns whether blocks in its GPU's memory are got into that of this GPU as they are. */
   public boolean takesGpu() {
     return takesGpu;
   }
@@ -106,7 +106,7 @@ public final class UcxPeer extends RemotePeer {
         (old, young) -> old.segmentId() > young.segmentId() ? old : young);
   }
 
-  /** Segments of which something is kept. */
+  /** Segments with cached keys. */
   int keys() {
     return keys.size();
   }

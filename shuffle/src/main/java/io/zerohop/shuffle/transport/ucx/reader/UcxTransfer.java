@@ -33,9 +33,9 @@ import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 
 /**
- * A window that is got, and handed out if the owner says at the end that it held it all the time:
- * what lies in the owner's GPU memory into this GPU's, the rest to the host. If one extent of it
- * cannot be got, none is: the owner has to send it.
+ * A window read by gets. It is handed out if the owner confirms at the end that its lease was held:
+ * blocks from GPU memory to this GPU, others to the host. If one extent of it cannot be got, none
+ * is: the owner has to send it.
  */
 public final class UcxTransfer extends RemoteTransfer {
   private final UcxPeer peer;
@@ -241,8 +241,8 @@ public final class UcxTransfer extends RemoteTransfer {
   }
 
   /**
-   * What a transfer's extents come to: the segments that they are in, whether these can be got, and
-   * the gets and copies by which. Holds nothing; thread safe, as far as its owner's keys are.
+   * The plan of a transfer: the segments of its extents, whether gets can read them, and the gets
+   * and copies. Holds nothing; thread safe, as far as its owner's keys are.
    */
   private static final class TransferPieces {
     private final RemoteExtents extents;
@@ -282,7 +282,7 @@ public final class UcxTransfer extends RemoteTransfer {
     }
 
     /**
-     * Whether all can be got that has to be.
+     * Returns whether all can be got that has to be.
      *
      * @param gpuByFabric whether what is in GPU memory need not
      */

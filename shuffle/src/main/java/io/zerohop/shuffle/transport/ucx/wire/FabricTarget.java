@@ -4,7 +4,7 @@ import io.zerohop.device.SegmentHandle;
 import java.nio.ByteBuffer;
 
 /**
- * How a segment of GPU memory is mapped on other nodes of an NVLink fabric.
+ * The handle by which other nodes of an NVLink fabric map a segment of GPU memory.
  *
  * @param bytes of the segment; 0 if it cannot be
  * @param handle opaque, 64 bytes; none if it cannot be

@@ -63,6 +63,6 @@ class SelfTestTest {
     assertThat(test.describe(false, GpuReach.DIRECT))
         .endsWith("GPU memory: one-sided gets, 20.0 GB/s");
     assertThat(test.describe(false, GpuReach.EMULATED))
-        .contains("GPU memory: sent, since gets of it are emulated (over NVLink they want libucx");
+        .contains("GPU memory: sent, since gets of it are emulated (over NVLink they need libucx");
   }
 }
