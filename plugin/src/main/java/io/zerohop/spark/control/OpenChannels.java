@@ -30,6 +30,7 @@ final class OpenChannels {
   private static final int MAX_NAMED = 100;
 
   private final ControlLimits limits;
+  private final Duration proof;
   private final boolean answering;
 
   /** With the address of the other end. */
@@ -51,10 +52,12 @@ final class OpenChannels {
   private boolean closed;
 
   /**
+   * @param proof how long a connection may take to prove itself
    * @param answering whether the other ends ask
    */
-  OpenChannels(final ControlLimits limits, final boolean answering) {
+  OpenChannels(final ControlLimits limits, final Duration proof, final boolean answering) {
     this.limits = limits;
+    this.proof = proof;
     this.answering = answering;
   }
 
@@ -160,7 +163,7 @@ final class OpenChannels {
     client
         .getChannel()
         .eventLoop()
-        .schedule(() -> closeUnproven(client), limits.proof().toMillis(), TimeUnit.MILLISECONDS);
+        .schedule(() -> closeUnproven(client), proof.toMillis(), TimeUnit.MILLISECONDS);
     return true;
   }
 

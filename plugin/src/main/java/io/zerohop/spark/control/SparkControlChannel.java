@@ -2,10 +2,10 @@ package io.zerohop.spark.control;
 
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ControlService;
-import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.log.UnusableException;
 import java.nio.ByteBuffer;
@@ -38,7 +38,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class SparkControlChannel implements ControlChannel {
   private final ControlLimits limits;
-  private final Duration answerLimit;
+  private final Config conf;
   private final OpenChannels incoming;
   private final OpenChannels outgoing;
   private final TransportContext answering;
@@ -51,43 +51,36 @@ public final class SparkControlChannel implements ControlChannel {
   /**
    * Listens from now on.
    *
+   * @param conf has the port, and how long a proof and an answer may take
    * @param bindHost address to listen at; null for all of this host
    * @param secret the application's, at least 16 bytes
    * @param service stays the caller's
-   * @param answerLimit how long a question may wait for its answer
    * @throws IllegalStateException if no port can be had; names the key
    */
   public SparkControlChannel(
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final SecurityManager security,
       final String bindHost,
       final byte[] secret,
-      final ControlService service,
-      final Duration answerLimit) {
-    this(
-        conf,
-        security,
-        bindHost,
-        secret,
-        service,
-        answerLimit,
-        ControlLimits.provingWithin(Duration.ofMillis(ZerohopConf.CONNECT_TIMEOUT.get(conf))));
+      final ControlService service) {
+    this(spark, conf, security, bindHost, secret, service, ControlLimits.DEFAULT);
   }
 
   SparkControlChannel(
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final SecurityManager security,
       final String bindHost,
       final byte[] secret,
       final ControlService service,
-      final Duration answerLimit,
       final ControlLimits limits) {
     final ControlSecurity keys = new ControlSecurity(secret);
-    final TransportConf transport = ControlSecurity.transport(conf, security);
+    final TransportConf transport = ControlSecurity.transport(spark, security);
     this.limits = limits;
-    this.answerLimit = answerLimit;
-    this.incoming = new OpenChannels(limits, true);
-    this.outgoing = new OpenChannels(limits, false);
+    this.conf = conf;
+    this.incoming = new OpenChannels(limits, conf.connectTimeout(), true);
+    this.outgoing = new OpenChannels(limits, conf.connectTimeout(), false);
     this.answering =
         new TransportContext(transport, new ControlRpcHandler(service, limits, incoming));
     this.asking = new TransportContext(transport, new AskingRpcHandler(outgoing), false, true);
@@ -97,7 +90,7 @@ public final class SparkControlChannel implements ControlChannel {
     this.connector = new ControlConnector(clients);
     boolean listening = false;
     try {
-      this.server = listen(bindHost, ZerohopConf.PORT.get(conf), transport, keys);
+      this.server = listen(bindHost, conf.port(), transport, keys);
       listening = true;
     } finally {
       if (!listening) {
@@ -150,7 +143,7 @@ public final class SparkControlChannel implements ControlChannel {
       throw ControlConnector.closed(peer, null);
     }
     final TransportClient client = connector.connect(host, port, limit);
-    return new SparkControlLink(client, peer, limits, answerLimit);
+    return new SparkControlLink(client, peer, limits, conf.device().timeout());
   }
 
   /**

@@ -8,7 +8,6 @@ import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
-import io.zerohop.spark.conf.ZerohopConf;
 import java.io.IOException;
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -66,7 +65,7 @@ public final class Machine {
         .run(Item.GLIBC, SHORT, new Glibc(SystemFiles.SYSTEM))
         .run(Item.LIBRARY, SHORT, new PlatformCheck())
         .run(Item.MEMORY, SHORT, new LimitCheck(wanted.ucx()))
-        .run(Item.SOCKETS, LONG, new SocketCheck(wanted.socketBase()))
+        .run(Item.SOCKETS, LONG, new SocketCheck(wanted.conf().socketDir()))
         .run(
             Item.DRIVER,
             LONG,
@@ -97,29 +96,36 @@ public final class Machine {
           Message.of("not tried, since UCX opens a port that anybody may use")
               .because(wanted.noPort()));
     }
-    final String key = ZerohopConf.UCX_JUCX.key();
+    final String key = "spark.zerohop.ucx.jucx";
     if (wanted.jucxOfFile()) {
       return Finding.of(
           Item.JUCX,
           Verdict.SKIP,
-          "not tried: code that a file names is not loaded, here " + wanted.jucx() + " by " + key,
-          "say it on the command line: --conf " + key + "=" + wanted.jucx());
+          "not tried: code that a file names is not loaded, here "
+              + wanted.conf().ucx().jucx()
+              + " by "
+              + key,
+          "say it on the command line: --conf " + key + "=" + wanted.conf().ucx().jucx());
     }
-    final String refusal = wanted.jucx() == null ? null : new ForeignCode().refusal(wanted.jucx());
+    final String refusal =
+        wanted.conf().ucx().jucx() == null
+            ? null
+            : new ForeignCode().refusal(wanted.conf().ucx().jucx());
     if (refusal != null) {
       return Finding.fail(
           Item.JUCX,
           refusal,
           "give the jar and the folders above it to root alone, or run as another user");
     }
-    return wanted.emulatedGets() || RdmaDevices.any() || gpus.absence() == null
+    return wanted.conf().ucx().emulatedGets() || RdmaDevices.any() || gpus.absence() == null
         ? null
         : Finding.skip(
             Item.JUCX, "not tried: with neither an RDMA adapter nor a GPU executors start no UCX");
   }
 
   private UcxStarter starter() {
-    return onStart -> UcxLoader.start(wanted.jucx(), devices(), this::enterGpu, Clock.system());
+    return onStart ->
+        UcxLoader.start(wanted.conf().ucx().jucx(), devices(), this::enterGpu, Clock.system());
   }
 
   /** As a node does it: without, UCX takes slow ways to GPU memory. The context stays entered. */

@@ -1,8 +1,8 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.device.Message;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.conf.NetworkTrust;
-import io.zerohop.spark.conf.ZerohopConf;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -25,7 +25,7 @@ final class PortCheck implements Check {
    * @param settings the value of a key; null if it is not set
    */
   PortCheck(final UnaryOperator<String> settings) {
-    first = ZerohopConf.PORT.of(settings.apply(ZerohopConf.PORT.key()));
+    first = Config.read(settings).port();
     final String set = settings.apply("spark.port.maxRetries");
     retries = Integer.parseInt(set == null ? DEFAULT_RETRIES : set.trim());
     noPort = NetworkTrust.obstacle(settings);

@@ -51,7 +51,7 @@ final class RateCheck {
   /** In place, by the owner and by a peer. */
   static Check host(final Wanted wanted) {
     return notes -> {
-      try (NodePair nodes = new NodePair(wanted.socketBase(), bytes())) {
+      try (NodePair nodes = new NodePair(wanted.conf().socketDir(), bytes())) {
         nodes.readAsPeer(); // The first time memory is mapped, and code is compiled.
         nodes.readLocally();
         add(notes, new Rate("local", "host", "host", nodes.readLocally(), HOST));

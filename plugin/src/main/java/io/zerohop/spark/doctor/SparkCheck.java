@@ -139,16 +139,16 @@ final class SparkCheck implements Check {
   }
 
   private Finding manager() {
-    final List<String> unknown;
+    final boolean enabled;
     try {
-      unknown = ZerohopConf.validate(conf);
+      enabled = ZerohopConf.of(conf).enabled();
     } catch (final IllegalArgumentException e) {
       return Finding.fail(Item.MANAGER, e.getMessage(), "see docs/configuration.md for the values");
     }
-    if (!ZerohopConf.ENABLED.get(conf)) {
+    if (!enabled) {
       return Finding.warn(
           Item.MANAGER,
-          ZerohopConf.ENABLED.key() + " is false: no shuffle uses Zerohop",
+          "spark.zerohop.enabled is false: no shuffle uses Zerohop",
           "remove it, or set it to true");
     }
     final String manager = running == null ? ManagerChoice.foresee(conf, spark) : running;
@@ -156,6 +156,7 @@ final class SparkCheck implements Check {
     if (obstacle != null) {
       return Finding.warn(Item.MANAGER, obstacle);
     }
+    final List<String> unknown = ZerohopConf.unknown(conf);
     return unknown.isEmpty()
         ? Finding.ok(Item.MANAGER, "the shuffle manager is Zerohop's, and every key is known")
         : Finding.warn(
@@ -206,11 +207,10 @@ final class SparkCheck implements Check {
             : Message.of("blocks of other nodes are staged")
                 .because(unsent.text() + ", and " + obstacle.text());
     if (ControlSecurity.encryptionDemandedBy(conf).isPresent()
-        && ZerohopConf.UCX_TRUSTED_NETWORK.get(conf)) {
+        && ZerohopConf.of(conf).ucx().trustedNetwork()) {
       return Finding.warn(
           Item.OTHER_NODES,
-          way.remedy(
-              "choose: " + ZerohopConf.UCX_TRUSTED_NETWORK.key() + "=false, or no encryption"));
+          way.remedy("choose: spark.zerohop.ucx.trustedNetwork=false, or no encryption"));
     }
     return unsent == null
         ? new Finding(Item.OTHER_NODES, Verdict.OK, way)

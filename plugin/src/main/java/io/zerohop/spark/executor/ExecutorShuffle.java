@@ -5,6 +5,8 @@ import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.conf.Config.TestDevice;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.SharedTransfers;
@@ -28,7 +30,6 @@ import io.zerohop.spark.report.ReportSender;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
-import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -61,7 +62,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   private static final int MIN_ASKING = 8;
 
   private final SparkEnv env;
-  private final SparkConf conf;
+  private final Config conf;
   private final ShuffleNode node;
   private final TableStore tables;
   private final PagePool pages;
@@ -85,7 +86,8 @@ public final class ExecutorShuffle implements AutoCloseable {
 
   private ExecutorShuffle(
       final SparkEnv env,
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final ShuffleNode node,
       final StagedReads staged,
       final ReportCounters reports,
@@ -99,50 +101,51 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.reports = reports;
     this.tables =
         node != null && node.hasGpu()
-            ? new DeviceTableStore(node, files, deviceLimit())
+            ? new DeviceTableStore(node, files, conf.device().timeout())
             : new HostTableStore(node, files, staged);
-    this.pages = new PagePool(writeBufferBytes() * Runtime.getRuntime().availableProcessors());
+    this.pages = new PagePool(conf.writeBuffer() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);
-    this.transport = newTransport(env, conf, resolver);
+    this.transport = newTransport(env, spark, resolver);
     this.metrics = new ExecutorMetrics(node == null ? staged.counters() : node.counters());
     if (node != null) {
       metrics.watch(node);
     }
     metrics.watch(transport);
     this.unshareMemory =
-        node != null && node.hasGpu() && RapidsMode.isActive(conf)
-            ? RapidsShuffle.shareMemory(conf, node)
+        node != null && node.hasGpu() && RapidsMode.isActive(spark)
+            ? RapidsShuffle.shareMemory(spark, node)
             : () -> {};
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
-    this.orphans = askForOrphans(env, conf, node, files, drop);
-    this.sender = newSender(env, conf, node, files, reports, doctor);
+    this.orphans = askForOrphans(env, spark, conf, node, files, drop);
+    this.sender = newSender(env, spark, conf, node, files, reports, doctor);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
   private static ReportSender newSender(
       final SparkEnv env,
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final ShuffleNode node,
       final MapOutputFiles files,
       final ReportCounters reports,
       final Supplier<List<Advice>> doctor) {
-    final long millis = ZerohopConf.UI_INTERVAL.get(conf);
-    return millis == 0
+    return conf.uiInterval().isZero()
         ? null
         : new ReportSender(
             env.executorId(),
-            Location.currentBootId(ZerohopConf.NODE_ID.get(conf).trim()),
+            Location.currentBootId(conf.nodeId()),
             reports,
             () -> MemoryReport.of(node, files),
             doctor,
-            new DriverReports(env, conf),
-            Duration.ofMillis(millis));
+            new DriverReports(env, spark),
+            conf.uiInterval());
   }
 
   private static OrphanedShuffles askForOrphans(
       final SparkEnv env,
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final ShuffleNode node,
       final MapOutputFiles files,
       final IntConsumer drop) {
@@ -157,9 +160,9 @@ public final class ExecutorShuffle implements AutoCloseable {
           }
           return held;
         },
-        shuffles -> LiveShuffles.ask(env, conf, shuffles),
+        shuffles -> LiveShuffles.ask(env, spark, shuffles),
         drop,
-        Duration.ofMillis(ZerohopConf.ORPHANS_INTERVAL.get(conf)));
+        conf.orphansInterval());
   }
 
   private static SharedTransfers newTransport(
@@ -174,7 +177,7 @@ public final class ExecutorShuffle implements AutoCloseable {
         blocks,
         source -> !blocks.isOwn(source),
         threads,
-        NodeSettings.stagedLimit(conf).dividedBy(2),
+        NodeStart.stagedTimeout(conf).dividedBy(2),
         Clock.system());
   }
 
@@ -195,11 +198,13 @@ public final class ExecutorShuffle implements AutoCloseable {
       final MapOutputFiles files,
       final IntConsumer drop,
       final Supplier<List<Advice>> doctor) {
-    final ReportCounters reports = new ReportCounters(ZerohopConf.UI_INTERVAL.get(conf) > 0);
-    final NodeStart starter = new NodeStart(env, conf, secret, files, resolver.uploads(), reports);
+    final Config keys = ZerohopConf.of(conf);
+    final ReportCounters reports = new ReportCounters(!keys.uiInterval().isZero());
+    final NodeStart starter =
+        new NodeStart(env, conf, keys, secret, files, resolver.uploads(), reports);
     final ShuffleNode node = starter.start();
     return new ExecutorShuffle(
-        env, conf, node, starter.stagedReads(), reports, resolver, files, drop, doctor);
+        env, conf, keys, node, starter.stagedReads(), reports, resolver, files, drop, doctor);
   }
 
   private static BlockManagerId locationOf(final BlockManagerId own, final ShuffleNode node) {
@@ -216,7 +221,7 @@ public final class ExecutorShuffle implements AutoCloseable {
       return null;
     }
     final Tier tier =
-        node.hasGpu() && ZerohopConf.TEST_DEVICE.get(conf).equals("cuda") ? Tier.DEVICE : Tier.HOST;
+        node.hasGpu() && conf.testDevice() == TestDevice.CUDA ? Tier.DEVICE : Tier.HOST;
     return node.newMapOutput(
         dependency.shuffleId(), mapId, dependency.partitioner().numPartitions(), tier);
   }
@@ -236,9 +241,9 @@ public final class ExecutorShuffle implements AutoCloseable {
     return tables;
   }
 
-  /** Longest time for copies on the GPU. */
-  private Duration deviceLimit() {
-    return Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
+  /** Returns what is configured here. */
+  public Config conf() {
+    return conf;
   }
 
   /** What goes into map statuses: this executor's block manager and how to reach its memory. */
@@ -273,10 +278,6 @@ public final class ExecutorShuffle implements AutoCloseable {
 
   public FallbackTransport transport() {
     return transport;
-  }
-
-  public long writeBufferBytes() {
-    return ZerohopConf.WRITE_BUFFER.get(conf);
   }
 
   /**

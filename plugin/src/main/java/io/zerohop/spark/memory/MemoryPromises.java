@@ -47,8 +47,8 @@ record MemoryPromises(
         offHeapBytes(conf),
         pythonBytes(conf, heap),
         rapidsBytes(conf),
-        ZerohopConf.WRITE_BUFFER.get(conf) * tasks,
-        ZerohopConf.RECEIVE_BUFFER_SIZE.get(conf));
+        ZerohopConf.of(conf).writeBuffer() * tasks,
+        ZerohopConf.of(conf).fetch().receiveBuffers());
   }
 
   private static long offHeapBytes(final SparkConf conf) {
@@ -116,8 +116,8 @@ record MemoryPromises(
     parts.put("off-heap", offHeap);
     parts.put("Python", python);
     parts.put("RAPIDS", rapids);
-    parts.put(ZerohopConf.WRITE_BUFFER.key() + " of all tasks", arenas);
-    parts.put(ZerohopConf.RECEIVE_BUFFER_SIZE.key(), receiveBuffers);
+    parts.put("spark.zerohop.write.buffer of all tasks", arenas);
+    parts.put("spark.zerohop.fetch.receiveBuffers", receiveBuffers);
     final Set<Map.Entry<String, Long>> entries = parts.entrySet();
     return entries.stream()
         .filter(part -> part.getValue() > 0)

@@ -66,7 +66,7 @@ public final class PoolSizing {
    * @param heapBytes most heap of that executor's JVM
    */
   public static Plan plan(final SparkConf conf, final long heapBytes) {
-    final long set = ZerohopConf.POOL_SIZE.get(conf);
+    final long set = ZerohopConf.of(conf).pool().size();
     final PoolSizing sizing = new PoolSizing(conf, HostMemory.here().withHeap(heapBytes));
     return set > 0
         ? new Plan(set, true, sizing.excess(set))
@@ -123,7 +123,7 @@ public final class PoolSizing {
                 + " MiB "
                 + remedy(SMALL_BYTES)
                 + ", or set "
-                + ZerohopConf.POOL_SIZE.key()
+                + "spark.zerohop.pool.size"
                 + "="
                 + SMALL_BYTES / MIB
                 + "m if that memory is free (executors that exceed their limit are killed)");
@@ -140,7 +140,7 @@ public final class PoolSizing {
     }
     return SparkCode.POOL_TOO_LARGE
         .says(
-            ZerohopConf.POOL_SIZE.key()
+            "spark.zerohop.pool.size"
                 + " is "
                 + setBytes / MIB
                 + " MiB, and "
@@ -193,12 +193,12 @@ public final class PoolSizing {
 
   /** Whether somebody has decided on the size of the pool in GPU memory. */
   public static boolean isDevicePoolSet(final SparkConf conf) {
-    return ZerohopConf.DEVICE_POOL_SIZE.get(conf) > 0;
+    return ZerohopConf.of(conf).device().poolSize() > 0;
   }
 
   /** Most bytes of GPU memory: what was decided, or the default of this machine. */
   public static long devicePoolBytes(final SparkConf conf) {
-    final long set = ZerohopConf.DEVICE_POOL_SIZE.get(conf);
+    final long set = ZerohopConf.of(conf).device().poolSize();
     return set > 0 ? set : devicePoolBytes(CudaDriver.leastMemory());
   }
 

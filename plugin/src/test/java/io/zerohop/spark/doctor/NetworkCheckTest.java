@@ -144,12 +144,12 @@ class NetworkCheckTest {
                     "spark.zerohop.socket.dir", "/run/z",
                     "spark.zerohop.ucx.trustedNetwork", "true",
                     "spark.plugins", "a.B, com.nvidia.spark.SQLPlugin")));
-    assertThat(wanted.socketBase()).hasToString("/run/z");
+    assertThat(wanted.conf().socketDir()).hasToString("/run/z");
     assertThat(wanted.ucx()).isTrue();
     assertThat(wanted.rapids()).isTrue();
     final Wanted nothing = Wanted.of(Settings.of(Map.of()));
-    assertThat(nothing.socketBase()).isNull();
-    assertThat(nothing.jucx()).isNull();
+    assertThat(nothing.conf().socketDir()).isNull();
+    assertThat(nothing.conf().ucx().jucx()).isNull();
     assertThat(nothing.rapids()).isFalse();
     assertThat(nothing.noPort()).asString().contains("spark.zerohop.ucx.trustedNetwork=true");
   }

@@ -38,7 +38,9 @@ class UnsafeRowRecordsTest {
   void start() {
     node =
         ShuffleNode.start(
-            TestNode.config(base.resolve("s")).poolBytes(1 << 20).segmentBytes(1 << 20).build());
+            TestNode.config(base.resolve("s"))
+                .set("pool.size", 1 << 20)
+                .set("segment.size", 1 << 20));
   }
 
   @AfterEach

@@ -53,10 +53,9 @@ class ExtentFileTest {
     node =
         ShuffleNode.start(
             TestNode.config(folder.resolve("s"))
-                .poolBytes(32 << 20)
-                .segmentBytes(16 << 20)
-                .checksum(checksums)
-                .build());
+                .set("pool.size", 32 << 20)
+                .set("segment.size", 16 << 20)
+                .set("checksum.enabled", checksums));
   }
 
   @AfterEach

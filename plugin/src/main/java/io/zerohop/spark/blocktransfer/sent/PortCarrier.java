@@ -49,7 +49,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   /** From 256 KiB on a message costs the same for each byte. */
   private static final MessageSizes SIZES = new MessageSizes(2 << 20, 2 << 20, 4);
 
-  private final PortSettings settings;
+  private final SparkPort port;
   private final Uploads uploads;
   private final Connections connections;
   private final KnownNeighbours neighbours;
@@ -71,31 +71,31 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   private volatile boolean closed;
 
   /**
-   * @param uploads brings what others send; stays the caller's
+   * @param port of this executor
    * @param connections owned from now on
    * @param sends sums and compresses what is sent, and connects
    * @param arriving reads, expands and checks what has come
    * @param slabs for what is compressed, and expanded; stay the caller's
    */
   PortCarrier(
-      final PortSettings settings,
-      final Uploads uploads,
+      final SparkPort port,
       final Connections connections,
       final Executor sends,
       final Executor arriving,
-      final Slabs slabs) {
-    this.settings = settings;
-    this.uploads = uploads;
+      final Slabs slabs,
+      final Clock clock) {
+    this.port = port;
+    this.uploads = port.uploads();
     this.connections = connections;
-    this.clock = settings.clock();
-    this.neighbours = new KnownNeighbours(settings.neighbours(), clock);
+    this.clock = clock;
+    this.neighbours = new KnownNeighbours(port.neighbours(), clock);
     this.sends = sends;
     this.arriving = arriving;
     this.slabs = slabs;
     this.roads =
         new PortRoad.Means(
             sends, slabs, clock, new LongAdder(), new Semaphore(MAX_FURTHER_CONNECTIONS));
-    this.selfTest = new SelfTest(connections, settings);
+    this.selfTest = new SelfTest(connections, port.self(), clock);
     uploads.receiver(this);
   }
 
@@ -106,7 +106,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
    */
   void test() {
     try {
-      selfTest.run(settings.connectLimit());
+      selfTest.run(port.conf().connectTimeout());
     } catch (final ExchangeException e) {
       throw new CarrierException(e.message(), e);
     }
@@ -114,7 +114,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   @Override
   public byte[] address() {
-    return settings.executorId().getBytes(StandardCharsets.UTF_8);
+    return port.executorId().getBytes(StandardCharsets.UTF_8);
   }
 
   @Override
@@ -139,7 +139,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     }
     final BlockManagerId to = neighbours.find(executorId);
     try {
-      return connections.connect(to.host(), to.port(), settings.connectLimit());
+      return connections.connect(to.host(), to.port(), port.conf().connectTimeout());
     } catch (final ExchangeException e) {
       neighbours.forget(executorId);
       throw new CarrierException(
@@ -154,7 +154,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
         () -> connectTo(executorId),
         connections.threads(),
         roads,
-        new CodecChoice(settings.codec(), clock),
+        new CodecChoice(port.codec(), clock),
         transfer -> served.lost(executorId, transfer),
         onFailure);
   }
@@ -170,10 +170,10 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     final PortLink link =
         new PortLink(
             random.nextLong() & Long.MAX_VALUE,
-            settings.executorId(),
+            port.executorId(),
             owner.executorId(),
             connection,
-            settings.answerLimit(),
+            port.conf().device().timeout(),
             clock);
     links.put(link.number(), link);
     link.onClosed(() -> links.remove(link.number()));
@@ -196,7 +196,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     }
     final ArrivingWord word = wordOf(id);
     if (word != null) {
-      arrivingWords.put(word, clock.in(settings.answerLimit()));
+      arrivingWords.put(word, clock.in(port.conf().device().timeout()));
     }
     return word;
   }
@@ -289,7 +289,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   @Override
   public String describe() {
-    return "over Spark's connections, " + settings.encryption();
+    return "over Spark's connections, " + PortEncryption.of(port.spark()).words();
   }
 
   @Override

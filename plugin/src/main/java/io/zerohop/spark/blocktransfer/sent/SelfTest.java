@@ -3,6 +3,7 @@ package io.zerohop.spark.blocktransfer.sent;
 import io.zerohop.device.Message;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Arriving;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
 import java.nio.ByteBuffer;
@@ -11,6 +12,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.apache.spark.storage.BlockManagerId;
 
 /**
@@ -22,13 +24,18 @@ final class SelfTest {
   private static final int BYTES = 64;
 
   private final Connections connections;
-  private final PortSettings settings;
+  private final Supplier<BlockManagerId> self;
+  private final Clock clock;
   private final long secret = new SecureRandom().nextLong() & Long.MAX_VALUE;
   private Connection connection;
 
-  SelfTest(final Connections connections, final PortSettings settings) {
+  /**
+   * @param self where this executor's block port is
+   */
+  SelfTest(final Connections connections, final Supplier<BlockManagerId> self, final Clock clock) {
     this.connections = connections;
-    this.settings = settings;
+    this.self = self;
+    this.clock = clock;
   }
 
   /**
@@ -38,8 +45,8 @@ final class SelfTest {
    */
   synchronized void run(final Duration limit) {
     if (connection == null || !connection.alive()) {
-      final BlockManagerId self = settings.self().get();
-      connection = connections.connect(self.host(), self.port(), limit);
+      final BlockManagerId own = self.get();
+      connection = connections.connect(own.host(), own.port(), limit);
     }
     final CompletableFuture<Reply> end = new CompletableFuture<>();
     connection.upload(
@@ -53,7 +60,7 @@ final class SelfTest {
           }
         });
     try {
-      final Reply reply = settings.clock().get(end, limit);
+      final Reply reply = clock.get(end, limit);
       if (reply != Reply.TAKEN) {
         throw new ExchangeException(
             Reason.PROTOCOL, "this executor's block port does not hand uploads on (" + reply + ")");

@@ -7,6 +7,7 @@ import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import java.time.Duration;
@@ -19,9 +20,7 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
   private final Connector<P> connector;
-  private final Duration requestLimit;
-  private final Duration deviceLimit;
-  private final Duration idleLimit;
+  private final Config conf;
   private final Clock clock;
   private final Map<Long, Contact<P>> contacts = new ConcurrentHashMap<>();
   private volatile boolean closed;
@@ -47,20 +46,11 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
    * The owners of one carrier.
    *
    * @param connector how they are connected
-   * @param requestLimit longest time to wait for one answer
-   * @param deviceLimit longest time for copies on an owner's GPU
-   * @param idleLimit how long one that is not read stays connected
+   * @param conf says how long answers, copies on GPUs and idle connections may take
    */
-  public RemotePeers(
-      final Connector<P> connector,
-      final Duration requestLimit,
-      final Duration deviceLimit,
-      final Duration idleLimit,
-      final Clock clock) {
+  public RemotePeers(final Connector<P> connector, final Config conf, final Clock clock) {
     this.connector = connector;
-    this.requestLimit = requestLimit;
-    this.deviceLimit = deviceLimit;
-    this.idleLimit = idleLimit;
+    this.conf = conf;
     this.clock = clock;
   }
 
@@ -139,9 +129,9 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
    * that nobody has read for long.
    */
   public void check() {
-    final long nanos = requestLimit.toNanos() / 2;
-    final long ofTransfer = Math.max(nanos, deviceLimit.toNanos());
-    final long idle = idleLimit.toNanos();
+    final long nanos = conf.requestTimeout().toNanos() / 2;
+    final long ofTransfer = Math.max(nanos, conf.device().timeout().toNanos());
+    final long idle = conf.ucx().idle().toNanos();
     contacts.values().forEach(contact -> contact.check(nanos, ofTransfer, idle));
   }
 

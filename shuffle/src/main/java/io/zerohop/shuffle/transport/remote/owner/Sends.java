@@ -2,13 +2,13 @@ package io.zerohop.shuffle.transport.remote.owner;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
@@ -22,15 +22,14 @@ public final class Sends implements CarrierAnswers<SentReader> {
   private final Carrier carrier;
   private final Slabs slabs;
   private final Devices devices;
-  private final Duration deviceLimit;
+  private final Config conf;
   private final Clock clock;
   private final Executor slow;
   private final SendQueue queue;
 
   /**
    * @param slabs what small blocks are sent from; stay the caller's
-   * @param deviceLimit longest time for copies on the GPU
-   * @param mostBytes of all windows that are being sent at a time
+   * @param conf bounds copies on the GPU, and what is being sent at a time
    * @param clock by which what is sent takes its time
    * @param slow makes copies, and waits for the GPU
    */
@@ -38,17 +37,16 @@ public final class Sends implements CarrierAnswers<SentReader> {
       final Carrier carrier,
       final Slabs slabs,
       final Devices devices,
-      final Duration deviceLimit,
-      final long mostBytes,
+      final Config conf,
       final Clock clock,
       final Executor slow) {
     this.carrier = carrier;
     this.slabs = slabs;
     this.devices = devices;
-    this.deviceLimit = deviceLimit;
+    this.conf = conf;
     this.clock = clock;
     this.slow = slow;
-    this.queue = new SendQueue(slow, mostBytes);
+    this.queue = new SendQueue(slow, conf.fetch().receiveBuffers());
   }
 
   @Override
@@ -121,7 +119,7 @@ public final class Sends implements CarrierAnswers<SentReader> {
         };
     boolean begun = false;
     try {
-      lease.bringToHost(devices, deviceLimit);
+      lease.bringToHost(devices, conf.device().timeout());
       final List<MessageSender.Message> messages = packing.messages();
       // The carrier's thread is the one that knows the end, and must not wait for memory to be
       // freed.

@@ -8,15 +8,16 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
-import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
@@ -46,9 +47,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   private final ControlChannel channel;
   private final TransferMemory memory;
   private final boolean gpu;
-  private final Duration connectLimit;
-  private final Duration requestLimit;
-  private final boolean emulatedGets;
+  private final Config conf;
   private final ContactListener contacts;
   private final Clock clock;
 
@@ -73,21 +72,20 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final ControlChannel channel,
       final TransferMemory memory,
       final boolean gpu,
-      final UcxSettings settings) {
+      final Config conf,
+      final Self self) {
     this.engine = engine;
     this.channel = channel;
     this.memory = memory;
     this.gpu = gpu;
-    this.connectLimit = settings.connectLimit();
-    this.requestLimit = settings.requestLimit();
-    this.emulatedGets = settings.emulatedGets();
-    this.contacts = settings.contacts();
-    this.clock = settings.clock();
+    this.conf = conf;
+    this.contacts = self.contacts();
+    this.clock = self.clock();
   }
 
   @Override
   public Duration limit() {
-    return connectLimit.plus(requestLimit.multipliedBy(4));
+    return conf.connectTimeout().plus(conf.requestTimeout().multipliedBy(4));
   }
 
   /**
@@ -103,7 +101,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     try {
       return connectOnce(source);
     } catch (final UcxException e) {
-      if (clock.since(begin) > requestLimit.toNanos() / 2
+      if (clock.since(begin) > conf.requestTimeout().toNanos() / 2
           || Thread.currentThread().isInterrupted()) {
         throw e;
       }
@@ -116,7 +114,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     final Location location = source.location();
     final String host = source.host();
     final String executorId = source.executorId();
-    final ControlLink link = channel.connect(host, location.port(), connectLimit);
+    final ControlLink link = channel.connect(host, location.port(), conf.connectTimeout());
     final UcxPeer peer = new UcxPeer(executorId, link, clock);
     GpuTrial trial = null;
     boolean done = false;
@@ -126,7 +124,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final SelfTest test = test(peer, location, targets, trial);
       learn(location, test);
       final GpuReach reach = trial.to() == null ? trial.obstacle() : reach(test);
-      peer.gets(emulatedGets || test.takesHost(), reach == GpuReach.DIRECT);
+      peer.gets(conf.ucx().emulatedGets() || test.takesHost(), reach == GpuReach.DIRECT);
       final String how =
           (peer.takesHost() || peer.takesGpu() ? "read by UCX: " : "not read by UCX: ")
               + test.describe(peer.takesHost(), reach);
@@ -151,7 +149,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final GpuTrial trial) {
     final TestRange.Destination to = memory.hostTest().destination();
     try {
-      final TestReads reads = new TestReads(peer, owner.incarnation(), requestLimit);
+      final TestReads reads = new TestReads(peer, owner.incarnation(), conf.requestTimeout());
       return SelfTest.run(new SelfTest.Trial(reads, to, trial.to()), targets);
     } finally {
       to.release();
@@ -208,7 +206,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       case FAILED -> GpuReach.FAILED;
       case NONE -> GpuReach.NOT_THERE;
       case ONE_SIDED, UNKNOWN, EMULATED ->
-          emulatedGets || test.takesGpu() ? GpuReach.DIRECT : GpuReach.EMULATED;
+          conf.ucx().emulatedGets() || test.takesGpu() ? GpuReach.DIRECT : GpuReach.EMULATED;
     };
   }
 
@@ -234,7 +232,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   private ByteBuffer hello(final UcxPeer peer, final boolean triesGpu) {
     final ByteBuffer question = Questions.hello(new byte[0], triesGpu);
     try {
-      return clock.get(peer.ask(question), requestLimit);
+      return clock.get(peer.ask(question), conf.requestTimeout());
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
