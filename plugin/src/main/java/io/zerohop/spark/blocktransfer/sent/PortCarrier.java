@@ -14,18 +14,23 @@ import io.zerohop.shuffle.transport.remote.carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.carrier.Road;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Arriving;
+import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
 import io.zerohop.spark.blocktransfer.sent.Words.ArrivingWord;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.apache.spark.storage.BlockManagerId;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -302,5 +307,145 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
       answering.close();
     }
     return connections.end();
+  }
+
+  /**
+   * Caches where the driver says that executors are. A new name costs one request for the whole
+   * list. After a name that is not in the list, the driver is asked again a second later at the
+   * earliest, so that invented names neither load it nor hide executors that were listed before.
+   * Thread safe.
+   */
+  static final class KnownNeighbours {
+    private static final Duration PAUSE = Duration.ofSeconds(1);
+
+    private final Neighbours driver;
+    private final Clock clock;
+    private final Map<String, BlockManagerId> known = new ConcurrentHashMap<>();
+    private long askAgain;
+
+    KnownNeighbours(final Neighbours driver, final Clock clock) {
+      this.driver = driver;
+      this.clock = clock;
+      this.askAgain = clock.nanos();
+    }
+
+    /**
+     * Where an executor is. May ask the driver, and wait for it.
+     *
+     * @throws CarrierException if it is none of this application
+     */
+    BlockManagerId find(final String executorId) {
+      BlockManagerId found = known.get(executorId);
+      if (found == null) {
+        ask(executorId);
+        found = known.get(executorId);
+      }
+      if (found == null) {
+        throw new CarrierException("the driver lists no executor " + executorId, null);
+      }
+      return found;
+    }
+
+    /** One at a time, and not too often; who waits may find what another one has learned. */
+    private synchronized void ask(final String executorId) {
+      if (known.containsKey(executorId) || !clock.isOver(askAgain)) {
+        return;
+      }
+      driver.list().forEach(each -> known.put(each.executorId(), each));
+      if (!known.containsKey(executorId)) {
+        askAgain = clock.in(PAUSE);
+      }
+    }
+
+    /** It may come back at another place, or not at all; who wants to know asks anew. */
+    synchronized void forget(final String executorId) {
+      known.remove(executorId);
+      askAgain = clock.nanos();
+    }
+  }
+
+  /**
+   * An upload to this executor itself, as others make them: whether the Spark at hand has the way
+   * at all, and whether it takes uploads now, which it does not once the executor is being
+   * decommissioned. Thread safe; the connection is its connections'.
+   */
+  private static final class SelfTest {
+    private static final int BYTES = 64;
+
+    private final Connections connections;
+    private final Supplier<BlockManagerId> self;
+    private final Clock clock;
+    private final long secret = new SecureRandom().nextLong() & Long.MAX_VALUE;
+    private Connection connection;
+
+    /**
+     * @param self where this executor's block port is
+     */
+    SelfTest(
+        final Connections connections, final Supplier<BlockManagerId> self, final Clock clock) {
+      this.connections = connections;
+      this.self = self;
+      this.clock = clock;
+    }
+
+    /**
+     * Runs it, one at a time.
+     *
+     * @throws ExchangeException if it does not come within the limit
+     */
+    synchronized void run(final Duration limit) {
+      if (connection == null || !connection.alive()) {
+        final BlockManagerId own = self.get();
+        connection = connections.connect(own.host(), own.port(), limit);
+      }
+      final CompletableFuture<Reply> end = new CompletableFuture<>();
+      connection.upload(
+          UploadId.word(UploadId.ECHO, secret, 0, BYTES),
+          ByteBuffer.allocate(BYTES),
+          (reply, failure) -> {
+            if (failure == null) {
+              end.complete(reply);
+            } else {
+              end.completeExceptionally(failure);
+            }
+          });
+      try {
+        final Reply reply = clock.get(end, limit);
+        if (reply != Reply.TAKEN) {
+          throw new ExchangeException(
+              Reason.PROTOCOL,
+              "this executor's block port does not hand uploads on (" + reply + ")");
+        }
+      } catch (final ExecutionException | TimeoutException e) {
+        connection.close();
+        throw new ExchangeException(
+            Reason.CLOSED,
+            Message.of("this executor takes no uploads, as when it is being decommissioned")
+                .because(e),
+            e);
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
+      }
+    }
+
+    /** What takes it. */
+    Arriving arriving(final UploadId id) {
+      if (id.number() != secret || id.length() != BYTES) {
+        return null;
+      }
+      return new Arriving() {
+        @Override
+        public void bytes(final ByteBuffer piece) {}
+
+        @Override
+        public Reply complete() {
+          return Reply.TAKEN;
+        }
+
+        @Override
+        public void failed(final String why) {}
+      };
+    }
   }
 }
