@@ -10,6 +10,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.spark.doctor.Machine.AdapterCheck;
+import io.zerohop.spark.doctor.RateCheck.UcxRate;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
