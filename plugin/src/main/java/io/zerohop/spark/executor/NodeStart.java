@@ -1,6 +1,7 @@
 package io.zerohop.spark.executor;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.cuda.TopologyReader;
@@ -18,6 +19,7 @@ import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.time.Duration;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -184,5 +186,59 @@ final class NodeStart {
     final long pause = conf.getTimeAsSeconds("spark.shuffle.io.retryWait", "5s");
     final int tries = 1 + conf.getInt("spark.shuffle.io.maxRetries", 3);
     return Duration.ofSeconds(tries * (network + pause));
+  }
+
+  /**
+   * Starts something once more if it failed by what may pass, as the category RETRY says: by a
+   * folder that somebody removes while a socket is made in it. Everything else fails at once.
+   */
+  static final class StartAttempts {
+    private static final Logger LOG = LoggerFactory.getLogger(StartAttempts.class);
+
+    private final int most;
+    private final Duration pause;
+    private final Clock clock;
+
+    /**
+     * Attempts.
+     *
+     * @param most at least one
+     * @param pause before each further one
+     * @param clock by which it pauses
+     */
+    StartAttempts(final int most, final Duration pause, final Clock clock) {
+      this.most = most;
+      this.pause = pause;
+      this.clock = clock;
+    }
+
+    /**
+     * Makes them in this thread.
+     *
+     * @throws ZerohopException of the last attempt
+     */
+    <T> T run(final String what, final Supplier<T> start) {
+      for (int attempt = 1; ; attempt++) {
+        try {
+          return start.get();
+        } catch (final ZerohopException e) {
+          if (e.category() != ZerohopException.Category.RETRY || attempt == most || !sleep()) {
+            throw e;
+          }
+          LOG.info("Zerohop: {} failed, retrying: {}", what, e.getMessage());
+        }
+      }
+    }
+
+    /** False if the thread is interrupted, which stays set. */
+    private boolean sleep() {
+      try {
+        clock.sleep(pause);
+        return true;
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
   }
 }

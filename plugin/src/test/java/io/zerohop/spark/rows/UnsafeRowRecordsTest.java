@@ -12,6 +12,7 @@ import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.TestNode;
+import io.zerohop.spark.rows.RowsReader.UnsafeRowRecords;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;

@@ -9,6 +9,7 @@ import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.TestNode;
+import io.zerohop.spark.spillfiles.MapOutputFiles.OutputFile;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
