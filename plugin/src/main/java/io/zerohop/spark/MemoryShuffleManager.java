@@ -125,7 +125,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       LiveShuffles.serve(env);
       LOG.info("Zerohop: this application's shuffles go through the memory of its executors");
     }
-    if (ZerohopConf.ENABLED.get(conf)) {
+    if (ZerohopConf.of(conf).enabled()) {
       LiveTab.start(context, env, () -> RunningDoctor.ofDriver(context.conf()));
     }
   }
@@ -171,7 +171,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
           task,
           here.tables(),
           ours.rowChecksums(),
-          ZerohopConf.RAPIDS_PACK_SIZE.get(conf));
+          here.conf().rapids().packSize());
     }
     return new RowsWriter<>(
         ours.dependency(),
@@ -179,7 +179,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
         () -> here.newRowsOutput(ours.dependency(), mapId),
         files,
         here.pages(),
-        here.writeBufferBytes(),
+        here.conf().writeBuffer(),
         streamsLimit);
   }
 
@@ -238,7 +238,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
           task,
           here.tables(),
           here.transport(),
-          ZerohopConf.RAPIDS_BATCH_SIZE.get(conf));
+          here.conf().rapids().batchSize());
     }
     return here.node() == null
         ? newStagedReader(ours, blocks, context, metrics)

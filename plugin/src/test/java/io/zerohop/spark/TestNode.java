@@ -1,10 +1,9 @@
 package io.zerohop.spark;
 
-import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.spark.executor.NodeSettings;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.conf.Config;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import org.apache.spark.SparkConf;
 
 /** The configuration of a node that tests have for themselves. */
 public final class TestNode {
@@ -15,12 +14,17 @@ public final class TestNode {
    *
    * @param base folder of its sockets
    */
-  public static NodeConfig.Builder config(final Path base) {
-    return NodeSettings.of(new SparkConf(false))
-        .appId("app-test")
-        .executorId("1")
-        .socketBase(base)
-        .secret("a secret of this test".getBytes(StandardCharsets.UTF_8))
-        .neighbours(false);
+  public static ShuffleNode.Setup config(final Path base) {
+    return config(base, "1");
+  }
+
+  /** The same of any executor. */
+  public static ShuffleNode.Setup config(final Path base, final String executorId) {
+    return new ShuffleNode.Setup(
+            Config.defaults(),
+            "app-test",
+            executorId,
+            "a secret of this test".getBytes(StandardCharsets.UTF_8))
+        .set("socket.dir", base);
   }
 }

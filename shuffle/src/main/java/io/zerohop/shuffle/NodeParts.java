@@ -1,9 +1,11 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.device.Device;
+import io.zerohop.device.Topology;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.ChoreThread;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
@@ -11,6 +13,7 @@ import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.FetchContext;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.ReceiveBudget;
@@ -21,6 +24,7 @@ import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.spill.Evictor;
+import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
@@ -47,9 +51,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The parts of a node. They are created at its start, stopped at its end, and freed when nobody
- * uses them any more. Owns them all. Thread safe, but for {@link #stop} and {@link #free}: one call
- * at a time.
+ * The parts of a node, and their order: they are made at its start, ended at its end, and freed
+ * once nobody uses them any more. Owns them all. Thread safe, but for {@link #stop} and {@link
+ * #free}: one call at a time.
  */
 final class NodeParts {
   private static final Logger LOG = LoggerFactory.getLogger(NodeParts.class);
@@ -58,7 +62,8 @@ final class NodeParts {
   private static final Duration CHORES = Duration.ofMillis(100);
   private static final Duration MEETING = Duration.ofSeconds(1);
 
-  private final NodeConfig config;
+  private final String executorId;
+  private final Clock clock;
   private final SocketFolder folder;
   private final SegmentServer server;
   private final SocketWatch socketWatch;
@@ -93,70 +98,97 @@ final class NodeParts {
   private boolean stopped;
   private boolean freed;
 
-  private NodeParts(final NodeConfig config, final Devices devices, final SocketFolder folder) {
-    this.config = config;
+  private NodeParts(
+      final ShuffleNode.Setup setup, final Devices devices, final SocketFolder folder) {
+    this.executorId = setup.executorId;
+    this.clock = setup.clock;
+    final Config conf = setup.conf;
     this.devices = devices;
     this.folder = folder;
-    this.accessTimes = new AccessTimes(config.clock());
+    this.accessTimes = new AccessTimes(clock);
     final long incarnation = new SecureRandom().nextLong();
-    final String name =
-        Location.socketName(fileName(config.executorId(), EXECUTOR_NAME_CHARS), incarnation);
+    final String name = Location.socketName(fileName(executorId, EXECUTOR_NAME_CHARS), incarnation);
     final RootSegment root = new RootSegment(devices.host(), incarnation);
     final Deque<Runnable> begun = new ArrayDeque<>(List.of(root::close));
     boolean done = false;
     try {
-      memory = OwnMemory.behind(root, devices, config.hostPool(), config.devicePool());
+      memory = OwnMemory.behind(root, devices, conf, clock);
       final Tiers tiers = memory.tiers();
-      outputs = newOutputs(begun);
-      final String clique = config.paths().contains(Path.PEER) ? devices.fabric().clique() : "";
+      outputs = newOutputs(conf, begun);
+      final Self self = new Self(executorId, incarnation, setup.contacts, clock);
+      final String clique = conf.paths().contains(Path.PEER) ? devices.fabric().clique() : "";
       ucx =
-          UcxNode.start(config.ucxSettings(), incarnation, clique, devices, tiers, outputs::retain);
+          UcxNode.start(
+              conf,
+              self,
+              setup.ucx,
+              setup.controlChannels,
+              clique,
+              devices,
+              tiers,
+              outputs::retain);
       if (ucx != null) {
         begun.push(ucx::close);
       }
-      sending = SendingNode.start(config.sendSettings(), incarnation, devices, outputs::retain);
+      sending = SendingNode.start(conf, self, setup.carrier, devices, outputs::retain);
       if (sending != null) {
         begun.push(sending::close);
       }
       location =
           new Location(
-              Location.currentBootId(config.nodeId()),
+              Location.currentBootId(conf.nodeId()),
               folder.identity(),
               incarnation,
               ucx == null ? 0 : ucx.port(),
               sending != null,
               ucx == null ? "" : clique,
               name);
-      local = new LocalMemory(root, tiers, config.executorId(), config.clock());
-      peers = newPeers();
-      receiveBudget = new ReceiveBudget(config.receiveBufferBytes(), config.clock());
+      local = new LocalMemory(root, tiers, executorId, clock);
+      final Topology.View view = setup.view();
+      peers =
+          new PeerDirectory(
+              devices,
+              folder,
+              location,
+              view,
+              setup.topology,
+              setup.secret,
+              conf,
+              setup.contacts,
+              clock);
+      receiveBudget = new ReceiveBudget(conf.fetch().receiveBuffers(), clock);
       final PathChooser paths =
-          new PathChooser(location, config.paths(), local, peers, ucx, sending, config.clock());
+          new PathChooser(location, conf.paths(), local, peers, ucx, sending, clock);
       fetchContext =
           new FetchContext(
-              config.fetchSettings(),
+              conf,
+              setup.stagedTimeout,
+              clock,
               devices,
               paths,
               receiveBudget,
               counters,
               accessTimes,
-              between());
+              between(conf));
       server =
           new SegmentServer(
               folder,
               name,
-              config.secret(),
-              new SharedMemory(root, tiers, config.view(), this::serverFailed),
+              setup.secret,
+              new SharedMemory(root, tiers, view, this::serverFailed),
               SegmentServer.Limits.DEFAULT);
       server.start();
       begun.push(server::close);
       socketWatch = new SocketWatch(server.socket());
       maintenance = begin("maintenance", CHORES, this::maintain, begun);
       evictor =
-          new Evictor(config.spillSettings(), devices, memory, accessTimes, outputs::leaseToSpill);
+          new Evictor(
+              conf, setup.coldStorage, devices, memory, accessTimes, outputs::leaseToSpill, clock);
       begun.push(evictor::close);
       neighbours =
-          config.neighbours() ? begin("neighbours", MEETING, peers::meetNeighbours, begun) : null;
+          setup.neighbours && conf.paths().contains(Path.PEER)
+              ? begin("neighbours", MEETING, peers::meetNeighbours, begun)
+              : null;
       done = true;
     } finally {
       if (!done) {
@@ -167,23 +199,23 @@ final class NodeParts {
   }
 
   /** Readers of the same block share its transfer, by whichever path. */
-  private Map<Path, Map<ReadSide, Transport>> between() {
+  private Map<Path, Map<ReadSide, Transport>> between(final Config conf) {
     final Map<Path, Map<ReadSide, Transport>> ways = new EnumMap<>(Path.class);
     if (ucx != null) {
       final Map<ReadSide, Transport> sides = new EnumMap<>(ReadSide.class);
-      ucx.transports().forEach((side, transport) -> sides.put(side, share(transport)));
+      ucx.transports().forEach((side, transport) -> sides.put(side, share(transport, conf)));
       ways.put(Path.UCX, sides);
     }
     if (sending != null) {
-      final Transport transport = share(sending.transport());
+      final Transport transport = share(sending.transport(), conf);
       ways.put(Path.SENT, Map.of(ReadSide.HOST, transport, ReadSide.DEVICE, transport));
     }
     return ways;
   }
 
-  private Transport share(final Transport transport) {
+  private Transport share(final Transport transport, final Config conf) {
     final SharedTransfers sharing =
-        new SharedTransfers(transport, config.requestLimit().dividedBy(2), config.clock());
+        new SharedTransfers(transport, conf.requestTimeout().dividedBy(2), clock);
     shared.add(sharing);
     return sharing;
   }
@@ -195,37 +227,17 @@ final class NodeParts {
         + (sending == null ? 0 : bySending.applyAsLong(sending));
   }
 
-  private OwnOutputs newOutputs(final Deque<Runnable> begun) {
+  private OwnOutputs newOutputs(final Config conf, final Deque<Runnable> begun) {
     final CopyCompletions completions =
-        devices.hasGpu() && config.asyncCommit()
-            ? new CopyCompletions(devices, memory.catalog(), config.deviceLimit())
+        devices.hasGpu() && conf.device().asyncCommit()
+            ? new CopyCompletions(devices, memory.catalog(), conf.device().timeout())
             : null;
     if (completions != null) {
       begun.push(completions::close);
     }
     final MapOutputWriter.Parts parts =
-        new MapOutputWriter.Parts(
-            config.checksum(),
-            config.deviceLimit(),
-            devices,
-            memory.tiers(),
-            memory.catalog(),
-            completions);
-    return new OwnOutputs(parts, accessTimes, config.requestLimit(), () -> notServing);
-  }
-
-  private PeerDirectory newPeers() {
-    return new PeerDirectory(
-        devices,
-        folder,
-        location,
-        config.view(),
-        config.topology(),
-        config.secret(),
-        config.connectLimit(),
-        config.requestLimit(),
-        config.contacts(),
-        config.clock());
+        new MapOutputWriter.Parts(conf, devices, memory.tiers(), memory.catalog(), completions);
+    return new OwnOutputs(parts, accessTimes, () -> notServing);
   }
 
   /** A failure here must hide neither the others nor why the node could not start. */
@@ -239,7 +251,7 @@ final class NodeParts {
 
   private ChoreThread begin(
       final String name, final Duration period, final Runnable chore, final Deque<Runnable> begun) {
-    final ChoreThread maintenance = new ChoreThread(name, period, config.clock(), chore);
+    final ChoreThread maintenance = new ChoreThread(name, period, clock, chore);
     begun.push(maintenance::close);
     return maintenance;
   }
@@ -249,22 +261,22 @@ final class NodeParts {
    *
    * @param gpu owned from now on; null if there is none
    */
-  static NodeParts start(final NodeConfig config, final Device gpu) {
+  static NodeParts start(final ShuffleNode.Setup setup, final Device gpu) {
     boolean done = false;
     final Devices devices = new Devices(gpu);
     SocketFolder folder = null;
     try {
       folder =
           SocketFolder.open(
-              config.socketBase(), fileName(config.appId(), APP_NAME_CHARS), config.secret());
+              setup.conf.socketDir(), fileName(setup.appId, APP_NAME_CHARS), setup.secret);
       folder.sweep();
-      final NodeParts parts = new NodeParts(config, devices, folder);
+      final NodeParts parts = new NodeParts(setup, devices, folder);
       done = true;
       LOG.info(
           "executor {} shares its memory at {} (pool of {} bytes)",
-          config.executorId(),
+          setup.executorId,
           parts.server.socket(),
-          config.hostPool().limitBytes());
+          setup.conf.pool().size());
       return parts;
     } finally {
       if (!done) {
@@ -281,12 +293,12 @@ final class NodeParts {
     return name.isEmpty() ? "_" : name.substring(0, Math.min(chars, name.length()));
   }
 
-  /** Returns whether no byte may change any more: the node ends, or its server failed. */
+  /** Whether no byte may change any more: the node ends, or its server failed. */
   boolean isFrozen() {
     return notServing;
   }
 
-  /** Returns the resources that the node holds now. */
+  /** What the node holds now. */
   NodeStats stats() {
     final Tiers tiers = memory.tiers();
     final Pool gpu = tiers.of(Tier.DEVICE);
@@ -338,7 +350,7 @@ final class NodeParts {
         .says(
             "FATAL: this executor can no longer share its memory; peers read what it holds staged,"
                 + " and new map outputs go to files")
-        .at("executor " + config.executorId())
+        .at("executor " + executorId)
         .because("its segment server failed")
         .remedy("restart the executor")
         .error(LOG, cause);
@@ -416,7 +428,7 @@ final class NodeParts {
       if (chore != null && chore.isAlive()) {
         throw new IllegalStateException(
             "executor "
-                + config.executorId()
+                + executorId
                 + " ends while its thread "
                 + chore
                 + " is still at work; its memory stays mapped");
@@ -425,7 +437,7 @@ final class NodeParts {
     if ((ucx != null && ucx.isAlive()) || (sending != null && sending.isAlive())) {
       throw new IllegalStateException(
           "executor "
-              + config.executorId()
+              + executorId
               + " ends while "
               + (ucx != null && ucx.isAlive() ? "UCX" : "what it sends")
               + " is still at work; its memory stays mapped");
@@ -443,10 +455,10 @@ final class NodeParts {
       throw new IllegalStateException(
           String.format(
               Locale.ROOT,
-              "executor %s ends with writers %s, leases %s and %d fetch windows still open, copies"
-                  + " of %d map outputs under way and %d receive buffers in use; its memory stays"
-                  + " mapped",
-              config.executorId(),
+              "executor %s ends while writers %s, leases %s and %d fetch windows are still open,"
+                  + " copies of %d map outputs are under way and %d receive buffers are in"
+                  + " use; its memory stays mapped",
+              executorId,
               writers,
               leases,
               windows,

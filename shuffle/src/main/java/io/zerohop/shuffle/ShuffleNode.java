@@ -4,22 +4,32 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Message;
+import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.spill.ColdStorage;
 import io.zerohop.shuffle.spill.EvictionScope;
+import io.zerohop.shuffle.transport.ContactListener;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 
 /**
  * One executor's part of the shuffle: its map outputs in memory, the socket at which peers connect,
@@ -39,8 +49,8 @@ public final class ShuffleNode implements AutoCloseable {
    * @throws ZerohopException (FALLBACK) if the native library, the socket folder or the first
    *     memory cannot be had; nothing stays behind
    */
-  public static ShuffleNode start(final NodeConfig config) {
-    return start(config, null);
+  public static ShuffleNode start(final Setup setup) {
+    return start(setup, null);
   }
 
   /**
@@ -50,8 +60,8 @@ public final class ShuffleNode implements AutoCloseable {
    * @param gpu owned by the node from now on, also if it cannot start; null if there is none
    * @throws ZerohopException (FALLBACK) as above
    */
-  public static ShuffleNode start(final NodeConfig config, final Device gpu) {
-    return new ShuffleNode(NodeParts.start(config, gpu));
+  public static ShuffleNode start(final Setup setup, final Device gpu) {
+    return new ShuffleNode(NodeParts.start(setup, gpu));
   }
 
   /** Returns the address of this node for others. */
@@ -221,5 +231,116 @@ public final class ShuffleNode implements AutoCloseable {
   public synchronized void close() {
     parts.stop();
     parts.free();
+  }
+
+  /**
+   * What a node is started with: its configuration, and what its process gives it. Not thread safe;
+   * not changed any more once a node was started with it.
+   */
+  public static final class Setup {
+    final String appId;
+    final String executorId;
+    final byte[] secret;
+    Config conf;
+    Duration stagedTimeout = Duration.ofSeconds(500);
+    boolean neighbours;
+    Topology topology = Topology.NONE;
+    ColdStorage coldStorage;
+    UcxStarter ucx;
+    Function<ControlService, ControlChannel> controlChannels;
+    CarrierStarter carrier;
+    ContactListener contacts = ContactListener.NONE;
+    Clock clock = Clock.system();
+    private String gpu = "";
+
+    /**
+     * Alone on its node, until more is said.
+     *
+     * @param conf has the sizes of pools, none of them {@code auto}
+     * @param appId names the socket folder
+     * @param executorId names the socket, and this executor in messages
+     * @param secret of the application
+     */
+    public Setup(
+        final Config conf, final String appId, final String executorId, final byte[] secret) {
+      this.conf = conf;
+      this.appId = appId;
+      this.executorId = executorId;
+      this.secret = secret.clone();
+    }
+
+    /** Gives one key another value, as {@link Config#with} does. */
+    public Setup set(final String key, final Object value) {
+      conf = conf.with(key, value);
+      return this;
+    }
+
+    /** Says how long nothing may come of a reader's staged blocks; Spark's client has its own. */
+    public Setup stagedTimeout(final Duration value) {
+      stagedTimeout = value;
+      return this;
+    }
+
+    /** Has the node connect to the others of its host ahead of the first reader. */
+    public Setup neighbours() {
+      neighbours = true;
+      return this;
+    }
+
+    /**
+     * Names this executor's GPU.
+     *
+     * @param uuid of the GPU
+     * @param links between it and the others of the node
+     */
+    public Setup gpu(final String uuid, final Topology links) {
+      gpu = uuid;
+      topology = links;
+      return this;
+    }
+
+    /** Says what takes map outputs that leave host memory. */
+    public Setup coldStorage(final ColdStorage value) {
+      coldStorage = value;
+      return this;
+    }
+
+    /**
+     * Has blocks of other nodes read by UCX.
+     *
+     * @param starter starts it; null if it is not to be used
+     * @param channels makes the channel by which other executors ask this one, given what answers
+     */
+    public Setup ucx(
+        final UcxStarter starter, final Function<ControlService, ControlChannel> channels) {
+      ucx = starter;
+      controlChannels = channels;
+      return this;
+    }
+
+    /** Says what carries blocks that are sent. */
+    public Setup carrier(final CarrierStarter value) {
+      carrier = value;
+      return this;
+    }
+
+    /** Says who hears of executors that are connected to. */
+    public Setup contacts(final ContactListener value) {
+      contacts = value;
+      return this;
+    }
+
+    /** Sets the clock by which limits, periods and pauses are measured. */
+    public Setup clock(final Clock value) {
+      clock = value;
+      return this;
+    }
+
+    /** Returns what peers are told of this executor's GPU. */
+    Topology.View view() {
+      return gpu.isEmpty()
+          ? new Topology.View(executorId, "", "")
+          : new Topology.View(executorId, gpu, topology.fingerprint());
+    }
   }
 }

@@ -22,20 +22,22 @@ import java.util.function.BooleanSupplier;
 public final class StagedReads {
   private final FetchContext context;
 
-  /** Reads within the limits of a configuration. */
-  public StagedReads(final NodeConfig config) {
+  /** Reads within the limits of a node that is set up in the same way. */
+  public StagedReads(final ShuffleNode.Setup setup) {
     context =
         new FetchContext(
-            config.fetchSettings(),
+            setup.conf,
+            setup.stagedTimeout,
+            setup.clock,
             null, // Nothing is mapped, nor asked for by UCX.
             PathChooser.stagedOnly(
-                config.paths(),
+                setup.conf.paths(),
                 ShuffleCode.SHARES_NO_MEMORY
                     .says("this executor shares no memory")
                     .remedy("see its log for the reason")),
-            new ReceiveBudget(config.receiveBufferBytes(), config.clock()),
+            new ReceiveBudget(setup.conf.fetch().receiveBuffers(), setup.clock),
             new FetchCounters(),
-            new AccessTimes(config.clock()),
+            new AccessTimes(setup.clock),
             Map.of());
   }
 

@@ -45,7 +45,8 @@ class AsyncCommitTest {
   private ShuffleNode node(final String executorId, final DeviceOnlyGpu device) {
     final ShuffleNode node =
         ShuffleNode.start(
-            TestNodes.config(base.resolve("s"), executorId).asyncCommit(true).build(), device);
+            TestNodes.config(base.resolve("s"), executorId).set("device.asyncCommit", true),
+            device);
     nodes.add(node);
     return node;
   }

@@ -43,7 +43,8 @@ class BlockDeviceTest {
 
   private ShuffleNode node(final String executorId, final DeviceOnlyGpu device) {
     return ShuffleNode.start(
-        TestNodes.config(base.resolve("s"), executorId).windowBytes(WINDOW_BYTES).build(), device);
+        TestNodes.config(base.resolve("s"), executorId).set("fetch.window.size", WINDOW_BYTES),
+        device);
   }
 
   @AfterEach
@@ -144,7 +145,7 @@ class BlockDeviceTest {
     final java.nio.file.Path file = java.nio.file.Files.createFile(base.resolve("file"));
     final DeviceOnlyGpu device = new DeviceOnlyGpu();
     assertThatThrownBy(
-            () -> ShuffleNode.start(TestNodes.config(file.resolve("s"), "third").build(), device))
+            () -> ShuffleNode.start(TestNodes.config(file.resolve("s"), "third"), device))
         .isInstanceOf(RuntimeException.class);
     assertThat(device.isClosed()).isTrue();
   }

@@ -45,7 +45,7 @@ class CollectedSourceTest {
   void aSourceStaysUntilItsBytesWereCopied() {
     try (ShuffleNode node =
         ShuffleNode.start(
-            TestNodes.config(base, "owner").checksum(false).build(), deviceThatCollects())) {
+            TestNodes.config(base, "owner").set("checksum.enabled", false), deviceThatCollects())) {
       final long warm = UnsafeAccess.UNSAFE.allocateMemory(BYTES);
       for (int i = 0; i < WARM_UP; i++) {
         write(node, warm);

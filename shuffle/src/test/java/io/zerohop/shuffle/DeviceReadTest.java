@@ -63,11 +63,10 @@ class DeviceReadTest {
     return ShuffleNode.start(
         TestNodes.config(base.resolve("s"), executorId)
             .gpu("GPU-" + executorId, LINKED)
-            .deviceWindowBytes(WINDOW_BYTES)
-            .devicePoolBytes(512 << 10)
-            .deviceSegmentBytes(256 << 10)
-            .poolBytes(4 << 20)
-            .build(),
+            .set("device.window.size", WINDOW_BYTES)
+            .set("device.pool.size", 512 << 10)
+            .set("device.segment.size", 256 << 10)
+            .set("pool.size", 4 << 20),
         device);
   }
 
@@ -190,8 +189,7 @@ class DeviceReadTest {
   @Test
   void aReaderWithoutADeviceGetsSuchBlocksStaged() {
     final BlockSource source = made.write(owner, "owner", 1, 1);
-    final ShuffleNode without =
-        ShuffleNode.start(TestNodes.config(base.resolve("s"), "hostOnly").build());
+    final ShuffleNode without = ShuffleNode.start(TestNodes.config(base.resolve("s"), "hostOnly"));
     final List<Block> asked = new ArrayList<>();
     try (BlockFetcher fetcher =
         without.fetch(

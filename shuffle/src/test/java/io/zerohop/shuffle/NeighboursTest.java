@@ -45,20 +45,12 @@ class NeighboursTest {
 
   private ShuffleNode node(final String executorId, final String gpu, final Topology sees) {
     return ShuffleNode.start(
-        TestNodes.config(base.resolve("s"), executorId)
-            .neighbours(true)
-            .gpu(gpu, sees)
-            .clock(clock)
-            .build());
+        TestNodes.config(base.resolve("s"), executorId).neighbours().gpu(gpu, sees).clock(clock));
   }
 
   private ShuffleNode node(final String executorId, final byte[] secret) {
     return ShuffleNode.start(
-        TestNodes.config(base.resolve("s"), executorId)
-            .neighbours(true)
-            .secret(secret)
-            .clock(clock)
-            .build());
+        TestNodes.config(base.resolve("s"), executorId, secret).neighbours().clock(clock));
   }
 
   private static BlockSource source(final ShuffleNode owner) {
@@ -90,10 +82,9 @@ class NeighboursTest {
     try (ShuffleNode owner =
             ShuffleNode.start(
                 TestNodes.config(base.resolve("s"), "owner")
-                    .neighbours(true)
-                    .keepEmpty(java.time.Duration.ZERO)
-                    .clock(clock)
-                    .build());
+                    .neighbours()
+                    .set("segment.idle", java.time.Duration.ZERO)
+                    .clock(clock));
         ShuffleNode reader = node("reader")) {
       TestBlocks.write(owner, 1, 0, 1, PARTITIONS, MOST);
       TestNodes.eventually("mapped", () -> reader.stats().peers().mappedSegments() == 2);

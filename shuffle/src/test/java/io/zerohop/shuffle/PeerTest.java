@@ -193,8 +193,7 @@ class PeerTest {
     try (ShuffleNode strict =
             ShuffleNode.start(
                 TestNodes.config(base.resolve("s"), "strict")
-                    .paths(EnumSet.of(Path.LOCAL, Path.PEER))
-                    .build());
+                    .set("paths", EnumSet.of(Path.LOCAL, Path.PEER)));
         BlockFetcher fetcher =
             strict.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThatThrownBy(fetcher::next)
@@ -341,8 +340,7 @@ class PeerTest {
     try (ShuffleNode third =
         ShuffleNode.start(
             TestNodes.config(base.resolve("s"), "third")
-                .paths(EnumSet.of(Path.LOCAL, Path.STAGED))
-                .build())) {
+                .set("paths", EnumSet.of(Path.LOCAL, Path.STAGED)))) {
       final FakeStaging staging = new FakeStaging(2, MOST);
       assertThat(TestNodes.fetchAndCheck(third, staging, 2, MOST, source(1, 1)))
           .containsOnlyKeys(Path.STAGED);
@@ -350,9 +348,7 @@ class PeerTest {
     }
     try (ShuffleNode third =
             ShuffleNode.start(
-                TestNodes.config(base.resolve("s"), "third")
-                    .paths(EnumSet.of(Path.LOCAL))
-                    .build());
+                TestNodes.config(base.resolve("s"), "third").set("paths", EnumSet.of(Path.LOCAL)));
         BlockFetcher fetcher =
             third.fetch(
                 List.of(source(1, 1)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
@@ -379,9 +375,10 @@ class PeerTest {
     }
     try (ShuffleNode stranger =
         ShuffleNode.start(
-            TestNodes.config(base.resolve("s"), "stranger")
-                .secret("another secret, as long as needed".getBytes(StandardCharsets.UTF_8))
-                .build())) {
+            TestNodes.config(
+                base.resolve("s"),
+                "stranger",
+                "another secret, as long as needed".getBytes(StandardCharsets.UTF_8)))) {
       final FakeStaging staging = new FakeStaging(2, MOST);
       assertThat(TestNodes.fetchAndCheck(stranger, staging, 2, MOST, source(1, 1)))
           .containsOnlyKeys(Path.STAGED);

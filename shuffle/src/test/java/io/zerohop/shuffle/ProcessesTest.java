@@ -147,8 +147,8 @@ class ProcessesTest {
 
   @Test
   void anOwnerThatPausesLosesNothing() throws Exception {
-    final NodeConfig impatient =
-        TestNodes.config(base, "reader").requestLimit(Duration.ofMillis(500)).build();
+    final ShuffleNode.Setup impatient =
+        TestNodes.config(base, "reader").set("request.timeout", Duration.ofMillis(500));
     try (NodeProcess owner = new NodeProcess(base, "owner");
         ShuffleNode reader = ShuffleNode.start(impatient)) {
       owner.ask("write", 1, 3);

@@ -56,7 +56,7 @@ class SealedBlocksTest {
 
   private ShuffleNode node(final String executorId, final DeviceOnlyGpu gpu) {
     return ShuffleNode.start(
-        TestNodes.config(base.resolve("s"), executorId).segmentBytes(SEGMENT_BYTES).build(), gpu);
+        TestNodes.config(base.resolve("s"), executorId).set("segment.size", SEGMENT_BYTES), gpu);
   }
 
   /** In host memory, GPU or not. */

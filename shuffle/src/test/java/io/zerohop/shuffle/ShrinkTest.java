@@ -67,13 +67,12 @@ class ShrinkTest {
     final ShuffleNode node =
         ShuffleNode.start(
             TestNodes.config(base.resolve("s"), executorId)
-                .devicePoolBytes(DEVICE_POOL)
-                .deviceSegmentBytes(SEGMENT)
-                .spillStart(spillStart)
-                .spillIdle(Duration.ofHours(1))
-                .keepEmpty(Duration.ofHours(1))
-                .clock(clock)
-                .build(),
+                .set("device.pool.size", DEVICE_POOL)
+                .set("device.segment.size", SEGMENT)
+                .set("spill.start", spillStart)
+                .set("spill.idle", Duration.ofHours(1))
+                .set("segment.idle", Duration.ofHours(1))
+                .clock(clock),
             new DeviceOnlyGpu());
     nodes.add(node);
     return node;

@@ -76,14 +76,13 @@ class SpillTest {
     final ShuffleNode node =
         ShuffleNode.start(
             TestNodes.config(base.resolve("s"), executorId)
-                .devicePoolBytes(DEVICE_POOL)
-                .deviceSegmentBytes(DEVICE_POOL / 4)
-                .poolBytes(HOST_POOL)
-                .segmentBytes(HOST_POOL / 4)
-                .spillStart(start)
-                .spillIdle(idle)
-                .coldStorage(stored)
-                .build(),
+                .set("device.pool.size", DEVICE_POOL)
+                .set("device.segment.size", DEVICE_POOL / 4)
+                .set("pool.size", HOST_POOL)
+                .set("segment.size", HOST_POOL / 4)
+                .set("spill.start", start)
+                .set("spill.idle", idle)
+                .coldStorage(stored),
             gpu);
     nodes.put(node, stored);
     return node;

@@ -38,7 +38,7 @@ class StagedReadsTest {
 
   /** Fails where the process has the native library, or cannot read without it. */
   public static void main(final String[] arguments) throws IOException {
-    assertThatThrownBy(() -> ShuffleNode.start(config().build()))
+    assertThatThrownBy(() -> ShuffleNode.start(config()))
         .isInstanceOf(ZerohopException.class)
         .hasMessageContaining("no native library for this system");
     readEverything();
@@ -46,8 +46,8 @@ class StagedReadsTest {
 
   @Test
   void aSettingThatForbidsStagingIsNamed() {
-    final NodeConfig peersOnly =
-        config().paths(EnumSet.of(io.zerohop.shuffle.block.Path.PEER)).build();
+    final ShuffleNode.Setup peersOnly =
+        config().set("paths", EnumSet.of(io.zerohop.shuffle.block.Path.PEER));
     try (BlockFetcher fetcher = fetch(peersOnly, new FakeStaging(1, MOST))) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(ZerohopException.class)
@@ -56,11 +56,11 @@ class StagedReadsTest {
     }
   }
 
-  private static NodeConfig.Builder config() {
+  private static ShuffleNode.Setup config() {
     return TestNodes.config(Path.of("nowhere"), "1");
   }
 
-  private static BlockFetcher fetch(final NodeConfig config, final FakeStaging staging) {
+  private static BlockFetcher fetch(final ShuffleNode.Setup config, final FakeStaging staging) {
     final List<BlockSource> sources =
         List.of(
             TestBlocks.source("beside", HERE, 1, 0, 4, 1, 10, MOST),
@@ -71,7 +71,7 @@ class StagedReadsTest {
   private static void readEverything() throws IOException {
     final FakeStaging staging = new FakeStaging(1, MOST);
     int blocks = 0;
-    try (BlockFetcher fetcher = fetch(config().build(), staging)) {
+    try (BlockFetcher fetcher = fetch(config(), staging)) {
       while (fetcher.next()) {
         final Block block = fetcher.block().block();
         assertThat(fetcher.block().path()).isEqualTo(io.zerohop.shuffle.block.Path.STAGED);

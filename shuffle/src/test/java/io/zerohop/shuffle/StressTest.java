@@ -38,9 +38,11 @@ class StressTest {
     final Map<Path, Integer> counts = new EnumMap<>(Path.class);
     try (ShuffleNode owner =
             ShuffleNode.start(
-                TestNodes.config(base, "owner").checksum(false).poolBytes(4 << 20).build());
+                TestNodes.config(base, "owner")
+                    .set("checksum.enabled", false)
+                    .set("pool.size", 4 << 20));
         ShuffleNode peer =
-            ShuffleNode.start(TestNodes.config(base, "peer").checksum(false).build())) {
+            ShuffleNode.start(TestNodes.config(base, "peer").set("checksum.enabled", false))) {
       final CompletableFuture<?>[] all = new CompletableFuture<?>[5];
       for (int i = 0; i < 2; i++) {
         final int seed = i;

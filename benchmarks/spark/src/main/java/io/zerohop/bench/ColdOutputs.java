@@ -2,10 +2,10 @@ package io.zerohop.bench;
 
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
-import io.zerohop.spark.executor.NodeSettings;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -64,16 +64,11 @@ final class ColdOutputs implements AutoCloseable {
     return new ColdOutputs(
         spark,
         ShuffleNode.start(
-            NodeSettings.of(new SparkConf(false))
-                .appId(spark.applicationId())
-                .executorId("1")
-                .socketBase(sockets)
-                .secret(new byte[32])
-                .poolBytes(2 * BYTES)
-                .segmentBytes(128 << 20)
-                .spillStart(1)
-                .neighbours(false)
-                .build()));
+            new ShuffleNode.Setup(Config.defaults(), spark.applicationId(), "1", new byte[32])
+                .set("socket.dir", sockets)
+                .set("pool.size", 2 * BYTES)
+                .set("segment.size", 128 << 20)
+                .set("spill.start", 1)));
   }
 
   /**

@@ -11,8 +11,8 @@ import io.zerohop.shuffle.block.DamagedOutputException
 import io.zerohop.shuffle.extent.ExtentConsumer
 import io.zerohop.shuffle.catalog.MapOutputLease
 import io.zerohop.shuffle.ShuffleNode
+import io.zerohop.shuffle.conf.Config
 import io.zerohop.shuffle.write.PackSource
-import io.zerohop.spark.executor.NodeSettings
 import io.zerohop.spark.spillfiles.MapOutputFiles
 import io.zerohop.spark.support.RunBy
 import org.apache.commons.io.FileUtils
@@ -88,16 +88,14 @@ private object ColdFilesSuite {
       .setAll(settings)
     val spark = new SparkContext(conf)
     try {
-      val config = NodeSettings
-        .of(new SparkConf(false))
-        .appId(spark.applicationId)
-        .executorId("1")
-        .secret("a secret of this test".getBytes(UTF_8))
-        .poolBytes(16 << 20)
-        .segmentBytes(4 << 20)
-        .spillStart(1)
-        .neighbours(false)
-        .build()
+      val config = new ShuffleNode.Setup(
+        Config.defaults,
+        spark.applicationId,
+        "1",
+        "a secret of this test".getBytes(UTF_8))
+        .set("pool.size", 16 << 20)
+        .set("segment.size", 4 << 20)
+        .set("spill.start", 1)
       Using.resource(ShuffleNode.start(config)) { node =>
         write(node)
         Using.resource(node.lease(Shuffle, Map))(body(SparkInternals.mapOutputFiles, _, dir))

@@ -6,11 +6,10 @@ import java.time.Duration
 
 import io.zerohop.device.cuda.CudaDevice
 import io.zerohop.shuffle.ShuffleNode
+import io.zerohop.shuffle.conf.Config
 import io.zerohop.shuffle.extent.ExtentConsumer
 import io.zerohop.shuffle.write.PackSource
 import io.zerohop.shuffle.pool.Tier
-import io.zerohop.spark.executor.NodeSettings
-import org.apache.spark.SparkConf
 import org.apache.spark.unsafe.Platform
 
 /**
@@ -23,19 +22,17 @@ object HeldOwner {
 
   def node(base: Path, executorId: String, device: CudaDevice): ShuffleNode =
     ShuffleNode.start(
-      NodeSettings
-        .of(new SparkConf(false))
-        .appId("app-held")
-        .executorId(executorId)
-        .socketBase(base)
-        .secret("a secret of this test alone".getBytes(UTF_8))
-        .poolBytes(16L << 20)
-        .segmentBytes(4L << 20)
-        .devicePoolBytes(64L << 20)
-        .deviceSegmentBytes(32L << 20)
-        .neighbours(false)
-        .asyncCommit(true)
-        .build(),
+      new ShuffleNode.Setup(
+        Config.defaults,
+        "app-held",
+        executorId,
+        "a secret of this test alone".getBytes(UTF_8))
+        .set("socket.dir", base)
+        .set("pool.size", 16L << 20)
+        .set("segment.size", 4L << 20)
+        .set("device.pool.size", 64L << 20)
+        .set("device.segment.size", 32L << 20)
+        .set("device.asyncCommit", true),
       device)
 
   /** What a byte of the output is. */

@@ -18,7 +18,7 @@ class LinkCheckSuite extends AnyFunSuite with NeedsSparkHome {
   private val jar = SparkHomes.zerohopJar
 
   /** Classes that are loaded only from a version on, with that version; nothing else is exempt. */
-  private val Since = Map("io/zerohop/spark/rows/RowChecksums$Since41" -> "4.1")
+  private val Since = Map("io/zerohop/spark/rows/RowsWriter$RowChecksums$Since41" -> "4.1")
 
   for (home <- SparkHomes.all) {
     test(s"every reference to Spark, Scala and Netty resolves in $home") {

@@ -47,8 +47,7 @@ class ArchitectureSuite extends AnyFunSuite {
     "io.zerohop.spark.rows.MapOutputBuffer",
     "io.zerohop.spark.doctor.GpuPair",
     "io.zerohop.spark.doctor.NodePair",
-    "io.zerohop.spark.doctor.TcpRate",
-    "io.zerohop.spark.doctor.UcxRate",
+    "io.zerohop.spark.doctor.RateCheck",
     // The doctor's own process, which waits for others, and a cluster's executors to come.
     "io.zerohop.spark.doctor.Launcher",
     "io.zerohop.spark.doctor.SparkApplication",

@@ -7,6 +7,7 @@ import scala.annotation.tailrec
 import scala.concurrent.Await
 import scala.concurrent.duration._
 
+import io.zerohop.shuffle.conf.Config
 import io.zerohop.shuffle.transport.ControlService
 import io.zerohop.spark.compat.SparkLinks
 import io.zerohop.spark.control.SparkControlChannel
@@ -31,7 +32,13 @@ object SparkInternals {
       service: ControlService,
       limit: Duration): SparkControlChannel = {
     val conf = new SparkConf
-    new SparkControlChannel(conf, new SecurityManager(conf), null, secret, service, limit)
+    new SparkControlChannel(
+      conf,
+      Config.defaults.`with`("device.timeout", limit),
+      new SecurityManager(conf),
+      null,
+      secret,
+      service)
   }
 
   /**

@@ -1,9 +1,14 @@
 package io.zerohop.spark.blocktransfer;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufInputStream;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.spark.log.SparkCode;
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
@@ -14,8 +19,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.buffer.NettyManagedBuffer;
 import org.apache.spark.network.shuffle.BlockFetchingListener;
+import org.apache.spark.network.shuffle.DownloadFile;
 import org.apache.spark.network.shuffle.DownloadFileManager;
+import org.apache.spark.network.shuffle.SimpleDownloadFile;
+import org.apache.spark.network.util.TransportConf;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
@@ -176,6 +185,116 @@ public final class BlockTransferTransport implements FallbackTransport {
         }
         sink.failed(block, cause);
       }
+    }
+  }
+
+  /** Streams over what Spark's client has fetched, each with a position of its own. */
+  static final class BufferStream {
+    private BufferStream() {}
+
+    /**
+     * A stream from the first byte, which takes no reference: it is read only while the caller
+     * holds the buffer, and need not be closed.
+     */
+    static InputStream of(final ManagedBuffer buffer) throws IOException {
+      if (!(buffer instanceof NettyManagedBuffer)) {
+        return buffer.createInputStream();
+      }
+      // Its own streams share one position, so that the second would find nothing left.
+      final ByteBuf duplicate = (ByteBuf) buffer.convertToNetty();
+      duplicate.release(); // Retained for one who sends it.
+      return new ByteBufInputStream(duplicate);
+    }
+  }
+
+  /**
+   * A staged block's stream whose failures say that the block could not be read: bytes that cannot
+   * be decompressed or end too early must make Spark run the map task again, and not just this
+   * task. Not thread safe.
+   */
+  private static final class CheckedBlockStream extends FilterInputStream {
+    private final Block block;
+    private final BlockSource source;
+
+    CheckedBlockStream(final InputStream in, final Block block, final BlockSource source) {
+      super(in);
+      this.block = block;
+      this.source = source;
+    }
+
+    @Override
+    public int read() {
+      try {
+        return in.read();
+      } catch (final IOException e) {
+        throw damaged(e);
+      }
+    }
+
+    @Override
+    public int read(final byte[] bytes, final int offset, final int length) {
+      try {
+        return in.read(bytes, offset, length);
+      } catch (final IOException e) {
+        throw damaged(e);
+      }
+    }
+
+    @Override
+    public long skip(final long count) {
+      try {
+        return in.skip(count);
+      } catch (final IOException e) {
+        throw damaged(e);
+      }
+    }
+
+    private BlockFetchException damaged(final IOException cause) {
+      return new BlockFetchException(
+          block,
+          source,
+          SparkCode.STAGED_DAMAGED
+              .says("a staged block is damaged")
+              .at(block + " of executor " + source.executorId())
+              .because(cause),
+          cause);
+    }
+  }
+
+  /**
+   * The temporary files that one request for a large block is received in. The bytes are as the
+   * owner's file has them, so they are encrypted where that is asked for. Thread safe.
+   */
+  private static final class TemporaryFiles implements DownloadFileManager {
+    private final SparkEnv env;
+    private final List<DownloadFile> files = new ArrayList<>();
+    private boolean deleted;
+
+    TemporaryFiles(final SparkEnv env) {
+      this.env = env;
+    }
+
+    @Override
+    public DownloadFile createTempFile(final TransportConf conf) {
+      return new SimpleDownloadFile(
+          env.blockManager().diskBlockManager().createTempLocalBlock()._2(), conf);
+    }
+
+    /** Keeps the file until {@link #delete}; false tells Spark to delete it at once. */
+    @Override
+    public synchronized boolean registerTempFileToClean(final DownloadFile file) {
+      if (deleted) {
+        return false;
+      }
+      files.add(file);
+      return true;
+    }
+
+    /** Deletes all files, those that come later too. */
+    synchronized void delete() {
+      deleted = true;
+      files.forEach(DownloadFile::delete);
+      files.clear();
     }
   }
 }

@@ -34,12 +34,20 @@ public final class Activation {
    * @throws IllegalStateException if executors could not load this class
    */
   public static boolean check(final SparkConf conf, final boolean isDriver) {
-    final List<String> unknown = ZerohopConf.validate(conf);
-    if (!ZerohopConf.ENABLED.get(conf)) {
+    if (!ZerohopConf.of(conf).enabled()) {
       return false;
     }
     final Message obstacle = obstacle(conf);
     if (isDriver) {
+      final List<String> unknown = ZerohopConf.unknown(conf);
+      final List<String> renamed = ZerohopConf.renamed(conf);
+      if (!renamed.isEmpty()) {
+        SparkCode.RENAMED_KEYS
+            .says("keys have new names; the old ones go on working")
+            .at(String.join(", ", renamed))
+            .remedy("use the new names")
+            .warn(LOG);
+      }
       if (!unknown.isEmpty()) {
         SparkCode.UNKNOWN_KEYS
             .says("unknown keys have no effect")
@@ -152,7 +160,7 @@ public final class Activation {
                   + " (spark.storage.decommission.shuffleBlocks.enabled), and what none of them"
                   + " accepts is computed again")
           .at(FALLBACK)
-          .remedy("set " + ZerohopConf.ENABLED.key() + "=false if map outputs have to be saved")
+          .remedy("set spark.zerohop.enabled=false if map outputs have to be saved")
           .warn(LOG);
       conf.remove(FALLBACK);
     }

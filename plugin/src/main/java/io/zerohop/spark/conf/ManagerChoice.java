@@ -42,7 +42,7 @@ public final class ManagerChoice {
    * constructor of the plugin in the driver.
    *
    * @param conf the live configuration
-   * @throws IllegalArgumentException if {@code spark.zerohop.enabled} is not valid
+   * @throws IllegalArgumentException if a key is not valid
    */
   public static void prepare(final SparkConf conf) {
     choose(conf, inPlace() != null);
@@ -52,7 +52,7 @@ public final class ManagerChoice {
     if (made || conf.contains(KEY)) {
       return;
     }
-    if (ZerohopConf.ENABLED.get(conf)) {
+    if (ZerohopConf.of(conf).enabled()) {
       conf.set(KEY, ZerohopConf.SHUFFLE_MANAGER).set(CHOSEN, "true");
     } else {
       // Otherwise RAPIDS would choose its own manager, and the key promises Spark's.
@@ -90,7 +90,7 @@ public final class ManagerChoice {
    * @return the warning; null if there is nothing to say
    */
   public static Message warnOfOther(final SparkConf conf, final String spark) {
-    final Message why = ZerohopConf.ENABLED.get(conf) ? obstacle(conf, inPlace(), spark) : null;
+    final Message why = ZerohopConf.of(conf).enabled() ? obstacle(conf, inPlace(), spark) : null;
     if (why != null) {
       why.warn(LOG);
     }

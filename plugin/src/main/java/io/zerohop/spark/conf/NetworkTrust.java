@@ -2,6 +2,8 @@ package io.zerohop.spark.conf;
 
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.conf.Keys;
 import io.zerohop.spark.log.SparkCode;
 import java.util.List;
 import java.util.Optional;
@@ -30,14 +32,14 @@ public final class NetworkTrust {
    * @throws IllegalArgumentException if a value is not valid; then no port may be opened either
    */
   public static Message obstacle(final UnaryOperator<String> settings) {
-    if (!value(ZerohopConf.PATHS, settings).contains(Path.UCX)) {
-      return SparkCode.UCX_LEFT_OUT.says(ZerohopConf.PATHS.key() + " does not have 'ucx'");
+    final Config conf = Config.read(settings);
+    if (!conf.paths().contains(Path.UCX)) {
+      return SparkCode.UCX_LEFT_OUT.says("spark.zerohop.paths does not have 'ucx'");
     }
-    if (!value(ZerohopConf.UCX_TRUSTED_NETWORK, settings)) {
+    if (!conf.ucx().trustedNetwork()) {
       return SparkCode.NETWORK_NOT_TRUSTED.says(
           "UCX is off; where only trusted programs reach the network, "
-              + ZerohopConf.UCX_TRUSTED_NETWORK.key()
-              + "=true turns it on, over RDMA where there are adapters");
+              + "spark.zerohop.ucx.trustedNetwork=true turns it on, over RDMA where there are adapters");
     }
     return encryptionDemandedBy(settings)
         .map(key -> key + " demands encryption, and UCX does not encrypt")
@@ -53,12 +55,6 @@ public final class NetworkTrust {
    * @throws IllegalArgumentException if a value is neither true nor false
    */
   public static Optional<String> encryptionDemandedBy(final UnaryOperator<String> settings) {
-    return ENCRYPTION.stream()
-        .filter(key -> value(ConfEntry.ofBoolean(key, false, ""), settings))
-        .findFirst();
-  }
-
-  private static <T> T value(final ConfEntry<T> entry, final UnaryOperator<String> settings) {
-    return entry.of(settings.apply(entry.key()));
+    return ENCRYPTION.stream().filter(key -> Keys.isTrue(key, settings.apply(key))).findFirst();
   }
 }

@@ -11,7 +11,6 @@ import java.time.Duration;
  * @param answerBytes most bytes of an answer
  * @param unproven maximum number of connections that came in and have proved nothing
  * @param unprovenOfOne the same for one address
- * @param proof how long a connection may take to prove itself
  * @param close longest wait for connections to end when the channel closes
  */
 record ControlLimits(
@@ -20,23 +19,9 @@ record ControlLimits(
     int answerBytes,
     int unproven,
     int unprovenOfOne,
-    Duration proof,
     Duration close) {
   static final ControlLimits DEFAULT =
-      new ControlLimits(
-          32 << 10, 16 << 20, 64 << 20, 256, 64, Duration.ofSeconds(5), Duration.ofSeconds(5));
-
-  /** The default with another limit for proofs. */
-  static ControlLimits provingWithin(final Duration proof) {
-    return new ControlLimits(
-        DEFAULT.strangerFrame,
-        DEFAULT.questionBytes,
-        DEFAULT.answerBytes,
-        DEFAULT.unproven,
-        DEFAULT.unprovenOfOne,
-        proof,
-        DEFAULT.close);
-  }
+      new ControlLimits(32 << 10, 16 << 20, 64 << 20, 256, 64, Duration.ofSeconds(5));
 
   /** Type, request id and length of the body: what a frame has before it. */
   static final int FRAME_HEADER = 1 + Long.BYTES + Integer.BYTES;

@@ -1,5 +1,9 @@
 package io.zerohop.spark.control;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.ReferenceCountUtil;
 import io.zerohop.spark.log.SparkCode;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -13,6 +17,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.protocol.Message;
 import org.apache.spark.network.util.TransportFrameDecoder;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,6 +38,7 @@ final class OpenChannels {
   private static final int MAX_NAMED = 100;
 
   private final ControlLimits limits;
+  private final Duration proof;
   private final boolean answering;
 
   /** With the address of the other end. */
@@ -54,10 +60,12 @@ final class OpenChannels {
   private boolean closed;
 
   /**
+   * @param proof how long a connection may take to prove itself
    * @param answering whether the other ends ask
    */
-  OpenChannels(final ControlLimits limits, final boolean answering) {
+  OpenChannels(final ControlLimits limits, final Duration proof, final boolean answering) {
     this.limits = limits;
+    this.proof = proof;
     this.answering = answering;
   }
 
@@ -163,7 +171,7 @@ final class OpenChannels {
     client
         .getChannel()
         .eventLoop()
-        .schedule(() -> closeUnproven(client), limits.proof().toMillis(), TimeUnit.MILLISECONDS);
+        .schedule(() -> closeUnproven(client), proof.toMillis(), TimeUnit.MILLISECONDS);
     return true;
   }
 
@@ -236,6 +244,189 @@ final class OpenChannels {
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /**
+   * Looks at whole frames before Spark decodes them: only questions come to the end that answers,
+   * and only answers to the one that asks. Spark 3.5 makes arrays as long as a length field says,
+   * so those of a stranger's frame and of a failure are held against the frame first.
+   *
+   * <pre>
+   *   0      1            9             13
+   *   | type | request id | body length | body ...         questions and answers
+   *   | type | request id | text length | text ...         failures
+   *
+   *   | tag | length | user | length | salt | length | ciphertext |     body of a proof
+   * </pre>
+   *
+   * <p>One per connection, used by its thread alone.
+   */
+  private static final class FrameCheck extends ChannelInboundHandlerAdapter {
+    private static final byte QUESTION = Message.Type.RpcRequest.id();
+    private static final byte ANSWER = Message.Type.RpcResponse.id();
+    private static final byte FAILURE = Message.Type.RpcFailure.id();
+    private static final int PROOF_FIELDS = 3;
+
+    private final TransportClient client;
+    private final boolean answering;
+
+    /**
+     * @param client has an id from when the other end has proved itself
+     * @param answering whether this is the end that answers
+     */
+    FrameCheck(final TransportClient client, final boolean answering) {
+      this.client = client;
+      this.answering = answering;
+    }
+
+    @Override
+    public void channelRead(final ChannelHandlerContext context, final Object message)
+        throws ForeignBytesException {
+      boolean passed = false;
+      try {
+        check((ByteBuf) message);
+        passed = true;
+      } finally {
+        if (!passed) {
+          ReferenceCountUtil.release(message);
+        }
+      }
+      context.fireChannelRead(message);
+    }
+
+    private void check(final ByteBuf frame) throws ForeignBytesException {
+      final byte type = frame.getByte(frame.readerIndex());
+      final boolean expected = answering ? type == QUESTION : type == ANSWER || type == FAILURE;
+      if (!expected || frame.readableBytes() < ControlLimits.FRAME_HEADER) {
+        throw new ForeignBytesException(
+            "a frame of type " + type + " and " + frame.readableBytes() + " bytes is none of ours");
+      }
+      if (type == FAILURE) {
+        final int text = ControlLimits.FRAME_HEADER - Integer.BYTES;
+        checkFields(frame, frame.readerIndex() + text, 1);
+      } else if (client.getClientId() == null) {
+        checkFields(frame, frame.readerIndex() + ControlLimits.FRAME_HEADER + 1, PROOF_FIELDS);
+      }
+    }
+
+    /** Fields with a length before each must fill the frame. */
+    private static void checkFields(final ByteBuf frame, final int from, final int count)
+        throws ForeignBytesException {
+      long at = from;
+      for (int i = 0; i < count; i++) {
+        if (at + Integer.BYTES > frame.writerIndex()) {
+          throw new ForeignBytesException("a frame ends where a length is due; is it a proof?");
+        }
+        at += Integer.BYTES + frame.getUnsignedInt((int) at);
+      }
+      if (at != frame.writerIndex()) {
+        throw new ForeignBytesException("the lengths in a frame are not those of its fields");
+      }
+    }
+  }
+
+  /**
+   * Counts what comes in before it is gathered into frames, behind decryption once there is any. A
+   * stranger may send one small frame, the one that proves it, and then nothing until that has been
+   * looked at: what came along with it was not encrypted, so somebody else may have put it there.
+   *
+   * <p>One per connection, used by its thread alone.
+   */
+  static final class StrangerGuard extends ChannelInboundHandlerAdapter {
+    private final TransportClient client;
+    private final int strangerFrame;
+    private final int memberFrame;
+    private int headerBytes;
+    private long header;
+    private long remaining;
+    private boolean sentFrame;
+    private boolean unprovenBurst;
+    private boolean refused;
+
+    /**
+     * @param client has an id from when the other end has proved itself
+     * @param strangerFrame most bytes of a frame until then, without its length field
+     * @param memberFrame and from then on
+     */
+    StrangerGuard(final TransportClient client, final int strangerFrame, final int memberFrame) {
+      this.client = client;
+      this.strangerFrame = strangerFrame;
+      this.memberFrame = memberFrame;
+    }
+
+    @Override
+    public void channelRead(final ChannelHandlerContext context, final Object message)
+        throws ForeignBytesException {
+      final ByteBuf in = (ByteBuf) message;
+      boolean passed = false;
+      try {
+        if (!refused) {
+          refused = true;
+          check(in);
+          refused = false;
+          passed = true;
+        }
+      } finally {
+        if (!passed) {
+          in.release();
+        }
+      }
+      if (passed) {
+        context.fireChannelRead(in);
+      }
+    }
+
+    @Override
+    public void channelReadComplete(final ChannelHandlerContext context) {
+      unprovenBurst = false;
+      context.fireChannelReadComplete();
+    }
+
+    private void check(final ByteBuf in) throws ForeignBytesException {
+      final boolean member = client.getClientId() != null;
+      if (member && unprovenBurst) {
+        throw new ForeignBytesException("bytes came along with a proof, before any encryption");
+      }
+      unprovenBurst = !member;
+      int at = in.readerIndex();
+      while (at < in.writerIndex()) {
+        if (!member && sentFrame) {
+          throw new ForeignBytesException("more than one frame came before any proof");
+        }
+        if (remaining == 0) {
+          header(in.getByte(at), member);
+          at++;
+        } else {
+          final long taken = Math.min(remaining, in.writerIndex() - at);
+          at += (int) taken;
+          remaining -= taken;
+          sentFrame |= remaining == 0;
+        }
+      }
+    }
+
+    private void header(final byte next, final boolean member) throws ForeignBytesException {
+      header = header << Byte.SIZE | Byte.toUnsignedLong(next);
+      headerBytes++;
+      if (headerBytes < Long.BYTES) {
+        return;
+      }
+      // Spark's length field counts itself.
+      final long size = header - Long.BYTES;
+      final int most = member ? memberFrame : strangerFrame;
+      if (size <= 0 || size > most) {
+        throw new ForeignBytesException(
+            "a frame of "
+                + size
+                + " bytes; at most "
+                + most
+                + " are taken"
+                + (member ? "" : " before any proof"));
+      }
+      remaining = size;
+      headerBytes = 0;
+      header = 0;
     }
   }
 }

@@ -1,22 +1,36 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.PeerAccess;
+import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.Memory;
+import io.zerohop.device.posix.NativeLibrary;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
-import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.conf.NetworkTrust;
 import java.io.IOException;
 import java.net.Inet4Address;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
+import java.net.Socket;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /** All checks of the machine that this process runs on, in the order of the report. */
 public final class Machine {
@@ -66,7 +80,7 @@ public final class Machine {
         .run(Item.GLIBC, SHORT, new Glibc(SystemFiles.SYSTEM))
         .run(Item.LIBRARY, SHORT, new PlatformCheck())
         .run(Item.MEMORY, SHORT, new LimitCheck(wanted.ucx()))
-        .run(Item.SOCKETS, LONG, new SocketCheck(wanted.socketBase()))
+        .run(Item.SOCKETS, LONG, new SocketCheck(wanted.conf().socketDir()))
         .run(
             Item.DRIVER,
             LONG,
@@ -97,29 +111,36 @@ public final class Machine {
           Message.of("not tried, since UCX opens a port that anybody may use")
               .because(wanted.noPort()));
     }
-    final String key = ZerohopConf.UCX_JUCX.key();
+    final String key = "spark.zerohop.ucx.jucx";
     if (wanted.jucxOfFile()) {
       return Finding.of(
           Item.JUCX,
           Verdict.SKIP,
-          "not tried: code that a file names is not loaded, here " + wanted.jucx() + " by " + key,
-          "name it on the command line: --conf " + key + "=" + wanted.jucx());
+          "not tried: code that a file names is not loaded, here "
+              + wanted.conf().ucx().jucx()
+              + " by "
+              + key,
+          "say it on the command line: --conf " + key + "=" + wanted.conf().ucx().jucx());
     }
-    final String refusal = wanted.jucx() == null ? null : new ForeignCode().refusal(wanted.jucx());
+    final String refusal =
+        wanted.conf().ucx().jucx() == null
+            ? null
+            : new ForeignCode().refusal(wanted.conf().ucx().jucx());
     if (refusal != null) {
       return Finding.fail(
           Item.JUCX,
           refusal,
           "give the jar and the folders above it to root alone, or run as another user");
     }
-    return wanted.emulatedGets() || RdmaDevices.any() || gpus.absence() == null
+    return wanted.conf().ucx().emulatedGets() || RdmaDevices.any() || gpus.absence() == null
         ? null
         : Finding.skip(
             Item.JUCX, "not tried: with neither an RDMA adapter nor a GPU executors start no UCX");
   }
 
   private UcxStarter starter() {
-    return onStart -> UcxLoader.start(wanted.jucx(), devices(), this::enterGpu, Clock.system());
+    return onStart ->
+        UcxLoader.start(wanted.conf().ucx().jucx(), devices(), this::enterGpu, Clock.system());
   }
 
   /** As a node does it: without, UCX takes slow ways to GPU memory. The context stays entered. */
@@ -188,5 +209,238 @@ public final class Machine {
             dmaBuf,
             RdmaDevices.peermem())
         .run(notes);
+  }
+
+  /**
+   * Whether the port for other nodes, or one behind it, can be served on this host. It is bound and
+   * not listened at, so nobody can connect to it meanwhile.
+   */
+  static final class PortCheck implements Check {
+    private static final String DEFAULT_RETRIES = "16";
+    private static final int MAX_PORT = 65_535;
+
+    private final int first;
+    private final int retries;
+    private final Message noPort;
+
+    /**
+     * @param settings the value of a key; null if it is not set
+     */
+    PortCheck(final UnaryOperator<String> settings) {
+      first = Config.read(settings).port();
+      final String set = settings.apply("spark.port.maxRetries");
+      retries = Integer.parseInt(set == null ? DEFAULT_RETRIES : set.trim());
+      noPort = NetworkTrust.obstacle(settings);
+    }
+
+    @Override
+    public void run(final Notes notes) {
+      if (noPort != null) {
+        notes.add(
+            Finding.skip(
+                Item.PORT, Message.of("executors open no port for other nodes").because(noPort)));
+        return;
+      }
+      if (first == 0) {
+        notes.add(Finding.ok(Item.PORT, "spark.zerohop.port is 0: any free port is taken"));
+        return;
+      }
+      IOException last = null;
+      for (int port = first; port <= Math.min(MAX_PORT, first + retries); port++) {
+        try (Socket socket = new Socket()) {
+          socket.setReuseAddress(true); // As whoever listens there does it.
+          socket.bind(new InetSocketAddress(InetAddress.getLocalHost(), port));
+          notes.add(Finding.ok(Item.PORT, "port " + port + " is free on this host"));
+          return;
+        } catch (final IOException e) {
+          last = e;
+        }
+      }
+      notes.add(
+          Finding.fail(
+              Item.PORT,
+              "no port from " + first + " to " + (first + retries) + " can be served here: " + last,
+              "set spark.zerohop.port to a free one or 0, or raise spark.port.maxRetries"));
+    }
+  }
+
+  /**
+   * The folder by which executors of a node find each other, and two nodes that do so. What is made
+   * in it goes with the nodes, and the folder, too, unless somebody else uses it.
+   */
+  static final class SocketCheck implements Check {
+    /** Enough to be more than one region. */
+    private static final int BYTES = 4 << 20;
+
+    private final Path base;
+
+    /**
+     * @param wanted null for the default
+     */
+    SocketCheck(final Path wanted) {
+      base = wanted;
+    }
+
+    @Override
+    public void run(final Notes notes) {
+      try (SocketFolder folder =
+          SocketFolder.open(base, NodePair.APPLICATION, NodePair.newSecret())) {
+        notes.add(
+            Finding.ok(
+                Item.SOCKETS,
+                folder.path().getParent()
+                    + " can be used by this user ("
+                    + Integer.toUnsignedString(Descriptor.userId())
+                    + "), folder "
+                    + folder.identity()
+                    + " on this machine"));
+      } catch (final ZerohopException e) {
+        notes.add(
+            Finding.fail(Item.SOCKETS, e, "set spark.zerohop.socket.dir to a folder of your own"));
+        notes.add(Finding.skip(Item.PEERS, "there is no socket folder"));
+        return;
+      }
+      peers(notes);
+    }
+
+    private void peers(final Notes notes) {
+      try (NodePair nodes = new NodePair(base, BYTES)) {
+        nodes.readAsPeer();
+        notes.add(
+            Finding.ok(Item.PEERS, "two nodes here prove themselves and read each other in place"));
+      } catch (final ZerohopException e) {
+        notes.add(Finding.fail(Item.PEERS, e, "see the reasons in the executors' logs"));
+      }
+    }
+  }
+
+  /** Java, the native library, and shared memory as segments are made of it. */
+  private static final class PlatformCheck implements Check {
+    private static final int MIN_JAVA = 17;
+    private static final int BYTES = 1 << 20;
+    private static final int WORD = 0x5a4f;
+
+    private final int java;
+    private final String architecture;
+
+    /** Of this JVM. */
+    PlatformCheck() {
+      this(Runtime.version().feature(), System.getProperty("os.arch", "?"));
+    }
+
+    PlatformCheck(final int java, final String architecture) {
+      this.java = java;
+      this.architecture = architecture;
+    }
+
+    @Override
+    public void run(final Notes notes) {
+      notes.add(java());
+      NativeLibrary.require(); // Its failure is the finding: see Examination.
+      notes.add(Finding.ok(Item.LIBRARY, "the native library is loaded"));
+      notes.add(sharedMemory());
+    }
+
+    private Finding java() {
+      final String found =
+          "Java " + java + " (" + System.getProperty("java.vm.name", "?") + "), " + architecture;
+      if (java < MIN_JAVA) {
+        return Finding.fail(Item.JAVA, found, "run Java 17 or later on driver and executors");
+      }
+      return architecture.equals("amd64")
+          ? Finding.ok(Item.JAVA, found)
+          : Finding.warn(
+              Item.JAVA,
+              found + ": tested on an emulator only, and without GPUs",
+              "compare some results with those of x86-64 (docs/limits.md)");
+    }
+
+    private static Finding sharedMemory() {
+      try (HostDevice owner = new HostDevice();
+          HostDevice peer = new HostDevice();
+          Segment segment = owner.allocate(BYTES, PeerAccess.READ)) {
+        new UnsafeBuffer(segment.address(), BYTES).putInt(0, WORD);
+        final SegmentHandle handle = segment.export();
+        final boolean readOnly = Memory.isReadOnly(handle.fd());
+        try (Segment mapped = peer.map(handle, "this process", PeerAccess.READ)) {
+          if (new UnsafeBuffer(mapped.address(), BYTES).getInt(0) != WORD) {
+            return Finding.fail(Item.MEMFD, "a mapping of shared memory shows other bytes", "");
+          }
+        }
+        return readOnly
+            ? Finding.ok(Item.MEMFD, "shared memory is sealed, and mapped as peers map it")
+            : Finding.warn(
+                Item.MEMFD,
+                "the kernel does not seal shared memory against writers (F_SEAL_FUTURE_WRITE)",
+                "Linux 5.1 or later does; until then executors are trusted with one another's blocks");
+      }
+    }
+  }
+
+  /** RDMA ports, and whether they reach GPU memory. */
+  static final class AdapterCheck implements Check {
+    private final boolean wanted;
+    private final boolean present;
+    private final AdapterChoice choice;
+    private final List<Boolean> dmaBuf;
+    private final boolean peermem;
+
+    /**
+     * @param wanted whether executors would use UCX
+     * @param present whether the machine has an adapter
+     * @param choice the ports that an executor would use
+     * @param dmaBuf of each GPU, whether the driver hands its memory out by dma-buf
+     * @param peermem whether NVIDIA's module is loaded
+     */
+    AdapterCheck(
+        final boolean wanted,
+        final boolean present,
+        final AdapterChoice choice,
+        final List<Boolean> dmaBuf,
+        final boolean peermem) {
+      this.wanted = wanted;
+      this.present = present;
+      this.choice = choice;
+      this.dmaBuf = List.copyOf(dmaBuf);
+      this.peermem = peermem;
+    }
+
+    @Override
+    public void run(final Notes notes) {
+      if (!present) {
+        notes.add(
+            Finding.skip(
+                Item.ADAPTERS, "no RDMA adapter in /sys/class/infiniband: UCX goes over TCP"));
+        notes.add(Finding.skip(Item.GPUDIRECT, "there is no RDMA adapter"));
+        return;
+      }
+      notes.add(
+          choice.ports().isEmpty()
+              ? Finding.of(
+                  Item.ADAPTERS,
+                  Verdict.WARN.where(wanted),
+                  choice.describe(),
+                  "bring a link up (ibstat), or give the container /dev/infiniband")
+              : Finding.ok(Item.ADAPTERS, choice.describe()));
+      notes.add(gpuDirect());
+    }
+
+    private Finding gpuDirect() {
+      if (dmaBuf.isEmpty()) {
+        return Finding.skip(Item.GPUDIRECT, "there is no GPU");
+      }
+      final boolean all = dmaBuf.stream().allMatch(Boolean::booleanValue);
+      if (peermem || all) {
+        return Finding.ok(
+            Item.GPUDIRECT,
+            (peermem ? "nvidia-peermem is loaded" : "nvidia-peermem is not loaded")
+                + (all ? ", and GPU memory is handed out by dma-buf" : ""));
+      }
+      return Finding.of(
+          Item.GPUDIRECT,
+          Verdict.WARN.where(wanted),
+          "neither nvidia-peermem nor dma-buf: adapters do not reach GPU memory",
+          "modprobe nvidia-peermem, or use NVIDIA's open kernel module with Linux 5.12 or later");
+    }
   }
 }

@@ -3,13 +3,12 @@ package io.zerohop.spark.doctor;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
-import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
@@ -38,6 +37,7 @@ final class NodePair implements AutoCloseable {
   private static final long POOL_SLACK = 2 * SEGMENT_BYTES;
   private static final int BUFFER_BYTES = 1 << 16;
   private static final int SECRET_BYTES = 32;
+  private static final Duration LIMIT = Duration.ofSeconds(5);
 
   private final ShuffleNode owner;
   private final ShuffleNode reader;
@@ -53,11 +53,11 @@ final class NodePair implements AutoCloseable {
   NodePair(final java.nio.file.Path base, final int bytes) {
     final byte[] secret = newSecret();
     partitions = bytes / BLOCK_BYTES;
-    owner = ShuffleNode.start(config(base, "owner", secret, bytes));
+    owner = ShuffleNode.start(setup(base, "owner", secret, bytes));
     boolean done = false;
     try {
       write();
-      reader = ShuffleNode.start(config(base, "reader", secret, BLOCK_BYTES));
+      reader = ShuffleNode.start(setup(base, "reader", secret, BLOCK_BYTES));
       done = true;
     } finally {
       if (!done) {
@@ -73,38 +73,19 @@ final class NodePair implements AutoCloseable {
     return secret;
   }
 
-  /**
-   * Not by the keys' defaults: Spark parses their sizes and durations, and may not be there. Limits
-   * are short, since both nodes are here.
-   */
-  private static NodeConfig config(
+  /** Limits are short, since both nodes are here. */
+  private static ShuffleNode.Setup setup(
       final java.nio.file.Path base, final String name, final byte[] secret, final long bytes) {
-    return NodeConfig.builder()
-        .appId(APPLICATION)
-        .executorId(name)
-        .socketBase(base)
-        .secret(secret)
-        .poolBytes(bytes + POOL_SLACK)
-        .segmentBytes(SEGMENT_BYTES)
-        .neighbours(false)
-        .nodeId("")
-        .paths(EnumSet.of(Path.LOCAL, Path.PEER, Path.STAGED))
-        .checksum(true)
-        .asyncCommit(false)
-        .keepEmpty(Duration.ZERO)
-        .connectLimit(Duration.ofSeconds(5))
-        .requestLimit(Duration.ofSeconds(5))
-        .stagedLimit(Duration.ofSeconds(5))
-        .deviceLimit(Duration.ofSeconds(5))
-        .windowBlocks(1024)
-        .windowBytes(48L << 20)
-        .deviceWindowBytes(512L << 20)
-        .receiveBufferBytes(64L << 20)
-        .spillStart(1)
-        .spillIdle(Duration.ofSeconds(3))
-        .ucxIdle(Duration.ofMinutes(10))
-        .clock(Clock.system())
-        .build();
+    return new ShuffleNode.Setup(Config.defaults(), APPLICATION, name, secret)
+        .stagedTimeout(LIMIT)
+        .set("socket.dir", base)
+        .set("pool.size", bytes + POOL_SLACK)
+        .set("segment.size", SEGMENT_BYTES)
+        .set("segment.idle", Duration.ZERO)
+        .set("paths", EnumSet.of(Path.LOCAL, Path.PEER, Path.STAGED))
+        .set("request.timeout", LIMIT)
+        .set("device.timeout", LIMIT)
+        .set("spill.start", 1);
   }
 
   private void write() {

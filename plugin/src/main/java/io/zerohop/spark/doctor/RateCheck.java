@@ -5,12 +5,30 @@ import io.zerohop.device.Topology;
 import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.host.AvailableMemory;
+import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.IntStream;
+import org.agrona.concurrent.UnsafeBuffer;
 
 /**
  * Measures the rate of each path on this machine. What is expected is what a machine with nothing
@@ -51,7 +69,7 @@ final class RateCheck {
   /** In place, by the owner and by a peer. */
   static Check host(final Wanted wanted) {
     return notes -> {
-      try (NodePair nodes = new NodePair(wanted.socketBase(), bytes())) {
+      try (NodePair nodes = new NodePair(wanted.conf().socketDir(), bytes())) {
         nodes.readAsPeer(); // The first time memory is mapped, and code is compiled.
         nodes.readLocally();
         add(notes, new Rate("local", "host", "host", nodes.readLocally(), HOST));
@@ -163,6 +181,147 @@ final class RateCheck {
                   rate.expected()),
               "measure again when nothing else runs (executors count); then see the line of this"
                   + " path's parts above"));
+    }
+  }
+
+  /**
+   * Bytes over TCP on the loopback, by one connection. The socket connects to its own address, so
+   * that no port listens.
+   */
+  private static final class TcpRate {
+    private static final int CHUNK_BYTES = 1 << 18;
+    private static final int CHUNKS = 1024;
+    private static final int LIMIT_MILLIS = 5_000;
+
+    private TcpRate() {}
+
+    /** In GB/s. */
+    static double measure() throws IOException {
+      // Its end is waited for when the socket is closed.
+      try (Writing writing = new Writing();
+          Socket self = new Socket()) {
+        self.setSoTimeout(LIMIT_MILLIS);
+        self.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        self.connect(self.getLocalSocketAddress(), LIMIT_MILLIS);
+        writing.start(self);
+        return read(self.getInputStream());
+      }
+    }
+
+    /** A thread that writes all bytes, or ends when the socket does. */
+    private static final class Writing implements AutoCloseable {
+      private Thread thread;
+
+      void start(final Socket socket) {
+        thread = Threads.daemon(() -> write(socket), "doctor-tcp");
+        thread.start();
+      }
+
+      @Override
+      public void close() {
+        if (thread != null) {
+          Deadline.in(Duration.ofMillis(LIMIT_MILLIS)).await(() -> !thread.isAlive(), thread::join);
+        }
+      }
+    }
+
+    private static void write(final Socket socket) {
+      final byte[] chunk = new byte[CHUNK_BYTES];
+      try {
+        for (int i = 0; i < CHUNKS; i++) {
+          socket.getOutputStream().write(chunk);
+        }
+      } catch (final IOException e) {
+        return; // The reader sees the end too early, and says so.
+      }
+    }
+
+    private static double read(final InputStream in) throws IOException {
+      final byte[] chunk = new byte[CHUNK_BYTES];
+      final long begin = System.nanoTime();
+      final long all = (long) CHUNKS * CHUNK_BYTES;
+      long bytes = 0;
+      while (bytes < all) {
+        final int read = in.read(chunk);
+        if (read < 0) {
+          throw new IOException("only " + bytes + " bytes came");
+        }
+        bytes += read;
+      }
+      return (double) bytes / (System.nanoTime() - begin);
+    }
+  }
+
+  /** Gets of this process from itself, as many at a time as a reader has under way. */
+  static final class UcxRate {
+    private static final int REQUESTS = 16;
+    private static final int REQUEST_BYTES = 1 << 20;
+    private static final int BYTES = REQUESTS * REQUEST_BYTES;
+    private static final int ROUNDS = 5;
+    private static final long SECONDS = 10;
+
+    private UcxRate() {}
+
+    /**
+     * The best of a few rounds, in GB/s.
+     *
+     * @throws UcxException if UCX cannot be used, or a request fails
+     */
+    static double measure(final UcxStarter starter) {
+      final UnsafeBuffer from = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
+      final UnsafeBuffer to = new UnsafeBuffer(ByteBuffer.allocateDirect(BYTES));
+      try (UcxEngine engine = starter.start(() -> {});
+          UcxEndpoint self = engine.connect(engine.address(), lost -> {});
+          UcxMemory memory = engine.register(Tier.HOST, from.addressOffset(), BYTES)) {
+        long least = Long.MAX_VALUE;
+        for (int round = 0; round < ROUNDS; round++) {
+          final long begin = System.nanoTime();
+          getAll(self, memory, from.addressOffset(), to.addressOffset());
+          least = Math.min(least, System.nanoTime() - begin);
+        }
+        return (double) BYTES / least;
+      }
+    }
+
+    private static void getAll(
+        final UcxEndpoint self, final UcxMemory memory, final long from, final long to) {
+      await(
+          IntStream.range(0, REQUESTS)
+              .mapToLong(request -> (long) request * REQUEST_BYTES)
+              .mapToObj(offset -> get(self, memory, from + offset, to + offset))
+              .toArray(CompletableFuture[]::new));
+    }
+
+    private static CompletableFuture<Void> get(
+        final UcxEndpoint self, final UcxMemory memory, final long from, final long to) {
+      final CompletableFuture<Void> end = new CompletableFuture<>();
+      self.get(
+          memory.key(),
+          from,
+          to,
+          REQUEST_BYTES,
+          null,
+          failure -> {
+            if (failure == null) {
+              end.complete(null);
+            } else {
+              end.completeExceptionally(
+                  new UcxException(Message.of("a request failed").because(failure), null));
+            }
+          });
+      return end;
+    }
+
+    private static void await(final CompletableFuture<?>[] ends) {
+      try {
+        CompletableFuture.allOf(ends).get(SECONDS, TimeUnit.SECONDS);
+      } catch (final ExecutionException | TimeoutException e) {
+        throw new UcxException(
+            Message.of("requests did not end within " + SECONDS + " s").because(e), e);
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new UcxException("interrupted while UCX was measured", e);
+      }
     }
   }
 }

@@ -3,16 +3,22 @@ package io.zerohop.spark.doctor;
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.compat.PlacedData;
 import io.zerohop.spark.doctor.SparkChecks.Address;
-import io.zerohop.spark.doctor.SparkExecutorTask.Answer;
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaFutureAction;
+import org.apache.spark.api.java.function.Function;
 import org.apache.spark.storage.BlockManagerId;
+import scala.Tuple2;
 
 /**
  * Examines a running application: its driver's settings once, and each executor in a task, one
@@ -122,7 +128,7 @@ public final class SparkApplication {
     final String title = "executor " + executor.executorId() + " on " + executor.host();
     try {
       for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        final Answer answer = ask(executor, all);
+        final SparkExecutorTask.Answer answer = ask(executor, all);
         if (answer.executorId().equals(executor.executorId())) {
           final List<Finding> findings = new ArrayList<>(answer.findings());
           findings.add(0, release(answer));
@@ -149,9 +155,9 @@ public final class SparkApplication {
     }
   }
 
-  private Answer ask(final Address executor, final List<Address> all)
+  private SparkExecutorTask.Answer ask(final Address executor, final List<Address> all)
       throws InterruptedException, ExecutionException, TimeoutException {
-    final JavaFutureAction<List<Answer>> answers =
+    final JavaFutureAction<List<SparkExecutorTask.Answer>> answers =
         PlacedData.on(
                 context,
                 executor.host(),
@@ -162,7 +168,7 @@ public final class SparkApplication {
             .collectAsync();
     boolean done = false;
     try {
-      final Answer answer = answers.get(TASK_SECONDS, TimeUnit.SECONDS).get(0);
+      final SparkExecutorTask.Answer answer = answers.get(TASK_SECONDS, TimeUnit.SECONDS).get(0);
       done = true;
       return answer;
     } finally {
@@ -172,7 +178,7 @@ public final class SparkApplication {
     }
   }
 
-  private Finding release(final Answer answer) {
+  private Finding release(final SparkExecutorTask.Answer answer) {
     try {
       JarVersion.check(Report.version(), answer.version(), answer.executorId());
       return Finding.ok(Item.VERSIONS, "Zerohop " + answer.version() + ", as the driver");
@@ -184,5 +190,57 @@ public final class SparkApplication {
   private static Report.Section failed(final String title, final String what, final String remedy) {
     return new Report.Section(
         title, List.of(Finding.fail(Item.EXECUTORS, what, remedy)), List.of());
+  }
+
+  /** Examines the executor that it runs in, if that is the one that is meant. */
+  private static final class SparkExecutorTask
+      implements Function<String, SparkExecutorTask.Answer> {
+    private static final long serialVersionUID = 1L;
+
+    private final List<SparkChecks.Address> all;
+    private final boolean measures;
+
+    /**
+     * @param all block managers of all executors; a serializable list
+     * @param measures whether to measure rates, too
+     */
+    SparkExecutorTask(final List<SparkChecks.Address> all, final boolean measures) {
+      this.all = all;
+      this.measures = measures;
+    }
+
+    /**
+     * What an executor says.
+     *
+     * @param executorId who it is
+     * @param version its release of Zerohop
+     * @param findings of its checks; empty if it is not the one that was meant
+     */
+    record Answer(String executorId, String version, List<Finding> findings, List<Rate> rates)
+        implements Serializable {}
+
+    @Override
+    public Answer call(final String meant) {
+      final SparkEnv env = SparkEnv.get();
+      final Examination examination = new Examination();
+      if (env.executorId().equals(meant)) {
+        final String host = env.blockManager().blockManagerId().host();
+        Machine.examine(examination, settings(env.conf()), host, measures);
+        SparkChecks.ofExecutor(
+            examination,
+            env.conf(),
+            all.stream().filter(other -> !other.executorId().equals(meant)).toList());
+      }
+      final Notes notes = examination.notes();
+      return new Answer(env.executorId(), Report.version(), notes.findings(), notes.rates());
+    }
+
+    static Settings settings(final SparkConf conf) {
+      final Map<String, String> values = new TreeMap<>();
+      for (final Tuple2<String, String> setting : conf.getAll()) {
+        values.put(setting._1(), setting._2());
+      }
+      return Settings.of(values);
+    }
   }
 }

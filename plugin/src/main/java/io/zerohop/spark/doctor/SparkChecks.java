@@ -1,11 +1,31 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.spark.blocktransfer.PortProbe;
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
+import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ManagerChoice;
+import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.control.ControlSecurity;
+import io.zerohop.spark.executor.OtherNodes;
+import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.setup.Preflight;
+import io.zerohop.spark.rapids.setup.RapidsMode;
+import java.io.File;
+import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
 
 /** The checks that need Spark's classes. Nothing refers to this class where they are not there. */
@@ -93,5 +113,300 @@ final class SparkChecks {
 
   static String version() {
     return org.apache.spark.package$.MODULE$.SPARK_VERSION();
+  }
+
+  /**
+   * The jars that an application's settings put on its driver's class path, such as RAPIDS'. Where
+   * no application runs they are looked at as if it did.
+   */
+  static final class NamedJars {
+    private static final String ALL = "*";
+
+    private NamedJars() {}
+
+    /** What somebody finds who looks for resources by the thread's class loader. */
+    static <T> T with(final Settings settings, final Supplier<T> look) throws IOException {
+      final Thread thread = Thread.currentThread();
+      final ClassLoader before = thread.getContextClassLoader();
+      try (URLClassLoader named = new URLClassLoader(jars(settings), before)) {
+        thread.setContextClassLoader(named);
+        return look.get();
+      } finally {
+        thread.setContextClassLoader(before);
+      }
+    }
+
+    private static URL[] jars(final Settings settings) throws IOException {
+      final List<URL> jars = new ArrayList<>();
+      for (final String entry :
+          split(settings, "spark.driver.extraClassPath", File.pathSeparator)) {
+        if (entry.endsWith(ALL)) {
+          addAll(jars, Path.of(entry.substring(0, entry.length() - ALL.length())));
+        } else {
+          jars.add(Path.of(entry).toUri().toURL());
+        }
+      }
+      for (final String entry : split(settings, "spark.jars", ",")) {
+        if (!entry.contains("://")) { // What lies elsewhere is not fetched.
+          jars.add(Path.of(entry.replaceFirst("^(file|local):", "")).toUri().toURL());
+        }
+      }
+      return jars.toArray(URL[]::new);
+    }
+
+    private static List<String> split(
+        final Settings settings, final String key, final String separator) {
+      final String value = settings.get(key);
+      return value == null
+          ? List.of()
+          : Stream.of(value.split(separator))
+              .map(String::trim)
+              .filter(it -> !it.isEmpty())
+              .toList();
+    }
+
+    private static void addAll(final List<URL> jars, final Path folder) throws IOException {
+      if (!Files.isDirectory(folder)) {
+        return;
+      }
+      try (Stream<Path> files = Files.list(folder)) {
+        for (final Path file : files.filter(it -> it.toString().endsWith(".jar")).toList()) {
+          jars.add(file.toUri().toURL());
+        }
+      }
+    }
+  }
+
+  /** What an application's settings come to, by the classes that decide it when it starts. */
+  static final class SparkCheck implements Check {
+    /** First parts of the releases that the jar is tested with, oldest and newest. */
+    static final List<String> TESTED = List.of("3.5", "4.0", "4.1", "4.2");
+
+    private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
+    private static final String OUR_PLUGIN = "io.zerohop.spark.ZerohopPlugin";
+    private static final String KEEP_AUTHENTICATION =
+        "keep it on where others reach Spark's ports: GPU shuffles then go through host memory;"
+            + " without it (spark.authenticate=false) only on a network of trusted programs"
+            + " (SECURITY.md)";
+    private static final String OTHER_SPARK =
+        "use an Apache Spark of docs/compatibility.md, or go without it";
+    private static final long MIB = 1L << 20;
+
+    private final SparkConf conf;
+    private final String running;
+    private final String spark;
+    private final Preflight seen;
+    private final long heapBytes;
+
+    /**
+     * @param conf not changed
+     * @param running class name of the application's shuffle manager; null before it starts
+     * @param spark Spark's version
+     * @param seen what the driver finds out of the jars
+     * @param heapBytes most heap of an executor
+     */
+    SparkCheck(
+        final SparkConf conf,
+        final String running,
+        final String spark,
+        final Preflight seen,
+        final long heapBytes) {
+      this.conf = conf.clone();
+      this.running = running;
+      this.spark = spark;
+      this.seen = seen;
+      this.heapBytes = heapBytes;
+    }
+
+    @Override
+    public void run(final Notes notes) {
+      if (judge(notes)) {
+        sizes(conf, heapBytes, notes);
+      }
+    }
+
+    /** Judges settings and jars, without the machine; says whether keys have values to go by. */
+    boolean judge(final Notes notes) {
+      notes.add(sparkVersion());
+      sparkMembers(SparkProbe.here(), notes);
+      notes.add(rapidsVersion());
+      final Finding manager = manager();
+      notes.add(manager);
+      if (manager.verdict() == Verdict.FAIL) {
+        return false;
+      }
+      notes.add(stepsAside());
+      notes.add(gpuShuffles());
+      notes.add(otherNodes());
+      return true;
+    }
+
+    Finding sparkVersion() {
+      return TESTED.stream().anyMatch(known -> spark.startsWith(known + "."))
+          ? Finding.ok(Item.SPARK, "Spark " + spark)
+          : Finding.warn(
+              Item.SPARK,
+              "Spark " + spark + " is not one of " + TESTED + ", with which this jar is tested",
+              "run one of these, or a release of Zerohop that knows it");
+    }
+
+    /** Notes each feature for which this Spark, mostly a vendor's, lacks something. */
+    static void sparkMembers(final SparkProbe probe, final Notes notes) {
+      boolean whole = true;
+      for (final SparkFeature feature : SparkFeature.values()) {
+        final Message lacks = probe.sentence(feature);
+        if (lacks != null) {
+          whole = false;
+          final Message found = lacks.remedy(OTHER_SPARK);
+          notes.add(
+              feature == SparkFeature.SHUFFLE
+                  ? Finding.fail(Item.SPARK_MEMBERS, found)
+                  : Finding.warn(Item.SPARK_MEMBERS, found));
+        }
+      }
+      if (whole) {
+        notes.add(Finding.ok(Item.SPARK_MEMBERS, "this Spark has all that Zerohop uses of it"));
+      }
+    }
+
+    private Finding rapidsVersion() {
+      final boolean wanted = plugins(conf).contains(RAPIDS_PLUGIN);
+      if (seen.rapids() == null) {
+        return wanted
+            ? Finding.warn(
+                Item.RAPIDS,
+                "RAPIDS' plugin is configured, and its jar is not on this class path",
+                "put rapids-4-spark into spark.driver.extraClassPath and"
+                    + " spark.executor.extraClassPath, or into $SPARK_HOME/jars")
+            : Finding.skip(Item.RAPIDS, "RAPIDS is not configured");
+      }
+      final Message obstacle = RapidsMode.releaseObstacle(seen);
+      if (obstacle != null) {
+        return Finding.fail(
+            Item.RAPIDS, Message.of("its shuffles go through host memory").because(obstacle));
+      }
+      final String what = "RAPIDS Accelerator " + seen.rapids();
+      return RapidsMode.isBound(seen.rapids())
+          ? Finding.ok(Item.RAPIDS, what + ", a release whose jar was checked")
+          : Finding.warn(
+              Item.RAPIDS,
+              what + " is of a release whose jar was not checked with Zerohop",
+              "compare some results with the CPU's, or use a rapids-4-spark jar of a release that"
+                  + " docs/compatibility.md knows by its jar");
+    }
+
+    private static List<String> plugins(final SparkConf conf) {
+      return Arrays.stream(conf.get("spark.plugins", "").split(",")).map(String::trim).toList();
+    }
+
+    private Finding manager() {
+      final boolean enabled;
+      try {
+        enabled = ZerohopConf.of(conf).enabled();
+      } catch (final IllegalArgumentException e) {
+        return Finding.fail(
+            Item.MANAGER, e.getMessage(), "see docs/configuration.md for the values");
+      }
+      if (!enabled) {
+        return Finding.warn(
+            Item.MANAGER,
+            "spark.zerohop.enabled is false: no shuffle uses Zerohop",
+            "remove it, or set it to true");
+      }
+      final String manager = running == null ? ManagerChoice.foresee(conf, spark) : running;
+      final Message obstacle = ManagerChoice.obstacle(conf, manager, spark);
+      if (obstacle != null) {
+        return Finding.warn(Item.MANAGER, obstacle);
+      }
+      final List<String> unknown = ZerohopConf.unknown(conf);
+      return unknown.isEmpty()
+          ? Finding.ok(Item.MANAGER, "the shuffle manager is Zerohop's, and every key is known")
+          : Finding.warn(
+              Item.MANAGER,
+              "unknown keys: " + unknown,
+              "see docs/configuration.md for their names");
+    }
+
+    private Finding stepsAside() {
+      final Message obstacle = Activation.obstacle(conf);
+      return obstacle == null
+          ? Finding.ok(Item.STEPS_ASIDE, "nothing makes Zerohop leave shuffles to Spark")
+          : Finding.fail(
+              Item.STEPS_ASIDE,
+              Message.of("Zerohop leaves all shuffles to Spark").because(obstacle));
+    }
+
+    private Finding gpuShuffles() {
+      if (!plugins(conf).contains(RAPIDS_PLUGIN)) {
+        return Finding.skip(Item.GPU_SHUFFLES, "RAPIDS' plugin is not in spark.plugins");
+      }
+      if (!plugins(conf).contains(OUR_PLUGIN)) {
+        return Finding.warn(
+            Item.GPU_SHUFFLES,
+            "RAPIDS' shuffles go through host memory, since its plugin is there without ours",
+            "set spark.plugins=" + RAPIDS_PLUGIN + "," + OUR_PLUGIN);
+      }
+      if (!RapidsMode.concerns(conf)) {
+        return Finding.skip(Item.GPU_SHUFFLES, "Zerohop is not the shuffle manager");
+      }
+      final Message obstacle = RapidsMode.obstacle(conf, seen);
+      return obstacle == null
+          ? Finding.ok(Item.GPU_SHUFFLES, "RAPIDS' shuffles stay in GPU memory")
+          : Finding.warn(
+              Item.GPU_SHUFFLES,
+              Message.of("RAPIDS' shuffles go through host memory")
+                  .because(obstacle)
+                  .orRemedy(
+                      conf.getBoolean("spark.authenticate", false) ? KEEP_AUTHENTICATION : ""));
+    }
+
+    private Finding otherNodes() {
+      final Message obstacle = OtherNodes.obstacle(conf);
+      if (obstacle == null) {
+        return Finding.ok(Item.OTHER_NODES, "other nodes are read by UCX, where it can be used");
+      }
+      final Message unsent = OtherNodes.sendObstacle(conf);
+      final Message way =
+          unsent == null
+              ? Message.of("blocks of other nodes are sent over Spark's connections, not by UCX")
+                  .because(obstacle)
+              : Message.of("blocks of other nodes are staged")
+                  .because(unsent.text() + ", and " + obstacle.text());
+      if (ControlSecurity.encryptionDemandedBy(conf).isPresent()
+          && ZerohopConf.of(conf).ucx().trustedNetwork()) {
+        return Finding.warn(
+            Item.OTHER_NODES,
+            way.remedy("choose: spark.zerohop.ucx.trustedNetwork=false, or no encryption"));
+      }
+      return unsent == null
+          ? new Finding(Item.OTHER_NODES, Verdict.OK, way)
+          : Finding.warn(
+              Item.OTHER_NODES,
+              way.remedy(
+                  SparkProbe.here().has(SparkFeature.SENT) ? OtherNodes.SEND_REMEDY : OTHER_SPARK));
+    }
+
+    /** What {@code auto} comes to here. */
+    static void sizes(final SparkConf conf, final long heapBytes, final Notes notes) {
+      final PoolSizing.Plan plan = PoolSizing.plan(conf, heapBytes);
+      final String host =
+          plan.bytes() / MIB
+              + " MiB of shared memory for an executor with "
+              + heapBytes / MIB
+              + " MiB of heap";
+      notes.add(
+          plan.warning() == null
+              ? Finding.ok(Item.SIZES, host)
+              : Finding.warn(Item.SIZES, Message.of(host).because(plan.warning())));
+      try {
+        if (plugins(conf).contains(RAPIDS_PLUGIN)) {
+          notes.add(
+              Finding.ok(
+                  Item.SIZES, PoolSizing.devicePoolBytes(conf) / MIB + " MiB of its GPU's memory"));
+        }
+      } catch (final ZerohopException e) {
+        notes.add(Finding.warn(Item.SIZES, Message.of(e)));
+      }
+    }
   }
 }

@@ -1,10 +1,15 @@
 package io.zerohop.spark.executor;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.conf.Config.TestDevice;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.SharedTransfers;
@@ -33,8 +38,12 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
@@ -61,7 +70,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   private static final int MIN_ASKING = 8;
 
   private final SparkEnv env;
-  private final SparkConf conf;
+  private final Config conf;
   private final ShuffleNode node;
   private final TableStore tables;
   private final PagePool pages;
@@ -85,7 +94,8 @@ public final class ExecutorShuffle implements AutoCloseable {
 
   private ExecutorShuffle(
       final SparkEnv env,
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final ShuffleNode node,
       final StagedReads staged,
       final ReportCounters reports,
@@ -99,50 +109,51 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.reports = reports;
     this.tables =
         node != null && node.hasGpu()
-            ? new DeviceTableStore(node, files, deviceLimit())
+            ? new DeviceTableStore(node, files, conf.device().timeout())
             : new HostTableStore(node, files, staged);
-    this.pages = new PagePool(writeBufferBytes() * Runtime.getRuntime().availableProcessors());
+    this.pages = new PagePool(conf.writeBuffer() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);
-    this.transport = newTransport(env, conf, resolver);
+    this.transport = newTransport(env, spark, resolver);
     this.metrics = new ExecutorMetrics(node == null ? staged.counters() : node.counters());
     if (node != null) {
       metrics.watch(node);
     }
     metrics.watch(transport);
     this.unshareMemory =
-        node != null && node.hasGpu() && RapidsMode.isActive(conf)
-            ? RapidsShuffle.shareMemory(conf, node)
+        node != null && node.hasGpu() && RapidsMode.isActive(spark)
+            ? RapidsShuffle.shareMemory(spark, node)
             : () -> {};
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
-    this.orphans = askForOrphans(env, conf, node, files, drop);
-    this.sender = newSender(env, conf, node, files, reports, doctor);
+    this.orphans = askForOrphans(env, spark, conf, node, files, drop);
+    this.sender = newSender(env, spark, conf, node, files, reports, doctor);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
   private static ReportSender newSender(
       final SparkEnv env,
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final ShuffleNode node,
       final MapOutputFiles files,
       final ReportCounters reports,
       final Supplier<List<Advice>> doctor) {
-    final long millis = ZerohopConf.UI_INTERVAL.get(conf);
-    return millis == 0
+    return conf.uiInterval().isZero()
         ? null
         : new ReportSender(
             env.executorId(),
-            Location.currentBootId(ZerohopConf.NODE_ID.get(conf).trim()),
+            Location.currentBootId(conf.nodeId()),
             reports,
             () -> MemoryReport.of(node, files),
             doctor,
-            new DriverReports(env, conf),
-            Duration.ofMillis(millis));
+            new DriverReports(env, spark),
+            conf.uiInterval());
   }
 
   private static OrphanedShuffles askForOrphans(
       final SparkEnv env,
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final ShuffleNode node,
       final MapOutputFiles files,
       final IntConsumer drop) {
@@ -157,9 +168,9 @@ public final class ExecutorShuffle implements AutoCloseable {
           }
           return held;
         },
-        shuffles -> LiveShuffles.ask(env, conf, shuffles),
+        shuffles -> LiveShuffles.ask(env, spark, shuffles),
         drop,
-        Duration.ofMillis(ZerohopConf.ORPHANS_INTERVAL.get(conf)));
+        conf.orphansInterval());
   }
 
   private static SharedTransfers newTransport(
@@ -174,7 +185,7 @@ public final class ExecutorShuffle implements AutoCloseable {
         blocks,
         source -> !blocks.isOwn(source),
         threads,
-        NodeSettings.stagedLimit(conf).dividedBy(2),
+        NodeStart.stagedTimeout(conf).dividedBy(2),
         Clock.system());
   }
 
@@ -195,11 +206,13 @@ public final class ExecutorShuffle implements AutoCloseable {
       final MapOutputFiles files,
       final IntConsumer drop,
       final Supplier<List<Advice>> doctor) {
-    final ReportCounters reports = new ReportCounters(ZerohopConf.UI_INTERVAL.get(conf) > 0);
-    final NodeStart starter = new NodeStart(env, conf, secret, files, resolver.uploads(), reports);
+    final Config keys = ZerohopConf.of(conf);
+    final ReportCounters reports = new ReportCounters(!keys.uiInterval().isZero());
+    final NodeStart starter =
+        new NodeStart(env, conf, keys, secret, files, resolver.uploads(), reports);
     final ShuffleNode node = starter.start();
     return new ExecutorShuffle(
-        env, conf, node, starter.stagedReads(), reports, resolver, files, drop, doctor);
+        env, conf, keys, node, starter.stagedReads(), reports, resolver, files, drop, doctor);
   }
 
   private static BlockManagerId locationOf(final BlockManagerId own, final ShuffleNode node) {
@@ -216,7 +229,7 @@ public final class ExecutorShuffle implements AutoCloseable {
       return null;
     }
     final Tier tier =
-        node.hasGpu() && ZerohopConf.TEST_DEVICE.get(conf).equals("cuda") ? Tier.DEVICE : Tier.HOST;
+        node.hasGpu() && conf.testDevice() == TestDevice.CUDA ? Tier.DEVICE : Tier.HOST;
     return node.newMapOutput(
         dependency.shuffleId(), mapId, dependency.partitioner().numPartitions(), tier);
   }
@@ -236,9 +249,9 @@ public final class ExecutorShuffle implements AutoCloseable {
     return tables;
   }
 
-  /** Longest time for copies on the GPU. */
-  private Duration deviceLimit() {
-    return Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
+  /** Returns what is configured here. */
+  public Config conf() {
+    return conf;
   }
 
   /**
@@ -276,10 +289,6 @@ public final class ExecutorShuffle implements AutoCloseable {
 
   public FallbackTransport transport() {
     return transport;
-  }
-
-  public long writeBufferBytes() {
-    return ZerohopConf.WRITE_BUFFER.get(conf);
   }
 
   /**
@@ -357,6 +366,96 @@ public final class ExecutorShuffle implements AutoCloseable {
           stats.evictions().overflowedBytes(),
           stats.evictions().toHost().bytes(),
           stats.evictions().toFiles().bytes());
+    }
+  }
+
+  /**
+   * Drops the shuffles that the driver has dropped without this executor's knowledge. Spark tells
+   * only registered block managers, once, and an executor that somebody took for dead has none
+   * until its next heartbeat. So the driver is asked now and then.
+   *
+   * <p>A shuffle goes when two answers in a row, a period apart, do not have it. One is not enough:
+   * Spark may compute a shuffle again that it cleaned up, and between the question and the drop its
+   * new outputs might come in. Without an answer nothing goes. Should a live shuffle go
+   * nevertheless, its map tasks run again.
+   */
+  static final class OrphanedShuffles implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(OrphanedShuffles.class);
+    private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
+
+    private final Supplier<Set<Integer>> held;
+    private final UnaryOperator<Set<Integer>> live;
+    private final IntConsumer drop;
+    private final ScheduledExecutorService asking =
+        Executors.newSingleThreadScheduledExecutor(OrphanedShuffles::thread);
+
+    /** Those that the last answer did not have. Used by one thread. */
+    private Set<Integer> unknown = Set.of();
+
+    /**
+     * Begins to ask.
+     *
+     * @param held the shuffles of which this executor holds map outputs
+     * @param live those of some shuffles that the driver knows; may fail, and waits a limited time
+     * @param drop forgets one
+     */
+    OrphanedShuffles(
+        final Supplier<Set<Integer>> held,
+        final UnaryOperator<Set<Integer>> live,
+        final IntConsumer drop,
+        final Duration period) {
+      this.held = held;
+      this.live = live;
+      this.drop = drop;
+      final long millis = period.toMillis();
+      try {
+        asking.scheduleWithFixedDelay(this::round, millis, millis, TimeUnit.MILLISECONDS);
+      } catch (final ZerohopException e) {
+        SparkCode.ORPHANS_NOT_ASKED
+            .says(
+                "cannot ask the driver which shuffles are alive; a shuffle whose removal is lost"
+                    + " keeps its memory")
+            .because(e)
+            .warn(LOG, e);
+      }
+    }
+
+    private static Thread thread(final Runnable work) {
+      final Thread thread = Threads.daemon(work, "zerohop-orphans");
+      // It is made in some task's thread, whose class loader must not live as long.
+      thread.setContextClassLoader(OrphanedShuffles.class.getClassLoader());
+      return thread;
+    }
+
+    private void round() {
+      try {
+        final Set<Integer> asked = held.get();
+        final Set<Integer> missing = new HashSet<>(asked);
+        if (!asked.isEmpty()) {
+          missing.removeAll(live.apply(asked));
+        }
+        final Set<Integer> twice = new HashSet<>(missing);
+        twice.retainAll(unknown);
+        missing.removeAll(twice);
+        unknown = missing;
+        for (final int shuffleId : twice) {
+          LOG.info("Zerohop: dropped shuffle {}, which the driver no longer knows", shuffleId);
+          drop.accept(shuffleId);
+        }
+      } catch (final Exception e) {
+        // Scala throws what it does not declare. A failure must not end the rounds.
+        LOG.debug("the driver was not asked which shuffles live; the next round asks again", e);
+      }
+    }
+
+    /** Asks no more, and waits a limited time for the question under way. Idempotent. */
+    @Override
+    public void close() {
+      asking.shutdownNow();
+      Deadline.in(STOP_LIMIT)
+          .await(
+              asking::isTerminated,
+              millis -> asking.awaitTermination(millis, TimeUnit.MILLISECONDS));
     }
   }
 }

@@ -1,15 +1,16 @@
 package io.zerohop.spark.executor;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.cuda.TopologyReader;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.conf.Config.TestDevice;
 import io.zerohop.spark.blocktransfer.sent.Uploads;
-import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.RapidsShuffle;
@@ -18,6 +19,7 @@ import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.time.Duration;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -33,7 +35,8 @@ final class NodeStart {
   private static final Logger LOG = LoggerFactory.getLogger(NodeStart.class);
 
   private final SparkEnv env;
-  private final SparkConf conf;
+  private final SparkConf spark;
+  private final Config conf;
   private final byte[] secret;
   private final MapOutputFiles files;
   private final Uploads uploads;
@@ -50,18 +53,20 @@ final class NodeStart {
    */
   NodeStart(
       final SparkEnv env,
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final byte[] secret,
       final MapOutputFiles files,
       final Uploads uploads,
       final ReportCounters reports) {
     this.env = env;
-    this.conf = conf;
+    this.spark = spark;
     this.secret = secret;
     this.files = files;
     this.uploads = uploads;
     this.reports = reports;
-    this.pool = PoolSizing.plan(conf, Runtime.getRuntime().maxMemory());
+    this.pool = PoolSizing.plan(spark, Runtime.getRuntime().maxMemory());
+    this.conf = conf.with("pool.size", pool.bytes());
   }
 
   /** Starts it; null if this executor cannot hold blocks in memory. */
@@ -109,38 +114,34 @@ final class NodeStart {
 
   /** For an executor for which {@link #start} gave none. */
   StagedReads stagedReads() {
-    return new StagedReads(config().build());
+    return new StagedReads(setup());
   }
 
   private boolean wantsGpu() {
-    return RapidsMode.isActive(conf) || ZerohopConf.TEST_DEVICE.get(conf).equals("cuda");
+    return RapidsMode.isActive(spark) || conf.testDevice() == TestDevice.CUDA;
   }
 
   private ShuffleNode startOnHost() {
-    final NodeConfig.Builder config = config();
-    OtherNodes.configure(config, env, conf, secret, null);
-    return start(config.build(), null);
+    final ShuffleNode.Setup setup = setup();
+    OtherNodes.configure(setup, env, spark, conf, secret, null);
+    return start(setup, null);
   }
 
   private ShuffleNode startOnGpu() {
-    final NodeConfig.Builder config = config();
-    final int multiprocessors = ZerohopConf.CUDA_MULTIPROCESSORS.get(conf);
+    final ShuffleNode.Setup setup = setup();
     final CudaDevice device =
-        ZerohopConf.FABRIC.get(conf)
-            ? CudaDevice.inFabric(gpu(), multiprocessors)
-            : new CudaDevice(gpu(), multiprocessors);
+        conf.fabric()
+            ? CudaDevice.inFabric(gpu(), conf.cudaMultiprocessors())
+            : new CudaDevice(gpu(), conf.cudaMultiprocessors());
     boolean handedOver = false;
     try {
       LOG.info(
           "Zerohop: executor {} holds shuffle blocks on {}", env.executorId(), device.describe());
-      final long pool = PoolSizing.devicePoolBytes(conf);
-      config.devicePoolBytes(pool);
-      config.deviceSegmentBytes(Math.min(ZerohopConf.DEVICE_SEGMENT_SIZE.get(conf), pool));
-      config.gpu(device.uuid(), TopologyReader.read());
-      OtherNodes.configure(config, env, conf, secret, device.pciAddress());
-      final NodeConfig known = config.build();
+      setup.set("device.pool.size", PoolSizing.devicePoolBytes(spark));
+      setup.gpu(device.uuid(), TopologyReader.read());
+      OtherNodes.configure(setup, env, spark, conf, secret, device.pciAddress());
       handedOver = true;
-      return start(known, device);
+      return start(setup, device);
     } finally {
       if (!handedOver) {
         device.close();
@@ -148,8 +149,8 @@ final class NodeStart {
     }
   }
 
-  private ShuffleNode start(final NodeConfig config, final CudaDevice device) {
-    final ShuffleNode node = ShuffleNode.start(config, device);
+  private ShuffleNode start(final ShuffleNode.Setup setup, final CudaDevice device) {
+    final ShuffleNode node = ShuffleNode.start(setup, device);
     LOG.info(
         "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",
         env.executorId(),
@@ -159,7 +160,7 @@ final class NodeStart {
 
   /** The GPU that RAPIDS uses here, or one for tests, by its number. */
   private int gpu() {
-    if (RapidsMode.isActive(conf)) {
+    if (RapidsMode.isActive(spark)) {
       return RapidsShuffle.deviceId();
     }
     // Executors of one node take turns at its GPUs.
@@ -168,17 +169,76 @@ final class NodeStart {
     return turn % Math.max(1, CudaDriver.devices());
   }
 
-  private NodeConfig.Builder config() {
-    final NodeConfig.Builder config =
-        NodeSettings.of(conf)
-            .appId(conf.getAppId())
-            .executorId(env.executorId())
-            .secret(secret)
-            .poolBytes(pool.bytes())
-            .segmentBytes(Math.min(ZerohopConf.SEGMENT_SIZE.get(conf), pool.bytes()))
-            .coldStorage(files)
-            .contacts(reports);
-    OtherNodes.send(config, env, conf, uploads);
-    return config;
+  private ShuffleNode.Setup setup() {
+    return new ShuffleNode.Setup(conf, spark.getAppId(), env.executorId(), secret)
+        .neighbours()
+        .stagedTimeout(stagedTimeout(spark))
+        .coldStorage(files)
+        .carrier(OtherNodes.carrier(env, spark, conf, uploads))
+        .contacts(reports);
+  }
+
+  /**
+   * Longer than Spark's own client takes to give a block up: all its tries and the waits between.
+   */
+  static Duration stagedTimeout(final SparkConf conf) {
+    final long network = conf.getTimeAsSeconds("spark.network.timeout", "120s");
+    final long pause = conf.getTimeAsSeconds("spark.shuffle.io.retryWait", "5s");
+    final int tries = 1 + conf.getInt("spark.shuffle.io.maxRetries", 3);
+    return Duration.ofSeconds(tries * (network + pause));
+  }
+
+  /**
+   * Starts something once more if it failed by what may pass, as the category RETRY says: by a
+   * folder that somebody removes while a socket is made in it. Everything else fails at once.
+   */
+  static final class StartAttempts {
+    private static final Logger LOG = LoggerFactory.getLogger(StartAttempts.class);
+
+    private final int most;
+    private final Duration pause;
+    private final Clock clock;
+
+    /**
+     * Attempts.
+     *
+     * @param most at least one
+     * @param pause before each further one
+     * @param clock by which it pauses
+     */
+    StartAttempts(final int most, final Duration pause, final Clock clock) {
+      this.most = most;
+      this.pause = pause;
+      this.clock = clock;
+    }
+
+    /**
+     * Makes them in this thread.
+     *
+     * @throws ZerohopException of the last attempt
+     */
+    <T> T run(final String what, final Supplier<T> start) {
+      for (int attempt = 1; ; attempt++) {
+        try {
+          return start.get();
+        } catch (final ZerohopException e) {
+          if (e.category() != ZerohopException.Category.RETRY || attempt == most || !sleep()) {
+            throw e;
+          }
+          LOG.info("Zerohop: {} failed, retrying: {}", what, e.getMessage());
+        }
+      }
+    }
+
+    /** False if the thread is interrupted, which stays set. */
+    private boolean sleep() {
+      try {
+        clock.sleep(pause);
+        return true;
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
   }
 }

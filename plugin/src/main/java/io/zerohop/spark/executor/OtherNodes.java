@@ -2,10 +2,12 @@ package io.zerohop.spark.executor;
 
 import io.zerohop.device.Message;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
@@ -21,7 +23,6 @@ import io.zerohop.spark.log.SparkCode;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
-import java.time.Duration;
 import java.util.function.Function;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -38,9 +39,7 @@ public final class OtherNodes {
 
   /** What has blocks sent that {@link #sendObstacle} keeps from it. */
   public static final String SEND_REMEDY =
-      "have 'sent' in "
-          + ZerohopConf.PATHS.key()
-          + ", and encrypt the network where files are encrypted: spark.network.crypto.enabled with"
+      "have 'sent' in spark.zerohop.paths, and encrypt the network where files are encrypted: spark.network.crypto.enabled with"
           + " spark.authenticate";
 
   /** What Spark calls a driver that runs tasks itself. */
@@ -54,44 +53,40 @@ public final class OtherNodes {
    * @param gpu PCI address of this executor's GPU; null if it has none
    */
   static void configure(
-      final NodeConfig.Builder config,
+      final ShuffleNode.Setup setup,
       final SparkEnv env,
-      final SparkConf conf,
+      final SparkConf spark,
+      final Config conf,
       final byte[] secret,
       final String gpu) {
-    final Message obstacle = obstacle(conf);
+    final Message obstacle = obstacle(spark);
     if (obstacle != null) {
       LOG.info("Zerohop: blocks of other nodes are not read by UCX: {}", obstacle);
       return;
     }
     final String host = env.blockManager().blockManagerId().host();
-    final java.nio.file.Path jar = jucx(conf);
     final NetworkDevices devices = NetworkDevices.of(host, gpu).orElse(null);
     describe(devices, env.executorId(), host);
-    config
-        .ucx(onStart -> UcxLoader.start(jar, devices, onStart, Clock.system()))
-        .emulatedGets(conf.getBoolean(ZerohopConf.EMULATED_GETS, false))
-        .controlChannels(controlChannels(env, conf, secret, host));
+    setup.ucx(
+        onStart -> UcxLoader.start(conf.ucx().jucx(), devices, onStart, Clock.system()),
+        controlChannels(env, spark, conf, secret, host));
   }
 
   /**
-   * Lets a node send its blocks, and have others' sent, over Spark's own connections, unless the
-   * user wants blocks encrypted and these are not; says once why not.
+   * Returns what lets a node send its blocks, and have others' sent, over Spark's own connections.
+   * Null, with the reason in the log, if the user wants blocks encrypted and these are not.
    */
-  static void send(
-      final NodeConfig.Builder config,
-      final SparkEnv env,
-      final SparkConf conf,
-      final Uploads uploads) {
+  static CarrierStarter carrier(
+      final SparkEnv env, final SparkConf spark, final Config conf, final Uploads uploads) {
     if (DRIVER.equals(env.executorId())) {
-      return; // It has no other executors.
+      return null; // It has no other executors.
     }
-    final Message obstacle = sendObstacle(conf);
+    final Message obstacle = sendObstacle(spark);
     if (obstacle != null) {
       LOG.info("Zerohop: blocks of other nodes are staged, and not sent: {}", obstacle);
-      return;
+      return null;
     }
-    config.carrier(SparkPort.of(env, conf, uploads));
+    return SparkPort.of(env, spark, conf, uploads);
   }
 
   private static void describe(
@@ -119,8 +114,8 @@ public final class OtherNodes {
 
   /** Returns why no block is sent to other nodes, or comes from them so; null if they may be. */
   public static Message sendObstacle(final SparkConf conf) {
-    if (!ZerohopConf.PATHS.get(conf).contains(Path.SENT)) {
-      return Message.of(ZerohopConf.PATHS.key() + " does not have 'sent'");
+    if (!ZerohopConf.of(conf).paths().contains(Path.SENT)) {
+      return Message.of("spark.zerohop.paths does not have 'sent'");
     }
     final Message lacks = SparkProbe.here().sentence(SparkFeature.SENT);
     if (lacks != null) {
@@ -130,18 +125,15 @@ public final class OtherNodes {
     return plain == null ? null : SparkCode.SENDING_NOT_ENCRYPTED.says(plain);
   }
 
-  private static java.nio.file.Path jucx(final SparkConf conf) {
-    final String jar = ZerohopConf.UCX_JUCX.get(conf).trim();
-    return jar.isEmpty() ? null : java.nio.file.Path.of(jar);
-  }
-
   private static Function<ControlService, ControlChannel> controlChannels(
-      final SparkEnv env, final SparkConf conf, final byte[] secret, final String host) {
-    // Copies on the owner's GPU may be among what an answer waits for.
-    final Duration limit = Duration.ofMillis(ZerohopConf.DEVICE_TIMEOUT.get(conf));
+      final SparkEnv env,
+      final SparkConf spark,
+      final Config conf,
+      final byte[] secret,
+      final String host) {
     final String address = ownAddress(host);
     return service ->
-        new SparkControlChannel(conf, env.securityManager(), address, secret, service, limit);
+        new SparkControlChannel(spark, conf, env.securityManager(), address, secret, service);
   }
 
   /** The host that map statuses carry, if it is this one's own address; else null, for all. */

@@ -9,6 +9,7 @@ import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.spark.report.ReaderCounts;
 import io.zerohop.spark.report.ReportCounters;
 import java.util.List;
+import org.agrona.collections.LongHashSet;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
@@ -95,5 +96,41 @@ public final class ReadMetrics {
     reporter.incFetchWaitTime(waitedNanos / NANOS_PER_MILLI);
     waitedNanos %= NANOS_PER_MILLI;
     reports.waited(nanos);
+  }
+
+  /**
+   * Counts the blocks of one reader as Spark's metrics do. Where Spark fetches in batches, all that
+   * a reader gets of one map output is one block of a range of partitions; the tests of adaptive
+   * execution and the users' dashboards go by that number. Used by the task's own thread.
+   */
+  static final class BlockCount {
+    private final boolean batches;
+    private final LongHashSet mapOutputs = new LongHashSet();
+    private long last;
+
+    /**
+     * A count that begins at 0.
+     *
+     * @param batches whether Spark would fetch in batches
+     */
+    BlockCount(final boolean batches) {
+      this.batches = batches;
+    }
+
+    /** How many these blocks add to what was counted before. */
+    long add(final List<Block> blocks) {
+      if (!batches) {
+        return blocks.size();
+      }
+      long added = 0;
+      for (final Block block : blocks) {
+        // Neighbours mostly are of one map output, so the set is seldom asked.
+        if (mapOutputs.isEmpty() || block.mapId() != last) {
+          last = block.mapId();
+          added += mapOutputs.add(last) ? 1 : 0;
+        }
+      }
+      return added;
+    }
   }
 }

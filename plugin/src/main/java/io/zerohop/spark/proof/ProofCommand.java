@@ -3,16 +3,22 @@ package io.zerohop.spark.proof;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.spark.doctor.ForeignCode;
 import io.zerohop.spark.doctor.Machine;
 import io.zerohop.spark.doctor.ReleaseVersion;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URISyntaxException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -259,6 +265,149 @@ public final class ProofCommand implements Callable<Integer> {
           ProofCommand.class.getProtectionDomain().getCodeSource().getLocation().toURI());
     } catch (final URISyntaxException e) {
       throw new IllegalStateException("this jar's place is not known", e);
+    }
+  }
+
+  /** The host at the other end of a connection, whose {@link Listener} starts its workers. */
+  static final class OtherSide implements Side {
+    /** Beside the time that the other side itself waits for its worker. */
+    private static final Duration WAY = Duration.ofSeconds(20);
+
+    private static final Duration START = Duration.ofSeconds(90);
+
+    private final ProvenChannel channel;
+    private final String name;
+
+    OtherSide(final ProvenChannel channel, final String name) {
+      this.channel = channel;
+      this.name = name;
+    }
+
+    @Override
+    public String name() {
+      return name;
+    }
+
+    @Override
+    public HostFacts facts() {
+      return HostFacts.parse(ask(START, List.of(Listener.FACTS)));
+    }
+
+    @Override
+    public Worker start(final MemoryKind kind) {
+      final List<String> answer = ask(START, List.of(Listener.START, kind.key()));
+      return new Remote(answer.get(0));
+    }
+
+    private List<String> ask(final Duration limit, final List<String> question) {
+      try {
+        channel.send(question);
+        return Words.said(channel.receive(limit));
+      } catch (final IOException e) {
+        throw new LostException("the other side is lost: " + e.getMessage(), e);
+      }
+    }
+
+    /** Its worker of that number. */
+    private final class Remote implements Worker {
+      private final String number;
+      private boolean closed;
+
+      Remote(final String number) {
+        this.number = number;
+      }
+
+      @Override
+      public List<String> ask(final Duration limit, final String... words) {
+        final List<String> question = new ArrayList<>();
+        question.addAll(List.of(Listener.ASK, number, Long.toString(limit.toMillis())));
+        question.addAll(List.of(words));
+        return OtherSide.this.ask(limit.plus(WAY), question);
+      }
+
+      private List<String> tell(final String what) {
+        return OtherSide.this.ask(WAY, List.of(what, number));
+      }
+
+      @Override
+      public void stop() {
+        tell(Listener.STOP);
+      }
+
+      @Override
+      public void resume() {
+        tell(Listener.RESUME);
+      }
+
+      @Override
+      public boolean isStopped() {
+        return Boolean.parseBoolean(tell(Listener.STATE).get(0));
+      }
+
+      @Override
+      public void kill() {
+        tell(Listener.KILL);
+      }
+
+      @Override
+      public void close() {
+        if (!closed) {
+          closed = true;
+          tell(Listener.END);
+        }
+      }
+    }
+  }
+
+  /** The secret that both sides of a proof read from a file of their own. */
+  static final class SecretFile {
+    private static final int MIN_CHARACTERS = 32;
+    private static final int MAX_BYTES = 4096;
+    private static final int OTHERS = 0077;
+
+    private SecretFile() {}
+
+    /** Reads the secret as the user of this process. */
+    static byte[] read(final Path file) throws IOException {
+      return read(file, new ForeignCode());
+    }
+
+    /**
+     * Reads the secret, without the white space around it.
+     *
+     * @param ownership tells who else can change the file, or replace it
+     * @throws IOException if this is no regular file, other users can read or change it, or the
+     *     secret is too short
+     */
+    static byte[] read(final Path file, final ForeignCode ownership) throws IOException {
+      if (!Files.isRegularFile(file)) {
+        throw new IOException(file + " is not a file");
+      }
+      if (((int) Files.getAttribute(file, "unix:mode") & OTHERS) != 0) {
+        throw new IOException(file + " can be read or written by other users; chmod 600 " + file);
+      }
+      final String changeable = ownership.changeable(file);
+      if (changeable != null) {
+        throw new IOException(changeable + ": others may know the secret; use a file of your own");
+      }
+      final byte[] bytes;
+      try (InputStream in = Files.newInputStream(file)) {
+        bytes = in.readNBytes(MAX_BYTES + 1);
+      }
+      if (bytes.length > MAX_BYTES) {
+        throw new IOException(file + " has more than " + MAX_BYTES + " bytes");
+      }
+      final String secret = new String(bytes, StandardCharsets.UTF_8).strip();
+      if (secret.length() < MIN_CHARACTERS) {
+        throw new IOException(
+            file
+                + " has fewer than "
+                + MIN_CHARACTERS
+                + " characters; (umask 077; head -c 32 /dev/urandom | base64 > "
+                + file
+                + ") makes one");
+      }
+      return secret.getBytes(StandardCharsets.UTF_8);
     }
   }
 }

@@ -16,6 +16,7 @@ import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.TrackedBlocks;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.function.BooleanSupplier;
 import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
@@ -24,6 +25,8 @@ import org.apache.spark.serializer.Serializer;
 import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.unsafe.Platform;
 import scala.Function2;
 import scala.Option;
 import scala.Product2;
@@ -275,6 +278,112 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
     public Iterator<? extends Product2<?, ?>> of(final FetchedBlock block) {
       return (Iterator<Tuple2<Object, Object>>)
           (Iterator<?>) instance.deserializeStream(block.stream()).asKeyValueIterator();
+    }
+  }
+
+  /**
+   * SQL rows in place: one row object, pointed at the mapped bytes of each row in turn. As with
+   * Spark's own serializer a row is valid until the next one is asked for; whoever keeps it copies
+   * it. The last of all rows stays valid, and with it what points into it, so that one is copied;
+   * the mappings are not needed any more then, however long the task goes on. Staged blocks have no
+   * mapped bytes and go through the serializer.
+   */
+  static final class UnsafeRowRecords implements BlockRecords {
+    private final UnsafeRow row;
+    private final Tuple2<Object, Object> pair;
+    private final BlockRecords staged;
+    private final BooleanSupplier hasMore;
+
+    /**
+     * @param staged reads blocks that have no mapped bytes
+     * @param hasMore whether there are blocks behind the one that was asked for last
+     */
+    UnsafeRowRecords(
+        final UnsafeRows codec, final BlockRecords staged, final BooleanSupplier hasMore) {
+      this.row = new UnsafeRow(codec.numFields());
+      this.pair = new Tuple2<>(0, row);
+      this.staged = staged;
+      this.hasMore = hasMore;
+    }
+
+    @Override
+    public Iterator<? extends Product2<?, ?>> of(final FetchedBlock block) {
+      return block.extentCount() == 0 ? staged.of(block) : new InPlace(block);
+    }
+
+    private final class InPlace extends AbstractIterator<Product2<?, ?>> {
+      private final FetchedBlock block;
+      private final int extents;
+      private final boolean last;
+      private int extent;
+      private long at;
+      private long end;
+
+      InPlace(final FetchedBlock block) {
+        this.block = block;
+        this.extents = block.extentCount();
+        this.last = !hasMore.getAsBoolean();
+      }
+
+      @Override
+      public boolean hasNext() {
+        while (at == end && extent < extents) {
+          at = block.extentAddress(extent);
+          end = at + block.extentLength(extent);
+          extent++;
+        }
+        return at != end;
+      }
+
+      @Override
+      public Product2<?, ?> next() {
+        if (!hasNext()) {
+          throw new NoSuchElementException(block.block().toString());
+        }
+        final long left = end - at - Integer.BYTES;
+        final int size = left < 0 ? -1 : UnsafeRows.bigEndian(Platform.getInt(null, at));
+        if (size < 0 || size > left) {
+          throw new DamagedBlockException(block, "a row of " + size + " bytes, " + left + " left");
+        }
+        final long bytes = at + Integer.BYTES;
+        at = bytes + size;
+        if (last && !hasNext()) {
+          row.pointTo(copy(bytes, size), Platform.BYTE_ARRAY_OFFSET, size);
+        } else {
+          row.pointTo(null, bytes, size);
+        }
+        return pair;
+      }
+
+      private byte[] copy(final long address, final int size) {
+        final byte[] copy = new byte[size];
+        Platform.copyMemory(null, address, copy, Platform.BYTE_ARRAY_OFFSET, size);
+        return copy;
+      }
+    }
+  }
+
+  /** How the bytes of a block become records. Belongs to one reader; holds no block. */
+  private interface BlockRecords {
+
+    /** The records of a block, valid until the fetcher moves past it. */
+    Iterator<? extends Product2<?, ?>> of(FetchedBlock block);
+  }
+
+  /** The bytes of a block cannot be what its codec wrote. */
+  private static final class DamagedBlockException extends ZerohopException {
+    private static final long serialVersionUID = 1L;
+
+    DamagedBlockException(final FetchedBlock block, final String found) {
+      super(
+          Category.FETCH_FAILED,
+          "Block "
+              + block.block()
+              + ", read by path "
+              + block.path().label()
+              + ", is damaged: "
+              + found
+              + ". With spark.zerohop.checksum.enabled=true this is noticed before any row is used");
     }
   }
 }

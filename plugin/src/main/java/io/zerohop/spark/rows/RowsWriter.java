@@ -8,6 +8,7 @@ import io.zerohop.spark.spillfiles.OverflowingOutput;
 import io.zerohop.spark.task.FailureOutcome;
 import io.zerohop.spark.task.LinkFailure;
 import io.zerohop.spark.task.MapTask;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.function.Supplier;
@@ -21,6 +22,7 @@ import org.apache.spark.serializer.SerializationStream;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleWriter;
+import org.apache.spark.shuffle.checksum.RowBasedChecksum;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.util.TaskCompletionListener;
@@ -30,6 +32,8 @@ import scala.Product2;
 import scala.Tuple2;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
 
 /**
  * Writes the records of one map task. What the dependency's serializer allows decides how records
@@ -324,6 +328,153 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
             }
           }
         }
+      }
+    }
+  }
+
+  /**
+   * Records of a serializer whose objects may be moved about in a stream: one stream for all
+   * partitions, flushed after each record, so thousands of partitions cost one buffer.
+   */
+  private static final class RelocatableAppender<K, V> implements RecordAppender<K, V> {
+    static final ClassTag<Object> OBJECT = ClassTag$.MODULE$.Object();
+    private static final int SCRATCH_BYTES = 1 << 20;
+
+    private final MapOutputBuffer output;
+    private final Partitioner partitioner;
+    private final Serializer serializer;
+    private final RowChecksums checksums;
+
+    RelocatableAppender(
+        final MapOutputBuffer output,
+        final Partitioner partitioner,
+        final Serializer serializer,
+        final RowChecksums checksums) {
+      this.output = output;
+      this.partitioner = partitioner;
+      this.serializer = serializer;
+      this.checksums = checksums;
+    }
+
+    @Override
+    public long appendAll(final Iterator<Product2<K, V>> records) throws IOException {
+      final Scratch scratch = new Scratch();
+      long count = 0;
+      try (SerializationStream stream = serializer.newInstance().serializeStream(scratch)) {
+        while (records.hasNext()) {
+          final Product2<K, V> rec = records.next();
+          final int partition = partitioner.getPartition(rec._1());
+          checksums.update(partition, rec._1(), rec._2());
+          stream.writeKey(rec._1(), OBJECT);
+          stream.writeValue(rec._2(), OBJECT);
+          stream.flush();
+          scratch.moveTo(partition);
+          count++;
+        }
+      }
+      return count;
+    }
+
+    private final class Scratch extends ByteArrayOutputStream {
+      Scratch() {
+        super(SCRATCH_BYTES);
+      }
+
+      void moveTo(final int partition) throws IOException {
+        output.append(partition, buf, 0, count);
+        reset();
+      }
+    }
+  }
+
+  /** A way to turn records into the bytes of partitions. Belongs to one map task. */
+  private interface RecordAppender<K, V> {
+
+    /**
+     * Appends all records.
+     *
+     * @return how many there were
+     */
+    long appendAll(Iterator<Product2<K, V>> records) throws IOException;
+  }
+
+  /**
+   * Spark's order-independent checksum over a map task's records, by which the driver notices that
+   * a retried map task gave other rows than before (from Spark 4.1 on). A manager that reports 0
+   * turns that protection off, so every record goes through here.
+   *
+   * <p>Not thread safe: one per map task.
+   */
+  private abstract static class RowChecksums {
+    private static final RowChecksums NONE =
+        new RowChecksums() {
+          @Override
+          void update(final int partition, final Object key, final Object value) {}
+
+          @Override
+          long value() {
+            return 0;
+          }
+
+          @Override
+          boolean active() {
+            return false;
+          }
+        };
+
+    /**
+     * The checksums that the dependency asks for; inactive before Spark 4.1 and where it asks none.
+     */
+    static RowChecksums of(final ShuffleDependency<?, ?, ?> dependency) {
+      return Support.PRESENT ? Since41.of(dependency) : NONE;
+    }
+
+    abstract void update(int partition, Object key, Object value);
+
+    /** The value for the map status. */
+    abstract long value();
+
+    abstract boolean active();
+
+    private static final class Support {
+      static final boolean PRESENT = present();
+
+      private static boolean present() {
+        try {
+          ShuffleDependency.class.getMethod("rowBasedChecksums");
+          return true;
+        } catch (final NoSuchMethodException before41) {
+          return false;
+        }
+      }
+    }
+
+    /** Linked only where the method exists. */
+    private static final class Since41 extends RowChecksums {
+      private final RowBasedChecksum[] checksums;
+
+      private Since41(final RowBasedChecksum[] checksums) {
+        this.checksums = checksums;
+      }
+
+      static RowChecksums of(final ShuffleDependency<?, ?, ?> dependency) {
+        final RowBasedChecksum[] checksums = dependency.rowBasedChecksums();
+        return checksums == null || checksums.length == 0 ? NONE : new Since41(checksums);
+      }
+
+      @Override
+      void update(final int partition, final Object key, final Object value) {
+        checksums[partition].update(key, value);
+      }
+
+      @Override
+      long value() {
+        return RowBasedChecksum.getAggregatedChecksumValue(checksums);
+      }
+
+      @Override
+      boolean active() {
+        return true;
       }
     }
   }

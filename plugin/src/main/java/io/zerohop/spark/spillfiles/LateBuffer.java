@@ -2,6 +2,9 @@ package io.zerohop.spark.spillfiles;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.nio.ByteBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
 
@@ -32,5 +35,35 @@ public abstract class LateBuffer extends ManagedBuffer {
   @Override
   public final Object convertToNettyForSsl() throws IOException {
     return SslBytes.of(bytes());
+  }
+
+  /** What goes over an encrypted connection: a method that buffers have from Spark 4.0 on. */
+  private static final class SslBytes {
+    private static final MethodHandle CONVERT = find();
+
+    private SslBytes() {}
+
+    private static MethodHandle find() {
+      try {
+        return MethodHandles.publicLookup()
+            .findVirtual(
+                ManagedBuffer.class, "convertToNettyForSsl", MethodType.methodType(Object.class));
+      } catch (final NoSuchMethodException | IllegalAccessException e) {
+        return null; // Before 4.0, where nobody asks.
+      }
+    }
+
+    static Object of(final ManagedBuffer buffer) throws IOException {
+      if (CONVERT == null) {
+        return buffer.convertToNetty();
+      }
+      try {
+        return CONVERT.invoke(buffer);
+      } catch (final IOException | RuntimeException | Error e) {
+        throw e;
+      } catch (final Throwable e) {
+        throw new IOException(e);
+      }
+    }
   }
 }

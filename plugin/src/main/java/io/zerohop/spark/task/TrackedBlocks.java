@@ -8,6 +8,8 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.OwnerOrder;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.TaskContext;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
@@ -99,6 +101,43 @@ public final class TrackedBlocks {
       }
     } catch (final ZerohopException e) {
       throw FailureOutcome.raise(e);
+    }
+  }
+
+  /**
+   * Locations by the text that carries them, parsed once: each reduce task meets those of all
+   * owners, and parsing a thousand of them takes several times as long as all that Spark does to
+   * list its blocks. Thread safe.
+   */
+  static final class KnownLocations {
+    /** Some MB; executors come and go, and nobody says which text will not come again. */
+    private static final int MOST = 16_384;
+
+    private final Map<String, Location> known = new ConcurrentHashMap<>();
+
+    /** The location; null if the text is null or none of this version. */
+    Location of(final String text) {
+      if (text == null) {
+        return null;
+      }
+      final Location location = known.get(text);
+      return location != null ? location : parse(text);
+    }
+
+    private Location parse(final String text) {
+      final Location location = Location.parse(text);
+      if (location != null) {
+        if (known.size() >= MOST) {
+          known.clear();
+        }
+        known.put(text, location);
+      }
+      return location;
+    }
+
+    /** Locations that are kept. */
+    int size() {
+      return known.size();
     }
   }
 }

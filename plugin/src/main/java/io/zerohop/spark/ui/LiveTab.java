@@ -43,7 +43,7 @@ public final class LiveTab {
    */
   public static void start(
       final SparkContext context, final SparkEnv env, final Supplier<List<Advice>> doctor) {
-    if (ZerohopConf.UI_INTERVAL.get(context.conf()) == 0
+    if (ZerohopConf.of(context.conf()).uiInterval().isZero()
         || !SparkProbe.here().has(SparkFeature.TAB)) {
       return;
     }
@@ -63,7 +63,7 @@ public final class LiveTab {
       SparkCode.NO_TAB
           .says("cannot add the tab " + ShuffleTab.NAME + " to this application's UI")
           .because(e)
-          .remedy("set " + ZerohopConf.UI_INTERVAL.key() + "=0 to do without it")
+          .remedy("set spark.zerohop.ui.interval=0 to do without it")
           .warn(LOG, e);
     }
   }

@@ -10,9 +10,12 @@ import io.zerohop.spark.ui.UiSnapshot.ContactLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Series;
+import io.zerohop.spark.ui.UiSnapshot.Shuffle;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.ToLongFunction;
 
@@ -298,5 +301,187 @@ final class PageContent {
     page.raw("<div class=\"scroll\">");
     adviceTable(page, "zerohop-doctor-all", all);
     page.raw("</div></details>");
+  }
+
+  /** The pools of all executors together, at moments of equal distance. */
+  static final class MemoryTimeline {
+    private MemoryTimeline() {}
+
+    /**
+     * All executors' sums; each counts with what it said last before.
+     *
+     * @param most how many moments at most, at least 2
+     * @return the oldest first; empty if there are no series
+     */
+    static List<Point> of(final List<Series> all, final int most) {
+      final List<Point> points = all.stream().flatMap(one -> one.points().stream()).toList();
+      if (points.isEmpty()) {
+        return List.of();
+      }
+      final long begin = points.stream().mapToLong(Point::timeMillis).min().getAsLong();
+      final long end = points.stream().mapToLong(Point::timeMillis).max().getAsLong();
+      final int steps = (int) Math.max(1, Math.min(most - 1, end - begin));
+      final List<Point> sums = new ArrayList<>();
+      for (int i = 0; i <= steps; i++) {
+        sums.add(sum(all, begin + (end - begin) * i / steps));
+      }
+      return sums;
+    }
+
+    private static Point sum(final List<Series> all, final long time) {
+      Point sum = new Point(time, 0, 0, 0, 0, 0, 0, 0, 0);
+      for (final Series one : all) {
+        Point last = null;
+        for (final Point point : one.points()) {
+          if (point.timeMillis() <= time) {
+            last = point;
+          }
+        }
+        sum = last == null ? sum : plus(sum, last);
+      }
+      return sum;
+    }
+
+    private static Point plus(final Point one, final Point other) {
+      return new Point(
+          one.timeMillis(),
+          one.hostUsed() + other.hostUsed(),
+          one.hostLimit() + other.hostLimit(),
+          one.deviceUsed() + other.deviceUsed(),
+          one.deviceLimit() + other.deviceLimit(),
+          one.files() + other.files(),
+          one.overflowed() + other.overflowed(),
+          one.spilledToHost() + other.spilledToHost(),
+          one.spilledToFiles() + other.spilledToFiles());
+    }
+  }
+
+  /**
+   * The shuffles: which stages, what came by which path, how long readers waited, what fell back.
+   */
+  private static final class ShuffleTable {
+    private static final int NANOS_PER_MILLI = 1_000_000;
+
+    private static final PagedTable<Shuffle> TABLE = table();
+
+    private ShuffleTable() {}
+
+    private static PagedTable<Shuffle> table() {
+      final PagedTable<Shuffle> table =
+          new PagedTable<Shuffle>("shuffles")
+              .column(
+                  "Shuffle",
+                  "",
+                  Comparator.comparingInt(Shuffle::shuffleId),
+                  (page, shuffle) -> page.number(shuffle.shuffleId()))
+              .column(
+                  "Written by stages",
+                  "",
+                  Comparator.comparing(shuffle -> first(shuffle.writers())),
+                  (page, shuffle) -> stages(page, shuffle.writers()))
+              .column(
+                  "Read by stages",
+                  "",
+                  Comparator.comparing(shuffle -> first(shuffle.readers())),
+                  (page, shuffle) -> stages(page, shuffle.readers()))
+              .column(
+                  "Blocks",
+                  "Blocks that were read",
+                  Comparator.comparingLong(ShuffleTable::blocks),
+                  (page, shuffle) -> page.number(blocks(shuffle)));
+      for (final Path path : Path.values()) {
+        table.column(
+            path.label(),
+            tip(path),
+            Comparator.comparingLong(shuffle -> bytes(shuffle, path)),
+            (page, shuffle) -> page.size(bytes(shuffle, path)));
+      }
+      return table
+          .column(
+              "Fetch wait time",
+              "Of all tasks together",
+              Comparator.comparingLong(Shuffle::waitNanos),
+              (page, shuffle) ->
+                  page.cell(
+                      shuffle.waitNanos(), Html.duration(shuffle.waitNanos() / NANOS_PER_MILLI)))
+          .column(
+              "Fell back",
+              "Blocks that came through Spark's block transfer, and why",
+              Comparator.comparingLong(ShuffleTable::fellBack),
+              ShuffleTable::fallbacks);
+    }
+
+    private static String tip(final Path path) {
+      return switch (path) {
+        case LOCAL -> "Read in place from the executor's own memory";
+        case PEER -> "Read in place from another executor of the node";
+        case UCX -> "Read from another node by UCX";
+        case SENT -> "Sent by another node over Spark's connections";
+        case STAGED -> "Through Spark's block transfer service, or from a file";
+      };
+    }
+
+    private static int first(final List<Integer> stages) {
+      return stages.isEmpty() ? -1 : stages.get(0);
+    }
+
+    private static long blocks(final Shuffle shuffle) {
+      return shuffle.blocks().values().stream().mapToLong(Long::longValue).sum();
+    }
+
+    private static long bytes(final Shuffle shuffle, final Path path) {
+      return shuffle.bytes().getOrDefault(path.label(), 0L);
+    }
+
+    private static long fellBack(final Shuffle shuffle) {
+      return shuffle.fallbacks().values().stream().mapToLong(Long::longValue).sum();
+    }
+
+    static void render(final Html page, final UiSnapshot snapshot, final PageQuery query) {
+      final List<Shuffle> found =
+          snapshot.shuffles().stream().filter(shuffle -> matches(shuffle, query)).toList();
+      page.raw("<h4>Shuffles</h4><p class=\"note\">" + found.size() + " of ");
+      page.raw(snapshot.shuffles().size() + " shuffles");
+      if (snapshot.evictedShuffles() > 0) {
+        page.raw("; " + snapshot.evictedShuffles() + " that were used longer ago are not kept");
+      }
+      page.raw(".</p>");
+      TABLE.render(page, found, query);
+    }
+
+    private static boolean matches(final Shuffle shuffle, final PageQuery query) {
+      if (!query.path().isEmpty() && shuffle.bytes().getOrDefault(query.path(), 0L) == 0) {
+        return false;
+      }
+      final String text = query.text();
+      return text.isEmpty()
+          || String.valueOf(shuffle.shuffleId()).equals(text)
+          || shuffle.writers().stream().anyMatch(stage -> text.equals(stage.toString()))
+          || shuffle.readers().stream().anyMatch(stage -> text.equals(stage.toString()))
+          || shuffle.fallbacks().keySet().stream()
+              .map(reason -> reason + " " + shuffle.code(reason))
+              .anyMatch(reason -> reason.toLowerCase(Locale.ROOT).contains(text));
+    }
+
+    private static void fallbacks(final Html page, final Shuffle shuffle) {
+      page.raw("<td>");
+      shuffle
+          .fallbacks()
+          .forEach(
+              (reason, count) -> {
+                page.raw("<div>").text(count + " blocks: " + reason + " ");
+                Runbook.link(page, shuffle.code(reason));
+                page.raw("</div>");
+              });
+      page.raw("</td>");
+    }
+
+    private static void stages(final Html page, final List<Integer> stages) {
+      page.raw("<td>");
+      for (final int stage : stages) {
+        page.raw("<a href=\"../stages/stage/?id=" + stage + "&amp;attempt=0\">" + stage + "</a> ");
+      }
+      page.raw("</td>");
+    }
   }
 }

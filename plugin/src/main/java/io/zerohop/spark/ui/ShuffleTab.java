@@ -1,8 +1,14 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.spark.compat.SparkPages;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.spark.ui.SparkUI;
 import org.apache.spark.ui.SparkUITab;
+import org.apache.spark.ui.WebUIPage;
+import scala.collection.immutable.Seq;
+import scala.xml.Node;
+import scala.xml.Unparsed;
 
 /** The tab: its page, and a page with the runbook's rows. */
 final class ShuffleTab extends SparkUITab {
@@ -30,5 +36,41 @@ final class ShuffleTab extends SparkUITab {
   @Override
   public String name() {
     return NAME;
+  }
+
+  /**
+   * A page in Spark's frame. Spark 3.5 calls it with a request of {@code javax.servlet}, 4.x with
+   * one of {@code jakarta.servlet}; a class is loaded only with the method that is called, so the
+   * other package may be missing. Thread safe.
+   */
+  private static final class ShufflePage extends WebUIPage implements RenderJavax212 {
+    private final ShuffleTab tab;
+    private final Function<PageQuery, String> content;
+    private final SparkPages pages = SparkPages.find();
+
+    /**
+     * @param prefix its address within the tab
+     * @param content makes its content
+     */
+    ShufflePage(
+        final ShuffleTab tab, final String prefix, final Function<PageQuery, String> content) {
+      super(prefix);
+      this.tab = tab;
+      this.content = content;
+    }
+
+    @Override
+    public Seq<Node> render(final jakarta.servlet.http.HttpServletRequest request) {
+      return inFrame(request, PageQuery.of(request::getParameter));
+    }
+
+    @Override
+    public Seq<Node> render(final javax.servlet.http.HttpServletRequest request) {
+      return inFrame(request, PageQuery.of(request::getParameter));
+    }
+
+    private Seq<Node> inFrame(final Object request, final PageQuery query) {
+      return pages.inFrame(request, ShuffleTab.NAME, new Unparsed(content.apply(query)), tab);
+    }
   }
 }

@@ -64,8 +64,7 @@ class BlockTransferFaultTest {
     owner =
         ShuffleNode.start(
             TestNodes.config(folder.resolve("s"), OwnerService.EXECUTOR)
-                .paths(EnumSet.of(io.zerohop.shuffle.block.Path.STAGED))
-                .build());
+                .set("paths", EnumSet.of(io.zerohop.shuffle.block.Path.STAGED)));
     staging = new Staging(owner, LARGE_BYTES);
     TestBlocks.write(owner, SHUFFLE, 0, 1, PARTITIONS, MOST);
     source =

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
+import io.zerohop.spark.blocktransfer.BlockTransferTransport.BufferStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;

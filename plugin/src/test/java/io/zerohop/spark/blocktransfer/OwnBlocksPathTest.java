@@ -1,6 +1,6 @@
 package io.zerohop.spark.blocktransfer;
 
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FallbackTransport;
@@ -27,8 +27,8 @@ class OwnBlocksPathTest extends PathContract {
   }
 
   @Override
-  protected NodeConfig.Builder configure(final NodeConfig.Builder config, final String executor) {
-    return config.paths(EnumSet.of(Path.STAGED));
+  protected ShuffleNode.Setup configure(final ShuffleNode.Setup config, final String executor) {
+    return config.set("paths", EnumSet.of(Path.STAGED));
   }
 
   @Override

@@ -29,7 +29,7 @@ class SparkProbeTest {
   private static final String OURS = "io/zerohop/spark/";
 
   /** Loaded only after a look at what it links; see {@code RowChecksums}. */
-  private static final String SINCE_41 = OURS + "rows/RowChecksums$Since41";
+  private static final String SINCE_41 = OURS + "rows/RowsWriter$RowChecksums$Since41";
 
   /** The doctor makes a finding of what it cannot link, and the proof a failed step. */
   private static final List<String> COMMANDS =
@@ -45,7 +45,10 @@ class SparkProbeTest {
     users.put(SparkFeature.GPU, List.of("rapids/"));
     users.put(
         SparkFeature.SQL_ROWS,
-        List.of("rows/RowsWriter$UnsafeRowAppender", "rows/UnsafeRowRecords", "rows/UnsafeRows"));
+        List.of(
+            "rows/RowsWriter$UnsafeRowAppender",
+            "rows/RowsReader$UnsafeRowRecords",
+            "rows/UnsafeRows"));
     users.put(
         SparkFeature.TAB,
         List.of("ui/", "compat/SparkPages", "HistoryListeners212", "ZerohopHistoryPlugin"));

@@ -1,5 +1,6 @@
 package io.zerohop.spark.control;
 
+import io.zerohop.spark.conf.ZerohopConf;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -39,7 +40,14 @@ final class Channels implements AutoCloseable {
       final ControlLimits limits) {
     final SecurityManager security = new SecurityManager(conf, Option.empty(), null);
     final SparkControlChannel channel =
-        new SparkControlChannel(conf, security, HOST, secret(seed), service, answerLimit, limits);
+        new SparkControlChannel(
+            conf,
+            ZerohopConf.of(conf).with("device.timeout", answerLimit),
+            security,
+            HOST,
+            secret(seed),
+            service,
+            limits);
     open.add(channel);
     return channel;
   }

@@ -266,13 +266,18 @@ class ControlStrangersTest extends ControlChannelFixture {
   private SparkControlChannel strict(final Duration proof, final int unproven) {
     final ControlLimits limits =
         new ControlLimits(
-            DEFAULT.strangerFrame(), 1 << 10, 1 << 10, unproven, unproven, proof, DEFAULT.close());
-    return channels.open(Channels.conf(), 1, service, Channels.LIMIT, limits);
+            DEFAULT.strangerFrame(), 1 << 10, 1 << 10, unproven, unproven, DEFAULT.close());
+    return channels.open(
+        Channels.conf().set("spark.zerohop.connect.timeout", proof.toMillis() + "ms"),
+        1,
+        service,
+        Channels.LIMIT,
+        limits);
   }
 
   @Test
   void aMembersFrameHasItsLimitToo() throws Exception {
-    final SparkControlChannel strict = strict(DEFAULT.proof(), 2);
+    final SparkControlChannel strict = strict(Duration.ofSeconds(5), 2);
     try (ControlLink link = connect(channel, strict)) {
       final CompletableFuture<ByteBuffer> answer =
           link.ask(AskedService.question(AskedService.ECHO, "x".repeat(1 << 10)));

@@ -6,6 +6,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -17,7 +18,8 @@ import org.junit.jupiter.api.Test;
 class OpenChannelsTest {
   private static final int MANY = 4 * ControlLimits.DEFAULT.unproven();
 
-  private final OpenChannels channels = new OpenChannels(ControlLimits.DEFAULT, true);
+  private final OpenChannels channels =
+      new OpenChannels(ControlLimits.DEFAULT, Duration.ofSeconds(5), true);
   private final AtomicInteger looks = new AtomicInteger();
 
   /** A connection that counts how often somebody asks whether it has proved itself. */

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.Main;
-import io.zerohop.spark.conf.ZerohopConf;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -82,7 +81,7 @@ class DoctorListenersTest {
   @Test
   void onATrustedNetworkItTriesUcx() throws Exception {
     assumeLibucx();
-    examine("--conf", TRUSTED, "--conf", ZerohopConf.EMULATED_GETS + "=true");
+    examine("--conf", TRUSTED, "--conf", "spark.zerohop.internal.ucx.emulatedGets=true");
     assertThat(doctor.open()).as(doctor.output()).isNotEmpty();
     assertThat(doctor.output())
         .containsPattern("(?m)^ok +jucx .*moves bytes")

@@ -2,6 +2,7 @@ package io.zerohop.spark.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.doctor.SparkChecks.SparkCheck;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

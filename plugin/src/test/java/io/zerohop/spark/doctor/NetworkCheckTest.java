@@ -10,6 +10,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.spark.doctor.Machine.AdapterCheck;
+import io.zerohop.spark.doctor.RateCheck.UcxRate;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -144,12 +146,12 @@ class NetworkCheckTest {
                     "spark.zerohop.socket.dir", "/run/z",
                     "spark.zerohop.ucx.trustedNetwork", "true",
                     "spark.plugins", "a.B, com.nvidia.spark.SQLPlugin")));
-    assertThat(wanted.socketBase()).hasToString("/run/z");
+    assertThat(wanted.conf().socketDir()).hasToString("/run/z");
     assertThat(wanted.ucx()).isTrue();
     assertThat(wanted.rapids()).isTrue();
     final Wanted nothing = Wanted.of(Settings.of(Map.of()));
-    assertThat(nothing.socketBase()).isNull();
-    assertThat(nothing.jucx()).isNull();
+    assertThat(nothing.conf().socketDir()).isNull();
+    assertThat(nothing.conf().ucx().jucx()).isNull();
     assertThat(nothing.rapids()).isFalse();
     assertThat(nothing.noPort()).asString().contains("spark.zerohop.ucx.trustedNetwork=true");
   }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.blocktransfer.sent.Uploads;
 import io.zerohop.spark.report.Advice;
@@ -51,7 +52,13 @@ class NodeStartTest {
 
   private NodeStart start(final Throwable failure) {
     return new NodeStart(
-        SparkEnv.get(), new FailingConf(failure), new byte[32], null, new Uploads(), reports);
+        SparkEnv.get(),
+        new FailingConf(failure),
+        Config.defaults(),
+        new byte[32],
+        null,
+        new Uploads(),
+        reports);
   }
 
   static Stream<Throwable> survivable() {

@@ -3,6 +3,7 @@ package io.zerohop.spark.executor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.spark.executor.ExecutorShuffle.OrphanedShuffles;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;

@@ -2,10 +2,9 @@ package io.zerohop.spark.executor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.NodeConfig;
-import io.zerohop.shuffle.TestNodes;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.blocktransfer.sent.Uploads;
+import io.zerohop.spark.conf.ZerohopConf;
 import java.nio.file.Path;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -78,8 +77,6 @@ class OtherNodesTest {
             env.metricsSystem(),
             env.outputCommitCoordinator(),
             of);
-    final NodeConfig.Builder config = TestNodes.config(folder, "1");
-    OtherNodes.send(config, executor, of, new Uploads());
-    return config.build().sendSettings().starter() != null;
+    return OtherNodes.carrier(executor, of, ZerohopConf.of(of), new Uploads()) != null;
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.spark.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.memory.PoolSizing.HostMemory;
 import java.util.Random;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
@@ -42,7 +43,7 @@ class PoolPromisesTest {
           .set("spark.memory.offHeap.enabled", "" + (offHeap > 0))
           .set("spark.memory.offHeap.size", "" + offHeap)
           .set("spark.rapids.memory.pinnedPool.size", "" + pinned)
-          .set("spark.zerohop.fetch.landing.size", "" + receiveBuffers)
+          .set("spark.zerohop.fetch.receiveBuffers", "" + receiveBuffers)
           .set("spark.zerohop.write.buffer", "" + buffer);
       if (python > 0) {
         conf.set("spark.executor.pyspark.memory", python / MIB + "m");

@@ -2,6 +2,8 @@ package io.zerohop.spark.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.memory.PoolSizing.HostMemory;
+import io.zerohop.spark.memory.PoolSizing.MemoryPromises;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 
@@ -10,7 +12,7 @@ class PoolSizingTest {
   private static final long GIB = 1L << 30;
   private static final long MIB = 1L << 20;
 
-  /** Default of {@code fetch.landing.size}, and of {@code write.buffer} for one task. */
+  /** Default of {@code fetch.receiveBuffers}, and of {@code write.buffer} for one task. */
   private static final long RECEIVE_BUFFERS = 512 * MIB;
 
   private static final long ARENA = 32 * MIB;
@@ -65,7 +67,7 @@ class PoolSizingTest {
       {"spark.executor.pyspark.memory", "2048"},
       {"spark.rapids.memory.pinnedPool.size", "2g"},
       {"spark.rapids.memory.host.offHeapLimit.size", "2g"},
-      {"spark.zerohop.fetch.landing.size", "2560m"},
+      {"spark.zerohop.fetch.receiveBuffers", "2560m"},
       {"spark.zerohop.write.buffer", "544m"},
     };
     final HostMemory host = limited(20 * GIB, 4 * GIB);
@@ -168,7 +170,7 @@ class PoolSizingTest {
       final PoolSizing full = sizing(conf, pod(conf));
       assertThat(full.bytes()).isEqualTo(PoolSizing.MIN_BYTES);
       assertThat(full.shortage().toString())
-          .contains("heap 4096", "write.buffer", "landing.size 512");
+          .contains("heap 4096", "write.buffer", "receiveBuffers 512");
       final String overhead =
           full.shortage()
               .remedy()

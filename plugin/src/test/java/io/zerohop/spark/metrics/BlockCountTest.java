@@ -3,6 +3,7 @@ package io.zerohop.spark.metrics;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.spark.metrics.ReadMetrics.BlockCount;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.doctor.Machine;
 import io.zerohop.spark.proof.Finding.Check;
 import io.zerohop.spark.proof.Finding.Result;
+import io.zerohop.spark.proof.ProofCommand.OtherSide;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;

@@ -149,7 +149,12 @@ class ExchangeTest {
   void outputsArePublishedBeforeTheirCopiesHaveEnded(final Form form) {
     try (TestExchange exchange =
         new TestExchange(
-            SPARK.context(), base, Store.DEVICE, STRINGS, 3, config -> config.asyncCommit(true))) {
+            SPARK.context(),
+            base,
+            Store.DEVICE,
+            STRINGS,
+            3,
+            config -> config.set("device.asyncCommit", true))) {
       exchange.write(form, 0.2, 50);
       exchange.write(form, 0.2, 50);
       exchange.check();

@@ -2,7 +2,7 @@ package io.zerohop.spark.rapids;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
@@ -24,8 +24,7 @@ class OverflowTest {
 
   @TempDir java.nio.file.Path base;
 
-  private TestExchange exchange(
-      final Store store, final UnaryOperator<NodeConfig.Builder> changes) {
+  private TestExchange exchange(final Store store, final UnaryOperator<ShuffleNode.Setup> changes) {
     return new TestExchange(SPARK.context(), base, store, KINDS, 3, changes).packing(16 << 10);
   }
 
@@ -35,7 +34,8 @@ class OverflowTest {
     try (TestExchange exchange =
         exchange(
             Store.DEVICE,
-            config -> config.devicePoolBytes(32 << 10).deviceSegmentBytes(32 << 10))) {
+            config ->
+                config.set("device.pool.size", 32 << 10).set("device.segment.size", 32 << 10))) {
       final TestTask task = new TestTask();
       exchange.write(task, exchange.input(form, 0.1, true, ROWS, ROWS));
       assertThat(task.context().taskMetrics().memoryBytesSpilled()).isPositive();
@@ -54,10 +54,10 @@ class OverflowTest {
             Store.DEVICE,
             config ->
                 config
-                    .devicePoolBytes(32 << 10)
-                    .deviceSegmentBytes(32 << 10)
-                    .poolBytes(96 << 10)
-                    .segmentBytes(32 << 10))) {
+                    .set("device.pool.size", 32 << 10)
+                    .set("device.segment.size", 32 << 10)
+                    .set("pool.size", 96 << 10)
+                    .set("segment.size", 32 << 10))) {
       final TestTask task = new TestTask();
       exchange.write(task, exchange.input(form, 0.1, true, ROWS, ROWS, ROWS));
       assertThat(task.context().taskMetrics().diskBytesSpilled()).isPositive();
@@ -70,7 +70,9 @@ class OverflowTest {
   @EnumSource(names = {"KUDO", "PACKED"})
   void anExecutorWithoutAGpuOverflowsLikewise(final Form form) {
     try (TestExchange exchange =
-        exchange(Store.HOST, config -> config.poolBytes(96 << 10).segmentBytes(32 << 10))) {
+        exchange(
+            Store.HOST,
+            config -> config.set("pool.size", 96 << 10).set("segment.size", 32 << 10))) {
       final TestTask task = new TestTask();
       exchange.write(task, exchange.input(form, 0.1, true, ROWS, ROWS, ROWS));
       assertThat(task.context().taskMetrics().diskBytesSpilled()).isPositive();

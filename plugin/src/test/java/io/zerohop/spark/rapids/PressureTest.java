@@ -43,7 +43,7 @@ class PressureTest {
             Store.DEVICE,
             List.of(Kind.LONG, Kind.STRING),
             3,
-            config -> config.devicePoolBytes(8 * MIB).deviceSegmentBytes(MIB));
+            config -> config.set("device.pool.size", 8 * MIB).set("device.segment.size", MIB));
     unshare = RapidsShuffle.shareMemory(new SparkConf(false), exchange.node());
   }
 

@@ -6,7 +6,6 @@ import ai.rapids.cudf.ColumnVector;
 import ai.rapids.cudf.FakeGpu;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.GpuColumnVector;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
@@ -105,11 +104,11 @@ final class TestExchange implements AutoCloseable {
       final Store store,
       final List<Kind> kinds,
       final int partitions,
-      final UnaryOperator<NodeConfig.Builder> changes) {
+      final UnaryOperator<ShuffleNode.Setup> changes) {
     this.kinds = kinds;
     this.partitions = partitions;
     FakeGpu.begin(GPU_BYTES);
-    final NodeConfig config = changes.apply(config(base)).build();
+    final ShuffleNode.Setup config = changes.apply(config(base, "driver"));
     node =
         switch (store) {
           case DEVICE -> ShuffleNode.start(config, new FakeGpuDevice());
@@ -144,13 +143,12 @@ final class TestExchange implements AutoCloseable {
     }
   }
 
-  private static NodeConfig.Builder config(final Path base) {
-    return TestNode.config(base)
-        .executorId("driver")
-        .poolBytes(32L << 20)
-        .devicePoolBytes(64L << 20)
-        .segmentBytes(2L << 20)
-        .deviceSegmentBytes(2L << 20);
+  private static ShuffleNode.Setup config(final Path base, final String executorId) {
+    return TestNode.config(base, executorId)
+        .set("pool.size", 32L << 20)
+        .set("device.pool.size", 64L << 20)
+        .set("segment.size", 2L << 20)
+        .set("device.segment.size", 2L << 20);
   }
 
   TestExchange withRowChecksum() {
@@ -170,7 +168,7 @@ final class TestExchange implements AutoCloseable {
 
   /** Has another executor with a GPU read. */
   TestExchange readByAPeer(final Path base) {
-    peer = ShuffleNode.start(config(base).executorId("2").build(), new FakeGpuDevice());
+    peer = ShuffleNode.start(config(base, "2"), new FakeGpuDevice());
     readersTables = new DeviceTableStore(peer, files, LIMIT);
     return this;
   }

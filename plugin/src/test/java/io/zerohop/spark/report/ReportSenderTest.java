@@ -3,6 +3,7 @@ package io.zerohop.spark.report;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.ReportSender.SendRate;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import java.time.Duration;
 import java.util.List;

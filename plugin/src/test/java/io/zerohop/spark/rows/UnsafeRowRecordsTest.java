@@ -12,6 +12,7 @@ import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.TestNode;
+import io.zerohop.spark.rows.RowsReader.UnsafeRowRecords;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,7 +39,9 @@ class UnsafeRowRecordsTest {
   void start() {
     node =
         ShuffleNode.start(
-            TestNode.config(base.resolve("s")).poolBytes(1 << 20).segmentBytes(1 << 20).build());
+            TestNode.config(base.resolve("s"))
+                .set("pool.size", 1 << 20)
+                .set("segment.size", 1 << 20));
   }
 
   @AfterEach

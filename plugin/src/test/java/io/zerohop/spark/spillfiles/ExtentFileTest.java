@@ -9,6 +9,7 @@ import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.TestNode;
+import io.zerohop.spark.spillfiles.MapOutputFiles.OutputFile;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
@@ -53,10 +54,9 @@ class ExtentFileTest {
     node =
         ShuffleNode.start(
             TestNode.config(folder.resolve("s"))
-                .poolBytes(32 << 20)
-                .segmentBytes(16 << 20)
-                .checksum(checksums)
-                .build());
+                .set("pool.size", 32 << 20)
+                .set("segment.size", 16 << 20)
+                .set("checksum.enabled", checksums));
   }
 
   @AfterEach

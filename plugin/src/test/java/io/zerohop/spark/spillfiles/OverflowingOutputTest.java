@@ -73,9 +73,8 @@ class OverflowingOutputTest {
     node =
         ShuffleNode.start(
             TestNode.config(folder.resolve("s"))
-                .poolBytes((batches + 2L) * (128 << 10))
-                .segmentBytes(128 << 10)
-                .build());
+                .set("pool.size", (batches + 2L) * (128 << 10))
+                .set("segment.size", 128 << 10));
     output = output(node.newMapOutput(SHUFFLE, MAP, PARTITIONS));
   }
 

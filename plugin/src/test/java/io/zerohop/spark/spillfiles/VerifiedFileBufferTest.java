@@ -3,6 +3,7 @@ package io.zerohop.spark.spillfiles;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.spark.spillfiles.MapOutputFiles.OutputFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;

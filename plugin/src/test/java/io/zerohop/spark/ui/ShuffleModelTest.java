@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.ui.PageContent.MemoryTimeline;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import io.zerohop.spark.ui.UiSnapshot.Point;

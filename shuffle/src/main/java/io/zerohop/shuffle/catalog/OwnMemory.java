@@ -1,8 +1,9 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
-import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
@@ -13,28 +14,25 @@ import io.zerohop.shuffle.pool.Tiers;
  */
 public record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Catalog catalog) {
 
-  /**
-   * Pools and a catalog behind a root segment, which is owned once this returns.
-   *
-   * @param device the pool in GPU memory; not used without a GPU
-   */
+  /** Pools and a catalog behind a root segment, which is owned once this returns. */
   public static OwnMemory behind(
-      final RootSegment root,
-      final Devices devices,
-      final PoolSettings host,
-      final PoolSettings device) {
+      final RootSegment root, final Devices devices, final Config conf, final Clock clock) {
     final Tiers tiers =
         new Tiers(
-            pool(root, devices, Tier.HOST, host),
-            devices.hasGpu() ? pool(root, devices, Tier.DEVICE, device) : null);
+            pool(root, devices, Tier.HOST, conf, clock),
+            devices.hasGpu() ? pool(root, devices, Tier.DEVICE, conf, clock) : null);
     final Reclaimer reclaimer = new Reclaimer(root.lanes());
     return new OwnMemory(
         root, tiers, reclaimer, new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer));
   }
 
   private static Pool pool(
-      final RootSegment root, final Devices devices, final Tier tier, final PoolSettings settings) {
-    return new Pool(devices.of(tier), tier, devices.blockAccess(), root, settings);
+      final RootSegment root,
+      final Devices devices,
+      final Tier tier,
+      final Config conf,
+      final Clock clock) {
+    return new Pool(devices.of(tier), tier, devices.blockAccess(), root, conf, clock);
   }
 
   /** Returns whether a peer may have some of it mapped. */

@@ -356,11 +356,11 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private void timed(final Runnable step) {
-    final long begin = context.settings().clock().nanos();
+    final long begin = context.clock().nanos();
     try {
       step.run();
     } finally {
-      final long nanos = context.settings().clock().since(begin);
+      final long nanos = context.clock().since(begin);
       context.counters().waited(nanos);
       listener.waited(nanos);
     }

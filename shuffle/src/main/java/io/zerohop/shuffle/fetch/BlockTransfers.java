@@ -126,7 +126,8 @@ final class BlockTransfers implements AutoCloseable {
   /** Asks for as many windows as there are receive buffers for; does not wait. */
   void start() {
     while (!pending.isEmpty()) {
-      final long cap = Math.min(context.settings().windowBytes(), context.receiveBudget().limit());
+      final long cap =
+          Math.min(context.conf().fetch().windowSize(), context.receiveBudget().limit());
       // Half of the cap must be free, so that windows do not shrink to single blocks.
       if (reserved > cap / 2 || windows >= MAX_WINDOWS) {
         return;
@@ -157,7 +158,7 @@ final class BlockTransfers implements AutoCloseable {
     long bytes = 0;
     for (final Block block : pending.peek().blocks) {
       final boolean fits = bytes + block.bytes() <= room || (reserved == 0 && window.isEmpty());
-      if (!fits || window.size() == context.settings().windowBlocks()) {
+      if (!fits || window.size() == context.conf().fetch().windowBlocks()) {
         break;
       }
       window.add(block);
@@ -226,7 +227,7 @@ final class BlockTransfers implements AutoCloseable {
             arrival.payload.path(request.path),
             arrival.payload,
             context.devices().hasGpu());
-    return context.settings().checksum() ? received.verified() : received;
+    return context.conf().checksum() ? received.verified() : received;
   }
 
   /** The owner of the block that {@link #poll} has given. */
@@ -268,8 +269,8 @@ final class BlockTransfers implements AutoCloseable {
    * @throws WaitException if cancelled
    */
   void await(final BooleanSupplier cancelled) {
-    final Duration limit = context.settings().stagedLimit();
-    final Clock clock = context.settings().clock();
+    final Duration limit = context.stagedTimeout();
+    final Clock clock = context.clock();
     final long deadline = clock.in(limit);
     for (; ; ) {
       if (cancelled.getAsBoolean()) {

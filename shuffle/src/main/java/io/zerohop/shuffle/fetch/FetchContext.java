@@ -1,22 +1,30 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.AccessTimes;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.Transport;
+import java.time.Duration;
 import java.util.EnumMap;
 import java.util.Map;
 
 /**
  * State that all fetchers of a node share. Thread safe.
  *
+ * @param stagedTimeout longest time in which none of a reader's staged blocks arrives: long, since
+ *     the staged transport has limits and retries of its own; this one only ends what would hang
+ *     for ever
  * @param between what moves blocks between nodes, by path and by who reads them; empty if nothing
  *     does
  */
 public record FetchContext(
-    FetchSettings settings,
+    Config conf,
+    Duration stagedTimeout,
+    Clock clock,
     Devices devices,
     PathChooser paths,
     ReceiveBudget receiveBudget,

@@ -53,15 +53,15 @@ final class FetchPlan {
   /** Blocks in place need no memory; those that have to be copied come in windows of some bytes. */
   private int endOfWindow(final List<Block> blocks, final int from) {
     if (!context.devices().hasGpu()) {
-      return Math.min(blocks.size(), from + context.settings().windowBlocks());
+      return Math.min(blocks.size(), from + context.conf().fetch().windowBlocks());
     }
     final boolean onDevice = side == ReadSide.DEVICE;
     final int most =
         onDevice
             ? blocks.size()
-            : Math.min(blocks.size(), from + context.settings().windowBlocks());
+            : Math.min(blocks.size(), from + context.conf().fetch().windowBlocks());
     final long mostBytes =
-        onDevice ? context.settings().deviceWindowBytes() : context.settings().windowBytes();
+        onDevice ? context.conf().device().windowSize() : context.conf().fetch().windowSize();
     int end = from;
     long bytes = 0;
     while (end < most) {

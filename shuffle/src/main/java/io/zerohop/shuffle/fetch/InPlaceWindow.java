@@ -78,7 +78,7 @@ final class InPlaceWindow implements AutoCloseable {
       final List<Block> wanted,
       final ReadSide side,
       final BooleanSupplier cancelled) {
-    final LanePool.Lease lease = memory.lanes().take(context.settings().connectLimit(), cancelled);
+    final LanePool.Lease lease = memory.lanes().take(context.conf().connectTimeout(), cancelled);
     if (lease == null) {
       return null;
     }
@@ -167,7 +167,7 @@ final class InPlaceWindow implements AutoCloseable {
           HostCopies.gather(
               context.devices(),
               extents,
-              context.settings().deviceLimit(),
+              context.conf().device().timeout(),
               () -> context.receiveBudget().release(bytes));
     } catch (final ZerohopException e) {
       if (e.category() == ZerohopException.Category.FATAL) {
@@ -339,7 +339,7 @@ final class InPlaceWindow implements AutoCloseable {
   FetchedBlock next() {
     final int index = next++;
     final int from = index == 0 ? 0 : ends[index - 1];
-    if (context.settings().checksum()) {
+    if (context.conf().checksum()) {
       for (int i = from; i < ends[index]; i++) {
         verify(blocks.get(index), i);
       }

@@ -8,6 +8,7 @@ import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,7 +36,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private final SegmentRegistry registry;
   private final long limit;
   private final long segmentBytes;
-  private final long keepEmptyNanos;
+  private final long segmentIdleNanos;
   private final Clock clock;
   private final Object lock = new Object();
   private final List<PoolSegment> segments = new ArrayList<>();
@@ -55,21 +56,29 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   /**
    * @param tier what the device's memory is called in segment ids
    * @param access what peers may do with its segments
+   * @param conf with a size for this tier that is not {@code auto}
+   * @param clock by which segments are idle
    */
   public Pool(
       final Device device,
       final Tier tier,
       final PeerAccess access,
       final SegmentRegistry registry,
-      final PoolSettings settings) {
+      final Config conf,
+      final Clock clock) {
     this.device = device;
     this.tier = tier;
     this.access = access;
     this.registry = registry;
-    this.limit = settings.limitBytes();
-    this.segmentBytes = Math.min(settings.segmentBytes(), MAX_SEGMENT_BYTES);
-    this.keepEmptyNanos = settings.keepEmpty().toNanos();
-    this.clock = settings.clock();
+    this.limit = tier == Tier.HOST ? conf.pool().size() : conf.device().poolSize();
+    if (limit <= 0) {
+      throw new IllegalArgumentException(tier.sizeKey() + " is not resolved: " + limit);
+    }
+    final long segment =
+        tier == Tier.HOST ? conf.pool().segmentSize() : conf.device().segmentSize();
+    this.segmentBytes = Math.min(Math.min(segment, limit), MAX_SEGMENT_BYTES);
+    this.segmentIdleNanos = conf.pool().segmentIdle().toNanos();
+    this.clock = clock;
   }
 
   /** Returns the kind of its memory. */
@@ -209,7 +218,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       final long now = clock.nanos();
       for (final PoolSegment segment : List.copyOf(segments)) {
         if (segment.free().isEmpty()
-            && (isPaused() || now - segment.emptySince() > keepEmptyNanos)) {
+            && (isPaused() || now - segment.emptySince() > segmentIdleNanos)) {
           close(segment);
         }
       }

@@ -1,10 +1,12 @@
 package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.posix.ChoreThread;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
@@ -36,25 +38,28 @@ public final class Evictor {
   /**
    * Starts the thread, if map outputs may leave.
    *
+   * @param cold takes what leaves host memory; null if nothing does
    * @param memory whose pools have the room made
    * @param leases holds an output of the catalog's; gives null if it was freed
    * @throws io.zerohop.device.ZerohopException (FALLBACK) if there is no thread
    */
   public Evictor(
-      final SpillSettings settings,
+      final Config conf,
+      final ColdStorage cold,
       final Devices devices,
       final OwnMemory memory,
       final AccessTimes accessTimes,
-      final Function<OwnOutput, MapOutputLease> leases) {
+      final Function<OwnOutput, MapOutputLease> leases,
+      final Clock clock) {
     this.memory = memory;
-    spiller = new Spiller(settings, devices, memory, accessTimes, leases);
-    final boolean moves = settings.start() < 1;
+    spiller = new Spiller(conf, cold, devices, memory, accessTimes, leases, clock);
+    final boolean moves = conf.spill().start() < 1;
     shrinker =
         devices.hasGpu() ? spiller.shrinker(moves ? this::hurry : null, memory::isShared) : null;
     for (final Pool pool : memory.tiers().all()) {
       pool.onShortage(() -> shortage(pool.tier()));
     }
-    thread = moves ? new ChoreThread("spiller", PERIOD, settings.clock(), spiller::round) : null;
+    thread = moves ? new ChoreThread("spiller", PERIOD, clock, spiller::round) : null;
   }
 
   private void hurry() {

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
@@ -48,7 +49,8 @@ final class Spiller implements AutoCloseable {
 
   private static final Duration STORAGE_PAUSE = Duration.ofSeconds(10);
 
-  private final SpillSettings settings;
+  private final Config.Spill conf;
+  private final ColdStorage cold;
   private final Clock clock;
   private final Tiers tiers;
   private final Catalog catalog;
@@ -74,22 +76,26 @@ final class Spiller implements AutoCloseable {
   private long storageFailedAt;
 
   /**
+   * @param cold takes what leaves host memory; null if nothing does
    * @param leases holds an output of the catalog's; gives null if it was freed
    */
   Spiller(
-      final SpillSettings settings,
+      final Config conf,
+      final ColdStorage cold,
       final Devices devices,
       final OwnMemory memory,
       final AccessTimes accessTimes,
-      final Function<OwnOutput, MapOutputLease> leases) {
-    this.settings = settings;
-    this.clock = settings.clock();
+      final Function<OwnOutput, MapOutputLease> leases,
+      final Clock clock) {
+    this.conf = conf.spill();
+    this.cold = cold;
+    this.clock = clock;
     this.tiers = memory.tiers();
     this.catalog = memory.catalog();
     this.reclaimer = memory.reclaimer();
     this.accessTimes = accessTimes;
     this.leases = leases;
-    this.toHost = new ToHost(devices, tiers, catalog, settings.deviceLimit());
+    this.toHost = new ToHost(devices, tiers, catalog, conf.device().timeout());
   }
 
   /** Notes that a pool has refused an allocation. Does not wait. */
@@ -201,10 +207,10 @@ final class Spiller implements AutoCloseable {
     final Pool pool = tiers.of(tier);
     final PoolStats stats = pool.stats();
     final long used = stats.usedBytes() - reclaimer.waitingBytes(tier);
-    if (!isShort && used <= settings.start() * stats.limitBytes()) {
+    if (!isShort && used <= conf.start() * stats.limitBytes()) {
       return;
     }
-    final double goal = Math.max(0, settings.start() - RELIEF) * stats.limitBytes();
+    final double goal = Math.max(0, conf.start() - RELIEF) * stats.limitBytes();
     // What was refused may be large, or the free ranges small.
     final double least = isShort ? RELIEF * stats.limitBytes() : 0;
     free(tier, (long) Math.max(used - goal, least));
@@ -235,14 +241,14 @@ final class Spiller implements AutoCloseable {
   }
 
   private boolean isCold(final int shuffleId) {
-    return accessTimes.idleNanos(shuffleId) >= settings.idle().toNanos();
+    return accessTimes.idleNanos(shuffleId) >= conf.idle().toNanos();
   }
 
   /** Shuffles, the coldest first, as they are now: some may be used while they are sorted. */
   private List<Integer> byIdleness(final EvictionScope scope) {
     final Map<Integer, Long> idle = new HashMap<>();
     catalog.shuffles().forEach(id -> idle.put(id, accessTimes.idleNanos(id)));
-    final long least = scope == EvictionScope.COLD ? settings.idle().toNanos() : 0;
+    final long least = scope == EvictionScope.COLD ? conf.idle().toNanos() : 0;
     return idle.entrySet().stream()
         .filter(shuffle -> shuffle.getValue() >= least)
         .sorted(Map.Entry.<Integer, Long>comparingByValue().reversed())
@@ -322,13 +328,12 @@ final class Spiller implements AutoCloseable {
     if (!canStore()) {
       return false;
     }
-    final ColdStorage storage = settings.cold();
     final long start = clock.nanos();
     try (MapOutputLease lease = leases.apply(output)) {
       if (lease == null) {
         return false;
       }
-      storage.store(output.shuffleId(), output.mapId(), lease);
+      cold.store(output.shuffleId(), output.mapId(), lease);
       storageFailed = false;
     } catch (final DamagedOutputException e) {
       immovable.add(output);
@@ -342,7 +347,7 @@ final class Spiller implements AutoCloseable {
       return false;
     }
     if (!catalog.remove(output)) {
-      storage.drop(output.shuffleId(), output.mapId());
+      cold.drop(output.shuffleId(), output.mapId());
       return false;
     }
     fileCounters.add(bytes, clock.since(start));
@@ -352,7 +357,7 @@ final class Spiller implements AutoCloseable {
 
   private boolean canStore() {
     final boolean pausing = storageFailed && clock.since(storageFailedAt) < STORAGE_PAUSE.toNanos();
-    return settings.cold() != null && !pausing;
+    return cold != null && !pausing;
   }
 
   private void pauseStorage(final OwnOutput output, final Exception cause) {

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.Registration;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.extent.ExtentList;
@@ -74,17 +75,10 @@ public final class MapOutputWriter implements AutoCloseable {
   /**
    * State that all writers of a node share.
    *
-   * @param checksum whether the bytes of blocks are checksummed
-   * @param deviceLimit longest time for copies on the GPU
    * @param completions null if commits wait for copies
    */
   public record Parts(
-      boolean checksum,
-      Duration deviceLimit,
-      Devices devices,
-      Tiers tiers,
-      Catalog catalog,
-      CopyCompletions completions) {}
+      Config conf, Devices devices, Tiers tiers, Catalog catalog, CopyCompletions completions) {}
 
   public MapOutputWriter(
       final Parts node,
@@ -98,8 +92,8 @@ public final class MapOutputWriter implements AutoCloseable {
     this.tier = tier;
     this.catalog = node.catalog();
     this.completions = node.completions();
-    this.limit = node.deviceLimit();
-    this.checksum = node.checksum();
+    this.limit = node.conf().device().timeout();
+    this.checksum = node.conf().checksum();
     this.onClose = onClose;
     this.shuffleId = shuffleId;
     this.mapId = mapId;

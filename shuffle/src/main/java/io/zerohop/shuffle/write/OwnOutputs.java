@@ -7,7 +7,6 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
-import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -22,26 +21,22 @@ public final class OwnOutputs {
   private final Catalog catalog;
   private final AccessTimes accessTimes;
   private final MapOutputWriter.Parts writerParts;
-  private final Duration readyLimit;
   private final BooleanSupplier ending;
   private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
 
   /**
    * @param writerParts what writers share
-   * @param readyLimit longest time to wait until a map output is complete
    * @param ending whether nobody may wait any more
    */
   public OwnOutputs(
       final MapOutputWriter.Parts writerParts,
       final AccessTimes accessTimes,
-      final Duration readyLimit,
       final BooleanSupplier ending) {
     this.devices = writerParts.devices();
     this.catalog = writerParts.catalog();
     this.accessTimes = accessTimes;
     this.writerParts = writerParts;
-    this.readyLimit = readyLimit;
     this.ending = ending;
   }
 
@@ -95,7 +90,9 @@ public final class OwnOutputs {
     }
     boolean ready = false;
     try {
-      output.ready(devices.host()).await(OwnOutput.READY_EPOCH, readyLimit, ending);
+      output
+          .ready(devices.host())
+          .await(OwnOutput.READY_EPOCH, writerParts.conf().requestTimeout(), ending);
       ready = true;
       return output;
     } finally {
@@ -112,7 +109,8 @@ public final class OwnOutputs {
 
   private MapOutputLease leaseOf(final OwnOutput retained) {
     final MapOutputLease lease =
-        new MapOutputLease(retained, devices, writerParts.deviceLimit(), leases::remove);
+        new MapOutputLease(
+            retained, devices, writerParts.conf().device().timeout(), leases::remove);
     leases.add(lease);
     return lease;
   }

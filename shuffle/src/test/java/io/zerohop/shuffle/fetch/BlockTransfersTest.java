@@ -7,6 +7,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.Transport;
 import java.time.Duration;
@@ -29,8 +30,9 @@ class BlockTransfersTest {
   private final BlockTransfers transfers =
       new BlockTransfers(
           new FetchContext(
-              new FetchSettings(
-                  true, LIMIT, LIMIT, LIMIT, LIMIT, 1024, 48 << 20, 48 << 20, Clock.system()),
+              Config.defaults(),
+              LIMIT,
+              Clock.system(),
               devices,
               null,
               budget,

@@ -38,7 +38,8 @@ class CloseTest {
 
   @BeforeEach
   void start() {
-    node = ShuffleNode.start(TestNodes.config(base.resolve("s"), "1").windowBlocks(7).build());
+    node =
+        ShuffleNode.start(TestNodes.config(base.resolve("s"), "1").set("fetch.window.blocks", 7));
     for (int map = 0; map < 4; map++) {
       TestBlocks.write(node, 1, map, 1, PARTITIONS, MOST);
     }

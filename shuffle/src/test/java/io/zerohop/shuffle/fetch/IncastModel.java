@@ -5,6 +5,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.owner.SendPlaces;
@@ -110,16 +111,9 @@ final class IncastModel implements AutoCloseable {
       transfers =
           new BlockTransfers(
               new FetchContext(
-                  new FetchSettings(
-                      true,
-                      LIMIT,
-                      LIMIT,
-                      LIMIT,
-                      LIMIT,
-                      1024,
-                      windowBytes,
-                      windowBytes,
-                      Clock.system()),
+                  Config.defaults().with("fetch.window.size", windowBytes),
+                  LIMIT,
+                  Clock.system(),
                   devices,
                   null,
                   budget,

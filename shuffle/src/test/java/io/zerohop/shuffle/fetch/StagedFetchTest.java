@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.TestClock;
 import io.zerohop.device.WaitException;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
@@ -50,13 +49,13 @@ class StagedFetchTest {
 
   @BeforeEach
   void start() {
-    node = ShuffleNode.start(config().build());
+    node = ShuffleNode.start(config());
   }
 
-  private NodeConfig.Builder config() {
+  private ShuffleNode.Setup config() {
     return TestNodes.config(base.resolve("s"), "1")
-        .windowBytes(WINDOW)
-        .receiveBufferBytes(RECEIVE_BUFFERS);
+        .set("fetch.window.size", WINDOW)
+        .set("fetch.receiveBuffers", RECEIVE_BUFFERS);
   }
 
   @AfterEach
@@ -79,7 +78,7 @@ class StagedFetchTest {
     return node.fetch(List.of(sources), transport, TestNodes.quiet(), cancelled);
   }
 
-  private void restart(final NodeConfig config) {
+  private void restart(final ShuffleNode.Setup config) {
     node.close();
     node = ShuffleNode.start(config);
   }
@@ -95,7 +94,11 @@ class StagedFetchTest {
 
   @Test
   void windowsAreLimitedByBlocksToo() {
-    restart(config().windowBlocks(3).windowBytes(1 << 20).receiveBufferBytes(1 << 20).build());
+    restart(
+        config()
+            .set("fetch.window.blocks", 3)
+            .set("fetch.window.size", 1 << 20)
+            .set("fetch.receiveBuffers", 1 << 20));
     final BlockSource source = elsewhere(0, 2);
     TestNodes.fetchAndCheck(
         node,
@@ -251,7 +254,7 @@ class StagedFetchTest {
 
   @Test
   void aBlockThatNeverComesIsAFailureInTheEnd() {
-    restart(config().stagedLimit(Duration.ofMillis(50)).build());
+    restart(config().stagedTimeout(Duration.ofMillis(50)));
     try (BlockFetcher fetcher = fetch((source, blocks, sink) -> {}, () -> false, elsewhere(0, 1))) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)
@@ -264,10 +267,9 @@ class StagedFetchTest {
   void aSlowTransferThatGetsOnIsNoFailure() {
     restart(
         config()
-            .requestLimit(Duration.ofMillis(1))
-            .stagedLimit(Duration.ofSeconds(1))
-            .windowBlocks(1)
-            .build());
+            .set("request.timeout", Duration.ofMillis(1))
+            .stagedTimeout(Duration.ofSeconds(1))
+            .set("fetch.window.blocks", 1));
     final ExecutorService network = Executors.newSingleThreadExecutor();
     try {
       final FallbackTransport slow =
@@ -286,7 +288,7 @@ class StagedFetchTest {
 
   @Test
   void aBlockLargerThanAllBudgetsTravelsAlone() {
-    restart(config().windowBytes(10).receiveBufferBytes(5).build());
+    restart(config().set("fetch.window.size", 10).set("fetch.receiveBuffers", 5));
     final BlockSource source = elsewhere(0, 1);
     assertThat(TestNodes.fetchAndCheck(node, staging, 1, MOST, source))
         .containsOnlyKeys(Path.STAGED);
@@ -298,7 +300,7 @@ class StagedFetchTest {
   @Test
   void fetchersThatWaitForOneAnothersMemoryGetOn() {
     final TestClock clock = TestClock.running();
-    restart(config().receiveBufferBytes(1).clock(clock).build());
+    restart(config().set("fetch.receiveBuffers", 1).clock(clock));
     try (BlockFetcher one = fetch(staging, () -> false, elsewhere(0, 1));
         BlockFetcher two = fetch(staging, () -> false, elsewhere(1, 1))) {
       assertThat(one.next()).isTrue();
@@ -311,7 +313,7 @@ class StagedFetchTest {
 
   @Test
   void aReservationThatIsGivenBackIsTakenByTheOneWhoWaits() throws Exception {
-    restart(config().receiveBufferBytes(1).build());
+    restart(config().set("fetch.receiveBuffers", 1));
     final BlockFetcher one = fetch(staging, () -> false, elsewhere(0, 1));
     assertThat(one.next()).isTrue();
     final Thread closer =

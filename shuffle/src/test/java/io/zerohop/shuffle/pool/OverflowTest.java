@@ -2,6 +2,7 @@ package io.zerohop.shuffle.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.pool.Tiers.Overflow;
 import org.junit.jupiter.api.Test;
 
 class OverflowTest {

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.pool.Devices.PeerGpus;
 import org.junit.jupiter.api.Test;
 
 class PeerGpusTest {

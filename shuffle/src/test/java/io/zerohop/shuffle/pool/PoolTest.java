@@ -7,6 +7,7 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -20,17 +21,14 @@ import org.junit.jupiter.api.Test;
 class PoolTest {
   private static final long LIMIT = 8L << 20;
   private static final long SEGMENT = 1L << 20;
+  private static final Config CONF =
+      Config.defaults().with("pool.size", LIMIT).with("segment.size", SEGMENT);
 
   private final Leaks leaks = new Leaks();
   private final HostDevice device = new HostDevice();
   private final Names names = new Names();
   private final Pool pool =
-      new Pool(
-          device,
-          Tier.HOST,
-          PeerAccess.READ,
-          names,
-          new PoolSettings(LIMIT, SEGMENT, Duration.ofMinutes(1), Clock.system()));
+      new Pool(device, Tier.HOST, PeerAccess.READ, names, CONF, Clock.system());
 
   @AfterEach
   void noLeaks() {
@@ -169,7 +167,8 @@ class PoolTest {
             Tier.HOST,
             PeerAccess.READ,
             names,
-            new PoolSettings(LIMIT, SEGMENT, Duration.ZERO, Clock.system()))) {
+            CONF.with("segment.idle", Duration.ZERO),
+            Clock.system())) {
       final Region kept = impatient.allocate(100);
       impatient.trim();
       assertThat(impatient.stats().segments()).as("in use").isOne();

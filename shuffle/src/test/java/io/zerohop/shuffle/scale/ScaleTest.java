@@ -98,7 +98,7 @@ class ScaleTest {
             16,
             MAPS,
             PARTITIONS,
-            config -> config.ucxIdle(Duration.ofMinutes(10)).clock(clock))) {
+            config -> config.set("ucx.idle", Duration.ofMinutes(10)).clock(clock))) {
       final Cluster.Executor reader = cluster.executor(0);
       final Cluster.Executor owner = cluster.executor(8);
       for (int round = 0; round < 2; round++) {

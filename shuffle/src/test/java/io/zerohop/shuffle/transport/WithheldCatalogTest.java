@@ -21,14 +21,13 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
-import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -53,7 +52,8 @@ class WithheldCatalogTest {
           Tier.HOST,
           PeerAccess.READ,
           root,
-          new PoolSettings(1 << 20, 1 << 20, Duration.ofMinutes(1), Clock.system()));
+          Config.defaults().with("pool.size", 1 << 20).with("segment.size", 1 << 20),
+          Clock.system());
   private final Tiers tiers = new Tiers(pool, null);
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(devices.host(), root, pool, reclaimer);

@@ -157,7 +157,8 @@ final class NodeProcess implements AutoCloseable {
     final DeviceOnlyGpu device = arguments[1].startsWith(WITH_DEVICE) ? new DeviceOnlyGpu() : null;
     try (ShuffleNode node =
         ShuffleNode.start(
-            TestNodes.config(base(arguments[0]), arguments[1]).asyncCommit(true).build(), device)) {
+            TestNodes.config(base(arguments[0]), arguments[1]).set("device.asyncCommit", true),
+            device)) {
       System.out.println(node.location().encode());
       final BufferedReader commands =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));

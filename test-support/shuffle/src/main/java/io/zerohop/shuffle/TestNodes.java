@@ -3,11 +3,11 @@ package io.zerohop.shuffle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.TestClock;
-import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.FetchedBlock;
@@ -17,7 +17,6 @@ import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -36,38 +35,24 @@ public final class TestNodes {
   /**
    * Small pools; all else is what users have who set nothing, but for patience with slow machines.
    */
-  public static NodeConfig.Builder config(final java.nio.file.Path base, final String executorId) {
-    return NodeConfig.builder()
-        .appId("app-test")
-        .executorId(executorId)
-        .socketBase(base)
-        .secret(SECRET)
-        .poolBytes(16L << 20)
-        .devicePoolBytes(16L << 20)
-        .segmentBytes(2L << 20)
-        .deviceSegmentBytes(2L << 20)
-        .neighbours(false)
-        .nodeId("")
-        .paths(EnumSet.allOf(Path.class))
-        .checksum(true)
-        .asyncCommit(false)
-        .keepEmpty(Duration.ofMinutes(2))
-        .connectLimit(Duration.ofSeconds(5))
-        .requestLimit(Duration.ofSeconds(20))
-        .stagedLimit(Duration.ofSeconds(500))
-        .deviceLimit(Duration.ofMinutes(2))
-        .windowBlocks(1024)
-        .windowBytes(48L << 20)
-        .deviceWindowBytes(512L << 20)
-        .receiveBufferBytes(512L << 20)
-        .spillStart(0.8)
-        .spillIdle(Duration.ofSeconds(3))
-        .ucxIdle(Duration.ofMinutes(10))
-        .clock(Clock.system());
+  public static ShuffleNode.Setup config(final java.nio.file.Path base, final String executorId) {
+    return config(base, executorId, SECRET);
+  }
+
+  /** The same with another secret. */
+  public static ShuffleNode.Setup config(
+      final java.nio.file.Path base, final String executorId, final byte[] secret) {
+    return new ShuffleNode.Setup(Config.defaults(), "app-test", executorId, secret)
+        .set("socket.dir", base)
+        .set("pool.size", 16L << 20)
+        .set("device.pool.size", 16L << 20)
+        .set("segment.size", 2L << 20)
+        .set("device.segment.size", 2L << 20)
+        .set("request.timeout", Duration.ofSeconds(20));
   }
 
   public static ShuffleNode start(final java.nio.file.Path base, final String executorId) {
-    return ShuffleNode.start(config(base, executorId).build());
+    return ShuffleNode.start(config(base, executorId));
   }
 
   /** Waits for something that another thread or process brings about. */

@@ -12,9 +12,9 @@ import io.zerohop.shuffle.catalog.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.catalog.RootView;
 import io.zerohop.shuffle.catalog.ShuffleView;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.Pool;
-import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -82,7 +82,8 @@ public class CatalogLookupBenchmark {
             Tier.HOST,
             PeerAccess.READ,
             root,
-            new PoolSettings(512L << 20, 128L << 20, Duration.ofMinutes(1), Clock.system()));
+            Config.defaults().with("pool.size", 512L << 20).with("segment.size", 128L << 20),
+            Clock.system());
     reclaimer = new Reclaimer(root.lanes());
     catalog = new Catalog(device, root, pool, reclaimer);
     final Random random = new Random(1);

@@ -75,10 +75,9 @@ public class FetchBenchmark {
   private ShuffleNode start(final String executorId) {
     return ShuffleNode.start(
         TestNodes.config(folder.resolve("s"), executorId)
-            .checksum(checksum)
-            .segmentBytes(128 << 20)
-            .poolBytes(3L << 30)
-            .build());
+            .set("checksum.enabled", checksum)
+            .set("segment.size", 128 << 20)
+            .set("pool.size", 3L << 30));
   }
 
   private void write(final int shuffleId, final long mapId) {

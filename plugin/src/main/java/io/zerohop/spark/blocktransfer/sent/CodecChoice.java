@@ -2,7 +2,7 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.spark.conf.ZerohopConf.SentCodec;
+import io.zerohop.shuffle.conf.Config.SentCodec;
 import java.util.EnumMap;
 import java.util.Map;
 

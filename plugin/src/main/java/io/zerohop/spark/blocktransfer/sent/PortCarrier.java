@@ -14,18 +14,23 @@ import io.zerohop.shuffle.transport.remote.carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.carrier.Road;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Arriving;
+import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
 import io.zerohop.spark.blocktransfer.sent.Words.ArrivingWord;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.apache.spark.storage.BlockManagerId;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -49,7 +54,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   /** From 256 KiB on a message costs the same for each byte. */
   private static final MessageSizes SIZES = new MessageSizes(2 << 20, 2 << 20, 4);
 
-  private final PortSettings settings;
+  private final SparkPort port;
   private final Uploads uploads;
   private final Connections connections;
   private final KnownNeighbours neighbours;
@@ -71,31 +76,31 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   private volatile boolean closed;
 
   /**
-   * @param uploads brings what others send; stays the caller's
+   * @param port of this executor
    * @param connections owned from now on
    * @param sends sums and compresses what is sent, and connects
    * @param arriving reads, expands and checks what has come
    * @param slabs for what is compressed, and expanded; stay the caller's
    */
   PortCarrier(
-      final PortSettings settings,
-      final Uploads uploads,
+      final SparkPort port,
       final Connections connections,
       final Executor sends,
       final Executor arriving,
-      final Slabs slabs) {
-    this.settings = settings;
-    this.uploads = uploads;
+      final Slabs slabs,
+      final Clock clock) {
+    this.port = port;
+    this.uploads = port.uploads();
     this.connections = connections;
-    this.clock = settings.clock();
-    this.neighbours = new KnownNeighbours(settings.neighbours(), clock);
+    this.clock = clock;
+    this.neighbours = new KnownNeighbours(port.neighbours(), clock);
     this.sends = sends;
     this.arriving = arriving;
     this.slabs = slabs;
     this.roads =
         new PortRoad.Means(
             sends, slabs, clock, new LongAdder(), new Semaphore(MAX_FURTHER_CONNECTIONS));
-    this.selfTest = new SelfTest(connections, settings);
+    this.selfTest = new SelfTest(connections, port.self(), clock);
     uploads.receiver(this);
   }
 
@@ -106,7 +111,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
    */
   void test() {
     try {
-      selfTest.run(settings.connectLimit());
+      selfTest.run(port.conf().connectTimeout());
     } catch (final ExchangeException e) {
       throw new CarrierException(e.message(), e);
     }
@@ -114,7 +119,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   @Override
   public byte[] address() {
-    return settings.executorId().getBytes(StandardCharsets.UTF_8);
+    return port.executorId().getBytes(StandardCharsets.UTF_8);
   }
 
   @Override
@@ -139,7 +144,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     }
     final BlockManagerId to = neighbours.find(executorId);
     try {
-      return connections.connect(to.host(), to.port(), settings.connectLimit());
+      return connections.connect(to.host(), to.port(), port.conf().connectTimeout());
     } catch (final ExchangeException e) {
       neighbours.forget(executorId);
       throw new CarrierException(
@@ -154,7 +159,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
         () -> connectTo(executorId),
         connections.threads(),
         roads,
-        new CodecChoice(settings.codec(), clock),
+        new CodecChoice(port.codec(), clock),
         transfer -> served.lost(executorId, transfer),
         onFailure);
   }
@@ -170,10 +175,10 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     final PortLink link =
         new PortLink(
             random.nextLong() & Long.MAX_VALUE,
-            settings.executorId(),
+            port.executorId(),
             owner.executorId(),
             connection,
-            settings.answerLimit(),
+            port.conf().device().timeout(),
             clock);
     links.put(link.number(), link);
     link.onClosed(() -> links.remove(link.number()));
@@ -196,7 +201,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     }
     final ArrivingWord word = wordOf(id);
     if (word != null) {
-      arrivingWords.put(word, clock.in(settings.answerLimit()));
+      arrivingWords.put(word, clock.in(port.conf().device().timeout()));
     }
     return word;
   }
@@ -289,7 +294,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   @Override
   public String describe() {
-    return "over Spark's connections, " + settings.encryption();
+    return "over Spark's connections, " + PortEncryption.of(port.spark()).words();
   }
 
   @Override
@@ -302,5 +307,145 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
       answering.close();
     }
     return connections.end();
+  }
+
+  /**
+   * Caches where the driver says that executors are. A new name costs one request for the whole
+   * list. After a name that is not in the list, the driver is asked again a second later at the
+   * earliest, so that invented names neither load it nor hide executors that were listed before.
+   * Thread safe.
+   */
+  static final class KnownNeighbours {
+    private static final Duration PAUSE = Duration.ofSeconds(1);
+
+    private final Neighbours driver;
+    private final Clock clock;
+    private final Map<String, BlockManagerId> known = new ConcurrentHashMap<>();
+    private long askAgain;
+
+    KnownNeighbours(final Neighbours driver, final Clock clock) {
+      this.driver = driver;
+      this.clock = clock;
+      this.askAgain = clock.nanos();
+    }
+
+    /**
+     * Where an executor is. May ask the driver, and wait for it.
+     *
+     * @throws CarrierException if it is none of this application
+     */
+    BlockManagerId find(final String executorId) {
+      BlockManagerId found = known.get(executorId);
+      if (found == null) {
+        ask(executorId);
+        found = known.get(executorId);
+      }
+      if (found == null) {
+        throw new CarrierException("the driver lists no executor " + executorId, null);
+      }
+      return found;
+    }
+
+    /** One at a time, and not too often; who waits may find what another one has learned. */
+    private synchronized void ask(final String executorId) {
+      if (known.containsKey(executorId) || !clock.isOver(askAgain)) {
+        return;
+      }
+      driver.list().forEach(each -> known.put(each.executorId(), each));
+      if (!known.containsKey(executorId)) {
+        askAgain = clock.in(PAUSE);
+      }
+    }
+
+    /** It may come back at another place, or not at all; who wants to know asks anew. */
+    synchronized void forget(final String executorId) {
+      known.remove(executorId);
+      askAgain = clock.nanos();
+    }
+  }
+
+  /**
+   * An upload to this executor itself, as others make them: whether the Spark at hand has the way
+   * at all, and whether it takes uploads now, which it does not once the executor is being
+   * decommissioned. Thread safe; the connection is its connections'.
+   */
+  private static final class SelfTest {
+    private static final int BYTES = 64;
+
+    private final Connections connections;
+    private final Supplier<BlockManagerId> self;
+    private final Clock clock;
+    private final long secret = new SecureRandom().nextLong() & Long.MAX_VALUE;
+    private Connection connection;
+
+    /**
+     * @param self where this executor's block port is
+     */
+    SelfTest(
+        final Connections connections, final Supplier<BlockManagerId> self, final Clock clock) {
+      this.connections = connections;
+      this.self = self;
+      this.clock = clock;
+    }
+
+    /**
+     * Runs it, one at a time.
+     *
+     * @throws ExchangeException if it does not come within the limit
+     */
+    synchronized void run(final Duration limit) {
+      if (connection == null || !connection.alive()) {
+        final BlockManagerId own = self.get();
+        connection = connections.connect(own.host(), own.port(), limit);
+      }
+      final CompletableFuture<Reply> end = new CompletableFuture<>();
+      connection.upload(
+          UploadId.word(UploadId.ECHO, secret, 0, BYTES),
+          ByteBuffer.allocate(BYTES),
+          (reply, failure) -> {
+            if (failure == null) {
+              end.complete(reply);
+            } else {
+              end.completeExceptionally(failure);
+            }
+          });
+      try {
+        final Reply reply = clock.get(end, limit);
+        if (reply != Reply.TAKEN) {
+          throw new ExchangeException(
+              Reason.PROTOCOL,
+              "this executor's block port does not hand uploads on (" + reply + ")");
+        }
+      } catch (final ExecutionException | TimeoutException e) {
+        connection.close();
+        throw new ExchangeException(
+            Reason.CLOSED,
+            Message.of("this executor takes no uploads, as when it is being decommissioned")
+                .because(e),
+            e);
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
+      }
+    }
+
+    /** What takes it. */
+    Arriving arriving(final UploadId id) {
+      if (id.number() != secret || id.length() != BYTES) {
+        return null;
+      }
+      return new Arriving() {
+        @Override
+        public void bytes(final ByteBuffer piece) {}
+
+        @Override
+        public Reply complete() {
+          return Reply.TAKEN;
+        }
+
+        @Override
+        public void failed(final String why) {}
+      };
+    }
   }
 }

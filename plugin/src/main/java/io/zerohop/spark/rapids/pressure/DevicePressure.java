@@ -7,7 +7,6 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.spill.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.spark.conf.RapidsKeys;
-import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsFeature;
 import io.zerohop.spark.rapids.api.SpillStore;
@@ -193,9 +192,7 @@ public final class DevicePressure implements AutoCloseable {
                     + (given >> 20)
                     + " MiB and moved blocks to host memory")
             .remedy(
-                "lower "
-                    + ZerohopConf.DEVICE_POOL_SIZE.key()
-                    + ", or leave as much free by "
+                "lower spark.zerohop.device.pool.size, or leave as much free by "
                     + RapidsMode.RESERVE)
             .warn(LOG);
       }

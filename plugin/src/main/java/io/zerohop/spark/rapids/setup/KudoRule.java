@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.setup;
 
 import io.zerohop.device.Message;
+import io.zerohop.shuffle.conf.Keys;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsFeature;
@@ -57,10 +58,9 @@ final class KudoRule extends Rule<SparkPlan> {
 
   /** A session may set it, too. */
   private boolean isOn(final SparkConf conf) {
-    final String set = conf().getConfString(ZerohopConf.RAPIDS_KUDO.key(), null);
-    return set == null
-        ? ZerohopConf.RAPIDS_KUDO.get(conf)
-        : ZerohopConf.RAPIDS_KUDO.get(new SparkConf(false).set(ZerohopConf.RAPIDS_KUDO.key(), set));
+    final String key = "spark.zerohop.rapids.kudo.enabled";
+    final String set = conf().getConfString(key, null);
+    return set == null ? ZerohopConf.of(conf).rapids().kudo() : Keys.isTrue(key, set);
   }
 
   /** The exchange with a partitioning in the other form; itself if it is left alone. */

@@ -212,7 +212,7 @@ public final class RapidsMode {
    */
   public static void prepareExecutor(final SparkConf conf, final long gpuBytes) {
     final long pool = PoolSizing.devicePoolBytes(gpuBytes);
-    conf.set(ZerohopConf.DEVICE_POOL_SIZE.key(), Long.toString(pool));
+    conf.set("spark.zerohop.device.pool.size", Long.toString(pool));
     if (conf.getBoolean(RESERVE_FOLLOWS, false)) {
       RapidsKeys.set(conf, "", RESERVE, reserveFor(pool));
       RapidsKeys.set(conf, HANDED_OVER, RESERVE, reserveFor(pool));
@@ -226,7 +226,7 @@ public final class RapidsMode {
             .map(String::trim)
             .anyMatch(PLUGIN::equals)
         && conf.get("spark.shuffle.manager", "").equals(ZerohopConf.SHUFFLE_MANAGER)
-        && ZerohopConf.ENABLED.get(conf);
+        && ZerohopConf.of(conf).enabled();
   }
 
   /** Returns why RAPIDS' shuffles would not stay in GPU memory; null if they would. */
@@ -238,10 +238,10 @@ public final class RapidsMode {
 
   /** Returns what prevents it, and the remedy; null if nothing does. */
   static Message obstacle(final SparkConf conf, final String mode, final Preflight seen) {
-    if (!ZerohopConf.RAPIDS_ENABLED.get(conf)) {
+    if (!ZerohopConf.of(conf).rapids().enabled()) {
       return SparkCode.GPU_SHUFFLES_OFF
-          .says(ZerohopConf.RAPIDS_ENABLED.key() + " is false")
-          .remedy("set " + ZerohopConf.RAPIDS_ENABLED.key() + "=true to allow it");
+          .says("spark.zerohop.rapids.enabled is false")
+          .remedy("set spark.zerohop.rapids.enabled=true to allow it");
     }
     // The manager steps aside for the same, and sort shuffle cannot take batches on the GPU.
     final Message inactive = Activation.obstacle(conf);

@@ -1,6 +1,7 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.spark.compat.SparkLinks;
+import io.zerohop.spark.conf.ZerohopConf;
 import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.Map;
@@ -77,7 +78,8 @@ final class BlockPort implements AutoCloseable {
 
   /** What the executor's node is started with. */
   SparkPort carrier(final Neighbours neighbours) {
-    return SparkPort.of(conf, security, uploads, executorId, this::inside, neighbours);
+    return new SparkPort(
+        conf, ZerohopConf.of(conf), security, uploads, executorId, this::inside, neighbours);
   }
 
   SparkConf conf() {

@@ -3,7 +3,7 @@ package io.zerohop.spark.blocktransfer.sent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.TestClock;
-import io.zerohop.spark.conf.ZerohopConf.SentCodec;
+import io.zerohop.shuffle.conf.Config.SentCodec;
 import java.time.Duration;
 import java.util.EnumMap;
 import java.util.Map;

@@ -6,7 +6,7 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.spark.conf.ZerohopConf.SentCodec;
+import io.zerohop.shuffle.conf.Config.SentCodec;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

@@ -34,7 +34,7 @@ class SentFaultsTest {
   void start() throws IOException {
     nodes = new SentNodes(folder, Map.of());
     owner = nodes.start("owner");
-    reader = nodes.start("reader", config -> config.requestLimit(Duration.ofSeconds(4)));
+    reader = nodes.start("reader", config -> config.set("request.timeout", Duration.ofSeconds(4)));
     toReader = reader.proxy();
     nodes.write();
   }

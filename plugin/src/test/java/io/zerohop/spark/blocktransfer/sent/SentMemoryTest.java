@@ -59,7 +59,8 @@ class SentMemoryTest {
   private SentNodes.Member start(final String name, final PinnedMeter pinned) throws IOException {
     return nodes.start(
         name,
-        config -> config.receiveBufferBytes(LIMIT).windowBlocks(WINDOW_BLOCKS),
+        config ->
+            config.set("fetch.receiveBuffers", LIMIT).set("fetch.window.blocks", WINDOW_BLOCKS),
         pinned.of(new DeviceOnlyGpu()));
   }
 

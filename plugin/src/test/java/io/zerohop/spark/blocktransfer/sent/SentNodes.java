@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.Device;
 import io.zerohop.device.TestClock;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
@@ -52,8 +51,7 @@ final class SentNodes implements AutoCloseable {
     private final AtomicInteger looks = new AtomicInteger();
     private final ShuffleNode node;
 
-    private Member(
-        final String name, final UnaryOperator<NodeConfig.Builder> more, final Device gpu)
+    private Member(final String name, final UnaryOperator<ShuffleNode.Setup> more, final Device gpu)
         throws IOException {
       this.name = name;
       port = new BlockPort(name, settings);
@@ -63,13 +61,12 @@ final class SentNodes implements AutoCloseable {
       node =
           ShuffleNode.start(
               more.apply(
-                      TestNodes.config(folder.resolve("s"), name)
-                          .nodeId("node-" + name)
-                          .requestLimit(Duration.ofSeconds(20))
-                          .connectLimit(Duration.ofSeconds(2))
-                          .clock(clock)
-                          .carrier(port.carrier(this::lookUp)))
-                  .build(),
+                  TestNodes.config(folder.resolve("s"), name)
+                      .set("node.id", "node-" + name)
+                      .set("request.timeout", Duration.ofSeconds(20))
+                      .set("connect.timeout", Duration.ofSeconds(2))
+                      .clock(clock)
+                      .carrier(port.carrier(this::lookUp))),
               gpu);
     }
 
@@ -157,7 +154,7 @@ final class SentNodes implements AutoCloseable {
     return start(name, config -> config);
   }
 
-  Member start(final String name, final UnaryOperator<NodeConfig.Builder> more) throws IOException {
+  Member start(final String name, final UnaryOperator<ShuffleNode.Setup> more) throws IOException {
     return start(name, more, null);
   }
 
@@ -167,7 +164,7 @@ final class SentNodes implements AutoCloseable {
    * @param more sets what is not as usual
    * @param gpu owned by it; null for none
    */
-  Member start(final String name, final UnaryOperator<NodeConfig.Builder> more, final Device gpu)
+  Member start(final String name, final UnaryOperator<ShuffleNode.Setup> more, final Device gpu)
       throws IOException {
     final Member made = new Member(name, more, gpu);
     staged.serve(name, made.node);

@@ -1,7 +1,7 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.device.Leaks;
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.contract.RemotePathContract;
 import java.time.Duration;
@@ -45,13 +45,13 @@ class SentPathTest extends RemotePathContract {
   }
 
   @Override
-  protected NodeConfig.Builder configure(final NodeConfig.Builder config, final String executor) {
+  protected ShuffleNode.Setup configure(final ShuffleNode.Setup config, final String executor) {
     final BlockPort port = new BlockPort(executor, settings());
     ports.put(executor, port);
     return config
-        .nodeId("node-" + executor)
-        .requestLimit(Duration.ofSeconds(4))
-        .connectLimit(Duration.ofSeconds(2))
+        .set("node.id", "node-" + executor)
+        .set("request.timeout", Duration.ofSeconds(4))
+        .set("connect.timeout", Duration.ofSeconds(2))
         .carrier(port.carrier(this::list));
   }
 

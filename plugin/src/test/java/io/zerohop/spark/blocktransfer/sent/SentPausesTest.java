@@ -2,7 +2,7 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Path;
 import java.io.IOException;
@@ -94,14 +94,16 @@ class SentPausesTest {
   /** As where readers have larger windows than an owner has memory for several. */
   @Test
   void aReaderThatTakesNothingLeavesBytesToOthers() throws Exception {
-    assertOthersAreSent(config -> config.receiveBufferBytes(6L << 20), 3);
+    assertOthersAreSent(config -> config.set("fetch.receiveBuffers", 6L << 20), 3);
   }
 
   private void assertOthersAreSent(
-      final UnaryOperator<NodeConfig.Builder> ofOwner, final int windowBlocks) throws Exception {
+      final UnaryOperator<ShuffleNode.Setup> ofOwner, final int windowBlocks) throws Exception {
     final SentNodes.Member owner = nodes.start("owner", ofOwner);
-    final SentNodes.Member slow = nodes.start("slow", config -> config.windowBlocks(windowBlocks));
-    final SentNodes.Member quick = nodes.start("quick", config -> config.windowBlocks(1));
+    final SentNodes.Member slow =
+        nodes.start("slow", config -> config.set("fetch.window.blocks", windowBlocks));
+    final SentNodes.Member quick =
+        nodes.start("quick", config -> config.set("fetch.window.blocks", 1));
     nodes.write();
     slow.proxy().hear(stopsAtMessages());
     final CompletableFuture<Map<Path, Integer>> reading = CompletableFuture.supplyAsync(slow::read);

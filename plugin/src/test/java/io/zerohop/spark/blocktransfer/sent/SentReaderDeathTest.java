@@ -45,7 +45,7 @@ class SentReaderDeathTest {
   void start() throws IOException {
     nodes = new SentNodes(folder, Map.of("spark.shuffle.io.connectionTimeout", "1s"));
     owner = nodes.start("owner");
-    reader = nodes.start("reader", config -> config.windowBlocks(4));
+    reader = nodes.start("reader", config -> config.set("fetch.window.blocks", 4));
     nodes.write();
   }
 

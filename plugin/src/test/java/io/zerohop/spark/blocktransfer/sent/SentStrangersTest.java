@@ -8,6 +8,7 @@ import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
+import io.zerohop.spark.blocktransfer.sent.PortCarrier.KnownNeighbours;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
 import java.io.IOException;
 import java.nio.ByteBuffer;

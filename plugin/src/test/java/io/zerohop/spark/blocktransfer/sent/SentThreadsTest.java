@@ -52,7 +52,7 @@ class SentThreadsTest {
   void start() throws IOException {
     nodes = new SentNodes(folder, Map.of());
     nodes.start("owner", config -> config, new DeviceOnlyGpu());
-    reader = nodes.start("reader", config -> config.windowBlocks(4));
+    reader = nodes.start("reader", config -> config.set("fetch.window.blocks", 4));
     nodes.write();
   }
 

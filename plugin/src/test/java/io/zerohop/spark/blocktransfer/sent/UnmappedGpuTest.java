@@ -33,6 +33,6 @@ class UnmappedGpuTest {
       throws IOException {
     final DeviceOnlyGpu gpu = new DeviceOnlyGpu();
     gpu.refuseMaps(true);
-    return nodes.start(name, config -> config.nodeId("of both"), gpu);
+    return nodes.start(name, config -> config.set("node.id", "of both"), gpu);
   }
 }

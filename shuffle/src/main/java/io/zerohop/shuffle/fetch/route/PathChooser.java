@@ -16,6 +16,8 @@ import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.remote.SendingNode;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
+import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
@@ -453,5 +455,45 @@ public final class PathChooser {
       trouble.at("executor " + executorId).warn(LOG, cause);
     }
     return Route.staged(trouble);
+  }
+
+  /**
+   * Who lives although it cannot be asked, such as an owner behind a firewall: found out by trying
+   * to reach what serves its staged blocks, and remembered for a while, since every task wants to
+   * know. Thread safe.
+   */
+  static final class OwnerLiveness {
+    /**
+     * How long one that says nothing may take: long enough for three attempts of the kernel's, and
+     * with the limit of the first contact (spark.zerohop.connect.timeout) ten seconds in all.
+     */
+    private static final Duration LIMIT = Duration.ofSeconds(5);
+
+    private static final Duration MEMORY = Duration.ofSeconds(10);
+
+    private final Clock clock;
+
+    /** When owners answered last, by their incarnation. */
+    private final Map<Long, Long> answered = new ConcurrentHashMap<>();
+
+    OwnerLiveness(final Clock clock) {
+      this.clock = clock;
+    }
+
+    /** Whether an owner answers, or did a short time ago. May wait, for a limited time. */
+    boolean answers(final BlockSource source, final FallbackTransport staging) {
+      final long incarnation = source.location().incarnation();
+      final Long last = answered.get(incarnation);
+      if (last != null && clock.since(last) < MEMORY.toNanos()) {
+        return true;
+      }
+      final boolean lives = staging.answers(source, LIMIT);
+      if (lives) {
+        answered.put(incarnation, clock.nanos());
+      } else {
+        answered.remove(incarnation);
+      }
+      return lives;
+    }
   }
 }

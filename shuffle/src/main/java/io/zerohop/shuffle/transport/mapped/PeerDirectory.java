@@ -10,6 +10,7 @@ import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.ContactListener;
 import java.time.Duration;
@@ -36,8 +37,7 @@ public final class PeerDirectory implements AutoCloseable {
   private final Topology.View view;
   private final Topology topology;
   private final byte[] secret;
-  private final Duration connectLimit;
-  private final Duration requestLimit;
+  private final Config conf;
   private final ContactListener heard;
   private final Clock clock;
 
@@ -56,8 +56,7 @@ public final class PeerDirectory implements AutoCloseable {
    * @param view this executor's GPU
    * @param topology the links between this node's GPUs
    * @param secret the application's
-   * @param connectLimit longest time to connect to a peer
-   * @param requestLimit longest time to wait for one answer
+   * @param conf says how long connecting and answers may take
    * @param heard hears of each peer that is connected to
    * @param clock by which it waits until it tries again
    */
@@ -68,8 +67,7 @@ public final class PeerDirectory implements AutoCloseable {
       final Topology.View view,
       final Topology topology,
       final byte[] secret,
-      final Duration connectLimit,
-      final Duration requestLimit,
+      final Config conf,
       final ContactListener heard,
       final Clock clock) {
     this.devices = devices;
@@ -78,8 +76,7 @@ public final class PeerDirectory implements AutoCloseable {
     this.view = view;
     this.topology = topology;
     this.secret = secret.clone();
-    this.connectLimit = connectLimit;
-    this.requestLimit = requestLimit;
+    this.conf = conf;
     this.heard = heard;
     this.clock = clock;
   }
@@ -137,7 +134,7 @@ public final class PeerDirectory implements AutoCloseable {
   private void lock(final Contact contact, final String executorId) {
     try {
       // The one that connects may use its whole limit, and then fetch the root.
-      if (clock.tryLock(contact.lock, connectLimit.plus(requestLimit))) {
+      if (clock.tryLock(contact.lock, conf.connectTimeout().plus(conf.requestTimeout()))) {
         return;
       }
     } catch (final InterruptedException e) {
@@ -157,7 +154,7 @@ public final class PeerDirectory implements AutoCloseable {
             self.socket(),
             location.socket(),
             secret,
-            connectLimit);
+            conf.connectTimeout());
     boolean done = false;
     try {
       final Greeting greeting = Greeting.decode(link.greeting());
@@ -170,7 +167,8 @@ public final class PeerDirectory implements AutoCloseable {
             Reason.PROTOCOL, "executor " + executorId + " has no lanes left for another peer");
       }
       final Link toGpu = Link.toGpu(topology.reach(view.gpuUuid(), greeting.view().gpuUuid()));
-      final Peer peer = new Peer(executorId, link, greeting, toGpu, devices, requestLimit, clock);
+      final Peer peer =
+          new Peer(executorId, link, greeting, toGpu, devices, conf.requestTimeout(), clock);
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
       meet(executorId, greeting.view().gpuUuid(), toGpu);

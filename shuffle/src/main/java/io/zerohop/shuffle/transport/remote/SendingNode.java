@@ -5,11 +5,15 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier;
+import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.connect.OwnerConnector;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
@@ -42,8 +46,8 @@ public final class SendingNode implements AutoCloseable {
   private volatile boolean alive = true;
 
   private SendingNode(
-      final SendSettings settings,
-      final long incarnation,
+      final Config conf,
+      final Self self,
       final Carrier carrier,
       final Devices devices,
       final BlockHolder holder,
@@ -52,65 +56,46 @@ public final class SendingNode implements AutoCloseable {
     this.carrier = carrier;
     this.threads = threads;
     this.slabs = slabs;
-    sends =
-        new Sends(
-            carrier,
-            slabs,
-            devices,
-            settings.deviceLimit(),
-            settings.bufferBytes(),
-            settings.clock(),
-            threads.sends());
+    sends = new Sends(carrier, slabs, devices, conf, self.clock(), threads.sends());
     service =
         new RemoteService<>(
-            incarnation, sends, holder, settings.clock(), threads.answers(), threads.sends());
+            self.incarnation(), sends, holder, self.clock(), threads.answers(), threads.sends());
     peers =
         new RemotePeers<>(
-            new OwnerConnector(
-                carrier,
-                settings.connectLimit(),
-                settings.requestLimit(),
-                settings.contacts(),
-                settings.clock()),
-            settings.requestLimit(),
-            settings.deviceLimit(),
-            settings.idleLimit(),
-            settings.clock());
+            new OwnerConnector(carrier, conf, self.contacts(), self.clock()), conf, self.clock());
     carrier.receiver(arrivals);
     carrier.service(service);
   }
 
   /**
-   * Starts it, if the configuration has a carrier.
+   * Starts it, if there is a carrier, and the configuration has path {@code sent}.
    *
-   * @param incarnation which life of this executor answers
+   * @param starter starts the carrier; null if there is none
    * @param holder finds own map outputs
    * @return null if there is none, or it cannot be used here, which is said once in the log
    */
   public static SendingNode start(
-      final SendSettings settings,
-      final long incarnation,
+      final Config conf,
+      final Self self,
+      final CarrierStarter starter,
       final Devices devices,
       final BlockHolder holder) {
-    if (settings.starter() == null) {
+    if (starter == null || !conf.paths().contains(Path.SENT)) {
       return null;
     }
     RemoteThreads threads = null;
     Carrier carrier = null;
     final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-    final Slabs slabs = new Slabs(device::hostBuffer, settings.bufferBytes(), settings.clock());
+    final Slabs slabs = new Slabs(device::hostBuffer, conf.fetch().receiveBuffers(), self.clock());
     boolean done = false;
     try {
       threads = new RemoteThreads();
-      carrier =
-          settings.starter().start(threads.sends(), threads.transfers(), slabs, settings.clock());
+      carrier = starter.start(threads.sends(), threads.transfers(), slabs, self.clock());
       final SendingNode node =
-          new SendingNode(settings, incarnation, carrier, devices, holder, threads, slabs);
+          new SendingNode(conf, self, carrier, devices, holder, threads, slabs);
       done = true;
       LOG.info(
-          "executor {} sends its blocks to other nodes, {}",
-          settings.executorId(),
-          carrier.describe());
+          "executor {} sends its blocks to other nodes, {}", self.executorId(), carrier.describe());
       return node;
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
@@ -118,7 +103,7 @@ public final class SendingNode implements AutoCloseable {
           .says(
               "this executor neither sends nor receives blocks; those that are not read in place"
                   + " are staged")
-          .at("executor " + settings.executorId())
+          .at("executor " + self.executorId())
           .because(e)
           .info(LOG);
       LOG.debug("why nothing is sent", e);

@@ -5,12 +5,16 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
@@ -23,7 +27,7 @@ import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
-import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
+import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricReader;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
@@ -34,6 +38,7 @@ import io.zerohop.shuffle.transport.ucx.reader.UcxTransfer;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -57,8 +62,9 @@ public final class UcxNode implements AutoCloseable {
   private volatile boolean alive = true;
 
   private UcxNode(
-      final UcxSettings settings,
-      final long incarnation,
+      final Config conf,
+      final Self self,
+      final Function<ControlService, ControlChannel> channels,
       final String clique,
       final UcxEngine engine,
       final Devices devices,
@@ -67,15 +73,13 @@ public final class UcxNode implements AutoCloseable {
       final RemoteThreads threads) {
     this.engine = engine;
     this.threads = threads;
-    memory =
-        TransferMemory.of(
-            engine, incarnation, devices, tiers, settings.receiveBufferBytes(), settings.clock());
+    memory = TransferMemory.of(engine, self.incarnation(), devices, tiers, conf, self.clock());
     service =
         new RemoteService<>(
-            incarnation,
-            new UcxAnswers(engine, memory, settings.clock()),
+            self.incarnation(),
+            new UcxAnswers(engine, memory, self.clock()),
             holder,
-            settings.clock(),
+            self.clock(),
             threads.answers(),
             threads.sends());
     fabric =
@@ -86,11 +90,11 @@ public final class UcxNode implements AutoCloseable {
                 clique,
                 tiers.of(Tier.DEVICE),
                 threads.sends(),
-                settings.deviceLimit(),
-                settings.clock());
+                conf.device().timeout(),
+                self.clock());
     ControlChannel made = null;
     try {
-      made = settings.channels().apply(service);
+      made = channels.apply(service);
     } finally {
       if (made == null) {
         memory.close();
@@ -99,36 +103,39 @@ public final class UcxNode implements AutoCloseable {
     channel = made;
     peers =
         new RemotePeers<>(
-            new PeerConnector(engine, channel, memory, devices.hasGpu(), settings),
-            settings.requestLimit(),
-            settings.deviceLimit(),
-            settings.idleLimit(),
-            settings.clock());
+            new PeerConnector(engine, channel, memory, devices.hasGpu(), conf, self),
+            conf,
+            self.clock());
   }
 
   /**
-   * Starts the path between nodes, if the configuration has a channel for it.
+   * Starts the path between nodes, if there is a channel for it, and the configuration has path
+   * {@code ucx}.
    *
-   * @param incarnation which life of this executor answers
+   * @param starter starts UCX; the node owns what comes of it
+   * @param channels makes the channel by which executors of other nodes ask this one, given what
+   *     answers; the node owns it. Null if UCX is not to be used
    * @param clique of the NVLink fabric that the GPU is in and may use; empty if there is none
    * @param tiers own segments
    * @param holder finds own map outputs
    * @return null if there is none, or UCX cannot be used here, which is said once in the log
    */
   public static UcxNode start(
-      final UcxSettings settings,
-      final long incarnation,
+      final Config conf,
+      final Self self,
+      final UcxStarter starter,
+      final Function<ControlService, ControlChannel> channels,
       final String clique,
       final Devices devices,
       final Tiers tiers,
       final BlockHolder holder) {
-    if (settings.channels() == null) {
+    if (channels == null || !conf.paths().contains(Path.UCX)) {
       return null;
     }
-    if (!devices.hasGpu() && !RdmaDevices.any() && !settings.emulatedGets()) {
+    if (!devices.hasGpu() && !RdmaDevices.any() && !conf.ucx().emulatedGets()) {
       ShuffleCode.NO_USE_OF_UCX
           .says("this executor does not start UCX: there is neither an RDMA adapter nor a GPU")
-          .at("executor " + settings.executorId())
+          .at("executor " + self.executorId())
           .info(LOG);
       return null;
     }
@@ -137,15 +144,15 @@ public final class UcxNode implements AutoCloseable {
     boolean done = false;
     try {
       final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-      engine = settings.starter().start(device::enter);
+      engine = starter.start(device::enter);
       LoopbackTest.run(engine);
       threads = new RemoteThreads();
       final UcxNode node =
-          new UcxNode(settings, incarnation, clique, engine, devices, tiers, holder, threads);
+          new UcxNode(conf, self, channels, clique, engine, devices, tiers, holder, threads);
       done = true;
       LOG.info(
           "executor {} serves other nodes by UCX, control port {} ({})",
-          settings.executorId(),
+          self.executorId(),
           node.port(),
           engine.describe());
       return node;
@@ -156,7 +163,7 @@ public final class UcxNode implements AutoCloseable {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
       ShuffleCode.UCX_UNAVAILABLE
           .says("this executor does not use UCX; blocks of other nodes are sent or staged")
-          .at("executor " + settings.executorId())
+          .at("executor " + self.executorId())
           .remedy(
               "install libucx 1.19 or later; if it is there, name the jucx jar of its kind by"
                   + " spark.zerohop.ucx.jucx")

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.fetch.route.PathChooser.OwnerLiveness;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.util.List;
 import java.util.Locale;

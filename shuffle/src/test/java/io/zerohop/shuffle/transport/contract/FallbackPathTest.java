@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.contract;
 
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Path;
 import java.util.EnumSet;
 
@@ -12,7 +12,7 @@ class FallbackPathTest extends RemotePathContract {
   }
 
   @Override
-  protected NodeConfig.Builder configure(final NodeConfig.Builder config, final String executor) {
-    return config.paths(EnumSet.of(Path.STAGED));
+  protected ShuffleNode.Setup configure(final ShuffleNode.Setup config, final String executor) {
+    return config.set("paths", EnumSet.of(Path.STAGED));
   }
 }

@@ -56,10 +56,9 @@ class TransportFaultsTest {
     node =
         ShuffleNode.start(
             TestNodes.config(folder.resolve("s"), "owner")
-                .paths(EnumSet.of(Path.STAGED))
-                .windowBlocks(9)
-                .stagedLimit(Duration.ofMillis(150))
-                .build());
+                .set("paths", EnumSet.of(Path.STAGED))
+                .set("fetch.window.blocks", 9)
+                .stagedTimeout(Duration.ofMillis(150)));
     served.serve("owner", node);
     for (int map = 0; map < MAPS; map++) {
       TestBlocks.write(node, SHUFFLE, map, 1, PARTITIONS, MOST);

@@ -13,10 +13,10 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
-import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -50,7 +50,8 @@ class PeerIntactTest {
               Tier.HOST,
               PeerAccess.READ,
               root,
-              new PoolSettings(1 << 20, 1 << 20, Duration.ofMinutes(1), Clock.system())),
+              Config.defaults().with("pool.size", 1 << 20).with("segment.size", 1 << 20),
+              Clock.system()),
           null);
   private SocketFolder folder;
   private SegmentServer server;
@@ -77,8 +78,7 @@ class PeerIntactTest {
             NO_GPU,
             Topology.NONE,
             TestNodes.SECRET,
-            LIMIT,
-            LIMIT,
+            Config.defaults(),
             ContactListener.NONE,
             Clock.system());
     peer =

@@ -7,7 +7,6 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.GpuBlocks;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockSource;
@@ -65,17 +64,16 @@ class UcxDirectTest {
     readersBlocks = new GpuBlocks(readersDevice);
   }
 
-  private NodeConfig config(final String executor, final boolean emulatedGets, final long pool) {
+  private ShuffleNode.Setup config(
+      final String executor, final boolean emulatedGets, final long pool) {
     return TestNodes.config(base.resolve("s"), executor)
-        .nodeId("node-" + executor)
-        .ucx(onStart -> engine())
-        .emulatedGets(emulatedGets)
-        .poolBytes(POOL)
-        .devicePoolBytes(pool)
-        .deviceSegmentBytes(Math.min(pool, SEGMENT))
-        .controlChannels(channels::open)
-        .clock(clock)
-        .build();
+        .set("node.id", "node-" + executor)
+        .ucx(onStart -> engine(), channels::open)
+        .set("internal.ucx.emulatedGets", emulatedGets)
+        .set("pool.size", POOL)
+        .set("device.pool.size", pool)
+        .set("device.segment.size", Math.min(pool, SEGMENT))
+        .clock(clock);
   }
 
   private UcxEngine engine() {

@@ -10,7 +10,6 @@ import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.FakeFabric;
 import io.zerohop.shuffle.GpuBlocks;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockSource;
@@ -76,18 +75,18 @@ class UcxFabricTest {
     start(EnumSet.allOf(Path.class));
   }
 
-  private NodeConfig config(final String executor, final Set<Path> paths) {
+  private ShuffleNode.Setup config(final String executor, final Set<Path> paths) {
     return TestNodes.config(base.resolve("s"), executor)
-        .nodeId("node-" + executor)
-        .ucx(onStart -> new GpuUcx(ucx.engine(), new AtomicInteger(), new AtomicInteger()))
-        .emulatedGets(true)
-        .paths(paths)
-        .poolBytes(POOL)
-        .devicePoolBytes(POOL)
-        .deviceSegmentBytes(SEGMENT)
-        .controlChannels(channels::open)
-        .clock(clock)
-        .build();
+        .set("node.id", "node-" + executor)
+        .ucx(
+            onStart -> new GpuUcx(ucx.engine(), new AtomicInteger(), new AtomicInteger()),
+            channels::open)
+        .set("internal.ucx.emulatedGets", true)
+        .set("paths", paths)
+        .set("pool.size", POOL)
+        .set("device.pool.size", POOL)
+        .set("device.segment.size", SEGMENT)
+        .clock(clock);
   }
 
   @AfterEach

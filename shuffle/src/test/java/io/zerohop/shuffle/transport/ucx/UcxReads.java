@@ -8,7 +8,6 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.TestClock;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.DeviceOnlyGpu;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
@@ -62,18 +61,17 @@ abstract class UcxReads {
   @BeforeEach
   void start() {
     engine(clock).close(); // Skips where there is none.
-    owner = ShuffleNode.start(config("1").build());
-    reader = ShuffleNode.start(config("2").build());
+    owner = ShuffleNode.start(config("1"));
+    reader = ShuffleNode.start(config("2"));
   }
 
-  private NodeConfig.Builder config(final String executor) {
+  private ShuffleNode.Setup config(final String executor) {
     return TestNodes.config(base.resolve("s"), executor)
-        .nodeId("node-" + executor)
-        .ucx(onStart -> engine(clock))
-        .emulatedGets(true)
-        .requestLimit(Duration.ofSeconds(4))
-        .connectLimit(Duration.ofSeconds(2))
-        .controlChannels(channels::open)
+        .set("node.id", "node-" + executor)
+        .ucx(onStart -> engine(clock), channels::open)
+        .set("internal.ucx.emulatedGets", true)
+        .set("request.timeout", Duration.ofSeconds(4))
+        .set("connect.timeout", Duration.ofSeconds(2))
         .clock(clock);
   }
 
@@ -113,7 +111,7 @@ abstract class UcxReads {
 
   @Test
   void blocksInGpuMemoryCannotBeGotToTheHost() {
-    try (ShuffleNode gpu = ShuffleNode.start(config("3").build(), new DeviceOnlyGpu())) {
+    try (ShuffleNode gpu = ShuffleNode.start(config("3"), new DeviceOnlyGpu())) {
       TestBlocks.write(gpu, SHUFFLE, 0, BATCHES, PARTITIONS, MOST);
       final BlockSource source =
           TestBlocks.source("3", gpu.location(), SHUFFLE, 0, 1, BATCHES, PARTITIONS, MOST);
@@ -249,13 +247,13 @@ abstract class UcxReads {
 
   @Test
   void aNodeWithoutAPortGoesOnWithoutUcx() {
-    final NodeConfig noPort =
+    final ShuffleNode.Setup noPort =
         config("3")
-            .controlChannels(
+            .ucx(
+                onStart -> engine(clock),
                 service -> {
                   throw new IllegalStateException("Cannot listen for control connections");
-                })
-            .build();
+                });
     try (ShuffleNode node = ShuffleNode.start(noPort)) {
       assertThat(node.location().port()).isZero();
     }
@@ -263,13 +261,13 @@ abstract class UcxReads {
 
   @Test
   void aNodeWhoseLibucxIsTooOldGoesOnWithoutUcx() {
-    final NodeConfig old =
+    final ShuffleNode.Setup old =
         config("3")
             .ucx(
                 onStart -> {
                   throw new OldLibucxException("libucx 1.13.1 is older than 1.19");
-                })
-            .build();
+                },
+                channels::open);
     try (ShuffleNode node = ShuffleNode.start(old)) {
       assertThat(node.location().port()).isZero();
     }
@@ -277,7 +275,8 @@ abstract class UcxReads {
 
   @Test
   void whereNothingCouldBeOneSidedNoPortIsOpened() {
-    try (ShuffleNode node = ShuffleNode.start(config("3").emulatedGets(false).build())) {
+    try (ShuffleNode node =
+        ShuffleNode.start(config("3").set("internal.ucx.emulatedGets", false))) {
       assertThat(node.location().port() > 0).isEqualTo(RdmaDevices.any());
     }
   }
@@ -312,7 +311,7 @@ abstract class UcxReads {
     assertThat(read(source)).containsOnlyKeys(Path.STAGED);
     final FakeStaging deserted = new FakeStaging(BATCHES, MOST);
     deserted.desert();
-    try (ShuffleNode other = ShuffleNode.start(config("3").build())) {
+    try (ShuffleNode other = ShuffleNode.start(config("3"))) {
       assertThatThrownBy(() -> TestNodes.fetchAndCheck(other, deserted, BATCHES, MOST, source))
           .isInstanceOf(BlockFetchException.class)
           .hasCauseInstanceOf(OwnerGoneException.class);
@@ -359,7 +358,7 @@ abstract class UcxReads {
   @Test
   void withoutUcxAtEitherEndBlocksAreStaged() {
     final BlockSource source = write(3);
-    try (ShuffleNode bare = ShuffleNode.start(config("3").controlChannels(null).build())) {
+    try (ShuffleNode bare = ShuffleNode.start(config("3").ucx(null, null))) {
       assertThat(TestNodes.fetchAndCheck(bare, staging, BATCHES, MOST, source))
           .containsOnlyKeys(Path.STAGED);
       TestBlocks.write(bare, SHUFFLE, 9, BATCHES, PARTITIONS, MOST);

@@ -6,7 +6,6 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.GpuBlocks;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockSource;
@@ -56,25 +55,24 @@ class UcxThenSentTest {
     readersBlocks = new GpuBlocks(readersDevice);
   }
 
-  private NodeConfig config(final String executor, final boolean emulatedGets) {
+  private ShuffleNode.Setup config(final String executor, final boolean emulatedGets) {
     return TestNodes.config(base.resolve("s"), executor)
-        .nodeId("node-" + executor)
-        .paths(paths)
+        .set("node.id", "node-" + executor)
+        .set("paths", paths)
         .ucx(
             onStart -> {
               final GpuUcx engine =
                   new GpuUcx(ucx.engine(), new AtomicInteger(), new AtomicInteger());
               ownersUcx = ownersUcx == null ? engine : ownersUcx;
               return engine;
-            })
-        .emulatedGets(emulatedGets)
+            },
+            channels::open)
+        .set("internal.ucx.emulatedGets", emulatedGets)
         .carrier(carriers.of(executor))
-        .poolBytes(POOL)
-        .devicePoolBytes(POOL)
-        .deviceSegmentBytes(SEGMENT)
-        .controlChannels(channels::open)
-        .clock(clock)
-        .build();
+        .set("pool.size", POOL)
+        .set("device.pool.size", POOL)
+        .set("device.segment.size", SEGMENT)
+        .clock(clock);
   }
 
   @AfterEach

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
@@ -58,12 +57,10 @@ class WithoutLibucxTest {
     }
   }
 
-  private NodeConfig config(final String executor) {
+  private ShuffleNode.Setup config(final String executor) {
     return TestNodes.config(base.resolve("s"), executor)
-        .nodeId("node-" + executor)
-        .ucx(onStart -> UcxLoader.start(null, null, onStart, Clock.system()))
-        .emulatedGets(true)
-        .controlChannels(channels::open)
-        .build();
+        .set("node.id", "node-" + executor)
+        .ucx(onStart -> UcxLoader.start(null, null, onStart, Clock.system()), channels::open)
+        .set("internal.ucx.emulatedGets", true);
   }
 }

@@ -3,12 +3,11 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Pool;
-import io.zerohop.shuffle.pool.PoolSettings;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -26,7 +25,8 @@ final class TestCatalog implements AutoCloseable {
           Tier.HOST,
           PeerAccess.READ,
           root,
-          new PoolSettings(64 << 20, 4 << 20, Duration.ofMinutes(1), Clock.system()));
+          Config.defaults().with("pool.size", 64 << 20).with("segment.size", 4 << 20),
+          Clock.system());
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
   private final Catalog catalog = new Catalog(device, root, pool, reclaimer);
 

@@ -1,6 +1,5 @@
 package io.zerohop.shuffle.scale;
 
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
@@ -77,7 +76,7 @@ final class Cluster implements AutoCloseable {
       final int owners,
       final int maps,
       final int partitions,
-      final UnaryOperator<NodeConfig.Builder> more) {
+      final UnaryOperator<ShuffleNode.Setup> more) {
     this.maps = maps;
     this.partitions = partitions;
     this.owners = owners;
@@ -100,27 +99,28 @@ final class Cluster implements AutoCloseable {
   private Executor start(
       final java.nio.file.Path base,
       final int number,
-      final UnaryOperator<NodeConfig.Builder> more) {
+      final UnaryOperator<ShuffleNode.Setup> more) {
     final Executor executor = new Executor(number);
     final int node = number / PER_NODE;
     final long mine = (long) maps / owners * bytesOfOutput();
-    final NodeConfig.Builder config =
+    final ShuffleNode.Setup config =
         TestNodes.config(base.resolve("n" + node), Integer.toString(number))
-            .nodeId("node-" + node)
-            .poolBytes(MAX_POOL)
-            .segmentBytes(Math.min(MAX_SEGMENT, Math.max(MIN_SEGMENT, Long.highestOneBit(mine))))
-            .emulatedGets(true)
+            .set("node.id", "node-" + node)
+            .set("pool.size", MAX_POOL)
+            .set(
+                "segment.size",
+                Math.min(MAX_SEGMENT, Math.max(MIN_SEGMENT, Long.highestOneBit(mine))))
+            .set("internal.ucx.emulatedGets", true)
             .ucx(
                 onStart -> {
                   executor.engine = ucx.engine();
                   return executor.engine;
-                })
-            .controlChannels(
+                },
                 service -> {
                   executor.channel = channels.open(service);
                   return executor.channel;
                 });
-    executor.node = ShuffleNode.start(more.apply(config).build());
+    executor.node = ShuffleNode.start(more.apply(config));
     return executor;
   }
 

@@ -6,6 +6,7 @@ import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlLink;
@@ -28,8 +29,7 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
   private static final Logger LOG = LoggerFactory.getLogger(OwnerConnector.class);
 
   private final Carrier carrier;
-  private final Duration connectLimit;
-  private final Duration requestLimit;
+  private final Config conf;
   private final ContactListener contacts;
   private final Clock clock;
 
@@ -38,26 +38,21 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
    * @param contacts hears of owners that were connected
    */
   public OwnerConnector(
-      final Carrier carrier,
-      final Duration connectLimit,
-      final Duration requestLimit,
-      final ContactListener contacts,
-      final Clock clock) {
+      final Carrier carrier, final Config conf, final ContactListener contacts, final Clock clock) {
     this.carrier = carrier;
-    this.connectLimit = connectLimit;
-    this.requestLimit = requestLimit;
+    this.conf = conf;
     this.contacts = contacts;
     this.clock = clock;
   }
 
   @Override
   public Duration limit() {
-    return connectLimit.plus(requestLimit);
+    return conf.connectTimeout().plus(conf.requestTimeout());
   }
 
   @Override
   public RemotePeer connect(final BlockSource source) {
-    final ControlLink link = carrier.link(source, connectLimit);
+    final ControlLink link = carrier.link(source, conf.connectTimeout());
     final String name = source.executorId();
     final RemotePeer peer =
         new RemotePeer(
@@ -84,7 +79,7 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
 
   private ByteBuffer hello(final RemotePeer peer) {
     try {
-      return clock.get(peer.ask(Questions.hello(carrier.address(), false)), requestLimit);
+      return clock.get(peer.ask(Questions.hello(carrier.address(), false)), conf.requestTimeout());
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);

@@ -7,11 +7,14 @@ import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The owners that this executor reads by one carrier. Each is connected when a reader first needs
@@ -19,9 +22,7 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
   private final Connector<P> connector;
-  private final Duration requestLimit;
-  private final Duration deviceLimit;
-  private final Duration idleLimit;
+  private final Config conf;
   private final Clock clock;
   private final Map<Long, Contact<P>> contacts = new ConcurrentHashMap<>();
   private volatile boolean closed;
@@ -50,20 +51,11 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
    * The owners of one carrier.
    *
    * @param connector how they are connected
-   * @param requestLimit longest time to wait for one answer
-   * @param deviceLimit longest time for copies on an owner's GPU
-   * @param idleLimit how long one that is not read stays connected
+   * @param conf says how long answers, copies on GPUs and idle connections may take
    */
-  public RemotePeers(
-      final Connector<P> connector,
-      final Duration requestLimit,
-      final Duration deviceLimit,
-      final Duration idleLimit,
-      final Clock clock) {
+  public RemotePeers(final Connector<P> connector, final Config conf, final Clock clock) {
     this.connector = connector;
-    this.requestLimit = requestLimit;
-    this.deviceLimit = deviceLimit;
-    this.idleLimit = idleLimit;
+    this.conf = conf;
     this.clock = clock;
   }
 
@@ -142,9 +134,9 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
    * that nobody has read for long.
    */
   public void check() {
-    final long nanos = requestLimit.toNanos() / 2;
-    final long ofTransfer = Math.max(nanos, deviceLimit.toNanos());
-    final long idle = idleLimit.toNanos();
+    final long nanos = conf.requestTimeout().toNanos() / 2;
+    final long ofTransfer = Math.max(nanos, conf.device().timeout().toNanos());
+    final long idle = conf.ucx().idle().toNanos();
     contacts.values().forEach(contact -> contact.check(nanos, ofTransfer, idle));
   }
 
@@ -157,5 +149,114 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
   public void close() {
     closed = true;
     contacts.values().forEach(Contact::close);
+  }
+
+  /**
+   * What is known of one owner, met or not: its connection, and after a failure when to try again.
+   * One thread at a time connects, with the lock held; the connection may be looked at by any. Owns
+   * the connection.
+   */
+  private static final class Contact<P extends RemotePeer> {
+    private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
+    private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
+
+    private final Clock clock;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final AtomicReference<P> peer = new AtomicReference<>();
+    private volatile boolean met;
+    private int failures;
+    private RuntimeException failure;
+    private long retryAt;
+
+    Contact(final Clock clock) {
+      this.clock = clock;
+    }
+
+    /** The connection if it stands; else null. */
+    P connected() {
+      final P known = peer.get();
+      return known != null && known.alive() ? known : null;
+    }
+
+    /** Whether it was ever connected: then it is dead if nobody answers any more. */
+    boolean hasMet() {
+      return met;
+    }
+
+    /**
+     * Waits until no other thread connects.
+     *
+     * @throws ExchangeException (BUSY) if one still does after the limit
+     * @throws WaitException if interrupted
+     */
+    void lock(final Duration limit, final String executorId) {
+      try {
+        if (clock.tryLock(lock, limit)) {
+          return;
+        }
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw cancelled(executorId);
+      }
+      throw new ExchangeException(
+          Reason.BUSY, "another thread is still connecting to executor " + executorId);
+    }
+
+    void unlock() {
+      lock.unlock();
+    }
+
+    static WaitException cancelled(final String executorId) {
+      return new WaitException(
+          WaitException.Reason.CANCELLED, "interrupted while connecting to executor " + executorId);
+    }
+
+    /** Why it could not be connected, while it is too early to try again; else null. Locked. */
+    RuntimeException recentFailure() {
+      return failure != null && !clock.isOver(retryAt) ? failure : null;
+    }
+
+    /** Keeps a connection that stands. Locked. */
+    void connected(final P made) {
+      peer.set(made);
+      met = true;
+      failures = 0;
+      failure = null;
+    }
+
+    /** The next try has to wait, each time longer. Locked. */
+    void failed(final RuntimeException why) {
+      final long pause =
+          Math.min(
+              LONGEST_PAUSE.toNanos(), FIRST_PAUSE.toNanos() << Math.min(failures, Long.SIZE / 4));
+      failures++;
+      failure = why;
+      retryAt = clock.nanos() + pause;
+    }
+
+    /**
+     * Gives a connection up from which nothing comes although something should, or that nobody has
+     * used for long.
+     */
+    void check(final long nanos, final long transferNanos, final long idleNanos) {
+      final P known = peer.get();
+      if (known == null) {
+        return;
+      }
+      known.checkStalled(nanos, transferNanos);
+      known.closeIdle(idleNanos);
+      if (!known.alive()) {
+        peer.compareAndSet(
+            known, null); // Executors come and go; what is left of them must not grow.
+      }
+    }
+
+    /** Ends the connection, if there is one. */
+    void close() {
+      final P known = peer.get();
+      if (known != null) {
+        known.close();
+      }
+    }
   }
 }

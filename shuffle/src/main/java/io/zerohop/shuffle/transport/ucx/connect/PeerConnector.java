@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
+import io.zerohop.device.LogCode;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
@@ -8,21 +9,25 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
+import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
-import io.zerohop.shuffle.transport.ucx.engine.UcxSettings;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
 import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -46,9 +51,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   private final ControlChannel channel;
   private final TransferMemory memory;
   private final boolean gpu;
-  private final Duration connectLimit;
-  private final Duration requestLimit;
-  private final boolean emulatedGets;
+  private final Config conf;
   private final ContactListener contacts;
   private final Clock clock;
 
@@ -73,21 +76,20 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final ControlChannel channel,
       final TransferMemory memory,
       final boolean gpu,
-      final UcxSettings settings) {
+      final Config conf,
+      final Self self) {
     this.engine = engine;
     this.channel = channel;
     this.memory = memory;
     this.gpu = gpu;
-    this.connectLimit = settings.connectLimit();
-    this.requestLimit = settings.requestLimit();
-    this.emulatedGets = settings.emulatedGets();
-    this.contacts = settings.contacts();
-    this.clock = settings.clock();
+    this.conf = conf;
+    this.contacts = self.contacts();
+    this.clock = self.clock();
   }
 
   @Override
   public Duration limit() {
-    return connectLimit.plus(requestLimit.multipliedBy(4));
+    return conf.connectTimeout().plus(conf.requestTimeout().multipliedBy(4));
   }
 
   /**
@@ -103,7 +105,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     try {
       return connectOnce(source);
     } catch (final UcxException e) {
-      if (clock.since(begin) > requestLimit.toNanos() / 2
+      if (clock.since(begin) > conf.requestTimeout().toNanos() / 2
           || Thread.currentThread().isInterrupted()) {
         throw e;
       }
@@ -116,7 +118,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     final Location location = source.location();
     final String host = source.host();
     final String executorId = source.executorId();
-    final ControlLink link = channel.connect(host, location.port(), connectLimit);
+    final ControlLink link = channel.connect(host, location.port(), conf.connectTimeout());
     final UcxPeer peer = new UcxPeer(executorId, link, clock);
     GpuTrial trial = null;
     boolean done = false;
@@ -126,7 +128,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final SelfTest test = test(peer, location, targets, trial);
       learn(location, test);
       final GpuReach reach = trial.to() == null ? trial.obstacle() : reach(test);
-      peer.gets(emulatedGets || test.takesHost(), reach == GpuReach.DIRECT);
+      peer.gets(conf.ucx().emulatedGets() || test.takesHost(), reach == GpuReach.DIRECT);
       final String how =
           (peer.takesHost() || peer.takesGpu() ? "read by UCX: " : "not read by UCX: ")
               + test.describe(peer.takesHost(), reach);
@@ -151,7 +153,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final GpuTrial trial) {
     final TestRange.Destination to = memory.hostTest().destination();
     try {
-      final TestReads reads = new TestReads(peer, owner.incarnation(), requestLimit);
+      final TestReads reads = new TestReads(peer, owner.incarnation(), conf.requestTimeout());
       return SelfTest.run(new SelfTest.Trial(reads, to, trial.to()), targets);
     } finally {
       to.release();
@@ -208,7 +210,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       case FAILED -> GpuReach.FAILED;
       case NONE -> GpuReach.NOT_THERE;
       case ONE_SIDED, UNKNOWN, EMULATED ->
-          emulatedGets || test.takesGpu() ? GpuReach.DIRECT : GpuReach.EMULATED;
+          conf.ucx().emulatedGets() || test.takesGpu() ? GpuReach.DIRECT : GpuReach.EMULATED;
     };
   }
 
@@ -234,7 +236,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   private ByteBuffer hello(final UcxPeer peer, final boolean triesGpu) {
     final ByteBuffer question = Questions.hello(new byte[0], triesGpu);
     try {
-      return clock.get(peer.ask(question), requestLimit);
+      return clock.get(peer.ask(question), conf.requestTimeout());
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
@@ -246,6 +248,185 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
         throw known;
       }
       throw new ExchangeException(Reason.PROTOCOL, Message.of(e.getCause()), e);
+    }
+  }
+
+  /**
+   * What first contact with a peer has shown: gets are taken where they are one-sided.
+   *
+   * @param rdma whether both nodes have an adapter
+   * @param host gets from host memory to host memory
+   * @param hostRate bytes a second by those
+   * @param gpu gets from GPU to GPU
+   * @param gpuRate bytes a second by those; 0 if they are out of the question
+   */
+  record SelfTest(boolean rdma, GetKind host, double hostRate, GetKind gpu, double gpuRate) {
+    private static final Logger LOG = LoggerFactory.getLogger(SelfTest.class);
+
+    /**
+     * What is read, and to where, which stays the caller's; {@code gpu} is null if none is tried.
+     */
+    record Trial(TestReads reads, TestRange.Destination host, TestRange.Destination gpu) {}
+
+    /** What can be got of a peer, and whether both nodes have an adapter. */
+    record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
+
+    /** Whether host memory is got: where an adapter does it, and a busy owner is no evidence. */
+    boolean takesHost() {
+      return rdma && (host == GetKind.ONE_SIDED || host == GetKind.UNKNOWN);
+    }
+
+    /**
+     * Whether GPU memory is got into that of this GPU. Not if that is emulated, however fast: the
+     * owner's UCX would read the memory, also of a lease that has ended.
+     */
+    boolean takesGpu() {
+      return gpu == GetKind.ONE_SIDED || rdma && gpu == GetKind.UNKNOWN;
+    }
+
+    /**
+     * Reads the peer's test range, and that in GPU memory if both have one; what becomes of the
+     * latter keeps nobody from the rest.
+     *
+     * @throws UcxException if the former does not work in time
+     */
+    static SelfTest run(final Trial trial, final Targets targets) {
+      final TestReads reads = trial.reads();
+      try {
+        final GetKind host = GetKind.of(reads, targets.host(), trial.host());
+        final double hostRate = rate(reads, targets.host(), trial.host());
+        final GetKind gpu = gpuGets(trial, targets.gpu());
+        final double gpuRate =
+            gpu == GetKind.NONE || gpu == GetKind.FAILED
+                ? 0
+                : rate(reads, targets.gpu(), trial.gpu());
+        return new SelfTest(targets.rdma(), host, hostRate, gpu, gpuRate);
+      } catch (final TimeoutException e) {
+        throw new UcxException(
+            Message.of(
+                    "a test read of an executor's memory did not end within "
+                        + reads.limit().toMillis()
+                        + " ms")
+                .at("executor " + reads.peer()),
+            e);
+      } catch (final ExecutionException e) {
+        throw new UcxException(
+            Message.of("a test read of an executor's memory failed")
+                .at("executor " + reads.peer())
+                .because(e.getCause()),
+            e);
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new UcxException("interrupted while memory of a peer was read for a test", e);
+      }
+    }
+
+    /** By the second read of the whole range: in the first one memory is mapped. */
+    private static double rate(
+        final TestReads reads, final TestTarget target, final TestRange.Destination to)
+        throws ExecutionException, TimeoutException, InterruptedException {
+      final long begin = reads.clock().nanos();
+      reads.get(target, to, TestRange.BYTES);
+      return 1e9 * TestRange.BYTES / Math.max(1, reads.clock().since(begin));
+    }
+
+    private static GetKind gpuGets(final Trial trial, final TestTarget target)
+        throws InterruptedException {
+      if (trial.gpu() == null) {
+        return GetKind.NONE;
+      }
+      try {
+        return GetKind.of(trial.reads(), target, trial.gpu());
+      } catch (final ExecutionException | TimeoutException e) {
+        ShuffleCode.GPU_GET_FAILED
+            .says("a test read of an executor's GPU memory failed; its GPU blocks are sent")
+            .at("executor " + trial.reads().peer())
+            .because(e)
+            .warn(LOG);
+        return GetKind.FAILED;
+      }
+    }
+
+    /**
+     * One line for the log: what is got, how fast, and what is missing if something is not.
+     *
+     * @param got whether host memory is
+     */
+    String describe(final boolean got, final GpuReach reach) {
+      final String near =
+          got
+              ? String.format(Locale.ROOT, "%s, %.1f GB/s", host.words(), hostRate / 1e9)
+              : "host memory: sent, since " + obstacle();
+      return reach == GpuReach.NO_GPU
+          ? near
+          : near + "; GPU memory: " + reach.describe(gpu, gpuRate);
+    }
+
+    private String obstacle() {
+      return rdma
+          ? ShuffleCode.GETS_EMULATED
+              .says("libucx emulates gets although both nodes have an RDMA device")
+              .remedy("see what it chooses by UCX_LOG_LEVEL=info UCX_PROTO_INFO=y")
+              .text()
+          : ShuffleCode.NO_RDMA_DEVICE
+              .says("this node or the other has no RDMA device")
+              .because(RdmaDevices.FOLDER + " is empty")
+              .text();
+    }
+  }
+
+  /** Whether blocks in a peer's GPU memory are got into that of this GPU, and why not. */
+  enum GpuReach {
+    /** This executor has no GPU. */
+    NO_GPU(null, ""),
+    /** They are. */
+    DIRECT(null, ""),
+    /** UCX reaches no GPU memory here. */
+    NOT_HERE(
+        ShuffleCode.GPU_NOT_HERE,
+        "this node's UCX does not reach it (libucx without CUDA, or jucx before 1.16)"),
+    /** An adapter's writes to this GPU's memory cannot be waited for. */
+    NOT_ORDERED(
+        ShuffleCode.GPU_NOT_ORDERED,
+        "the driver orders no adapter's writes to this GPU's memory, and cannot flush them"),
+    /** Nothing of this GPU's memory could be had to try it. */
+    NO_ROOM(ShuffleCode.GPU_NO_ROOM, "there were not 16 MiB of this GPU's memory to try it"),
+    /** UCX refused it. */
+    NOT_REGISTERED(
+        ShuffleCode.GPU_NOT_REGISTERED,
+        "UCX cannot register this GPU's memory (UCX_LOG_LEVEL=info says why)"),
+    /** UCX reaches no GPU memory there. */
+    NOT_THERE(
+        ShuffleCode.GPU_NOT_THERE,
+        "the other node has no GPU memory that UCX reaches (libucx without CUDA?)"),
+    /** A get from this peer failed, now or when it was connected before, or from all others. */
+    FAILED(
+        ShuffleCode.GPU_FAILED_BEFORE,
+        "a test read of it failed, which the log has; it is not tried again"),
+    /** Gets are possible, but the owner's UCX does the work, or may do so. */
+    EMULATED(ShuffleCode.GPU_EMULATED, "gets of it are emulated");
+
+    private final LogCode code;
+    private final String reason;
+
+    GpuReach(final LogCode code, final String reason) {
+      this.code = code;
+      this.reason = reason;
+    }
+
+    /** One part of a line for the log. */
+    String describe(final GetKind gets, final double rate) {
+      return switch (this) {
+        case DIRECT -> String.format(Locale.ROOT, "%s, %.1f GB/s", gets.words(), rate / 1e9);
+        case EMULATED -> code.says("sent, since " + reason + " (" + wanted() + ")").text();
+        default -> code.says("sent, since " + reason).text();
+      };
+    }
+
+    private static String wanted() {
+      return "over NVLink they want libucx 1.22 or later; over an adapter nvidia-peermem, which is "
+          + (RdmaDevices.peermem() ? "" : "not ")
+          + "loaded here, or dma-buf";
     }
   }
 }

@@ -1,12 +1,16 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.openucx.jucx.UcxCallback;
 import org.openucx.jucx.ucp.UcpEndpoint;
 import org.openucx.jucx.ucp.UcpEndpointParams;
@@ -217,6 +221,49 @@ final class JucxEndpoint implements UcxEndpoint {
               .error(LOG, e);
         }
       }
+    }
+  }
+
+  /**
+   * Keys of a peer's segments as UCX takes them, each unpacked once. A peer that runs for weeks
+   * makes ever new segments, and nobody says which are gone; so all are let go when there are more
+   * than it can have at a time and none is in use. Owns the keys; for one thread.
+   *
+   * @param <K> an unpacked key
+   */
+  static final class UnpackedKeys<K> {
+    /** Segments that a peer has at most at a time. */
+    static final int MOST = SegmentIds.MAX_SLOTS;
+
+    private final Function<byte[], K> unpacker;
+    private final Consumer<K> destroyer;
+    private final Map<ByteBuffer, K> keys = new HashMap<>();
+
+    UnpackedKeys(final Function<byte[], K> unpacker, final Consumer<K> destroyer) {
+      this.unpacker = unpacker;
+      this.destroyer = destroyer;
+    }
+
+    /** The key; stays this object's, and is good until the next call of one of the others. */
+    K of(final byte[] packed) {
+      return keys.computeIfAbsent(ByteBuffer.wrap(packed), first -> unpacker.apply(packed));
+    }
+
+    /** None of them is in use now. */
+    void trim() {
+      if (keys.size() > MOST) {
+        destroy();
+      }
+    }
+
+    /** Lets all go; none may be in use. */
+    void destroy() {
+      keys.values().forEach(destroyer);
+      keys.clear();
+    }
+
+    int size() {
+      return keys.size();
     }
   }
 }

@@ -3,6 +3,8 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Message;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.NativeLibrary;
+import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
@@ -17,6 +19,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -341,6 +344,54 @@ public final class JucxEngine implements UcxEngine {
             .distinct()
             .toList();
       }
+    }
+  }
+
+  /** Which libucx this process has loaded. Immutable. */
+  record LibucxVersion(int major, int minor, int patch) {
+
+    /**
+     * The first one that is used. Before it, gets of endpoints that handle errors are emulated by
+     * the newer protocols, and the older ones end those below some 945 bytes in a copy by the CPU,
+     * which ends the process if it may not touch the memory.
+     */
+    private static final LibucxVersion OLDEST = new LibucxVersion(1, 19, 0);
+
+    private static final Comparator<LibucxVersion> ORDER =
+        Comparator.comparingInt(LibucxVersion::major).thenComparingInt(LibucxVersion::minor);
+
+    /**
+     * The one that jucx has loaded, which it must have.
+     *
+     * @throws OldLibucxException if it is too old
+     */
+    static LibucxVersion loaded() {
+      NativeLibrary.require();
+      final int version = UcpLibrary.version();
+      final LibucxVersion loaded =
+          new LibucxVersion(version >> 16, version >> 8 & 0xff, version & 0xff);
+      loaded.check();
+      return loaded;
+    }
+
+    /**
+     * Refuses one that is too old.
+     *
+     * @throws OldLibucxException if it is
+     */
+    void check() {
+      if (ORDER.compare(this, OLDEST) < 0) {
+        throw new OldLibucxException(
+            "libucx "
+                + this
+                + " is older than 1.19, with which gets of GPU memory can end an executor: blocks of"
+                + " other nodes are sent over Spark's connections");
+      }
+    }
+
+    @Override
+    public String toString() {
+      return major + "." + minor + "." + patch;
     }
   }
 }

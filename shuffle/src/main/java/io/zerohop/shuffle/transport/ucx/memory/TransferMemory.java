@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.memory;
 import io.zerohop.device.Device;
 import io.zerohop.device.Device.AdapterWrites;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
@@ -31,7 +32,7 @@ public record TransferMemory(
    * Memory of an executor's devices and pools.
    *
    * @param incarnation of this executor: the bytes of its test ranges follow from it
-   * @param receiveBufferBytes most bytes of receive buffers in host memory at a time
+   * @param conf bounds receive buffers in host memory
    * @param clock by which they are idle
    */
   public static TransferMemory of(
@@ -39,7 +40,7 @@ public record TransferMemory(
       final long incarnation,
       final Devices devices,
       final Tiers tiers,
-      final long receiveBufferBytes,
+      final Config conf,
       final Clock clock) {
     final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
     final boolean direct =
@@ -49,7 +50,7 @@ public record TransferMemory(
     final RegisteredSegments segments = new RegisteredSegments(engine, tiers, clock);
     return new TransferMemory(
         segments,
-        new Slabs(device::hostBuffer, receiveBufferBytes, clock),
+        new Slabs(device::hostBuffer, conf.fetch().receiveBuffers(), clock),
         direct ? new GpuSlabs(tiers.of(Tier.DEVICE), segments, device) : null,
         new TestRange(engine, device, Tier.HOST, incarnation),
         direct ? new TestRange(engine, device, Tier.DEVICE, incarnation) : null);

@@ -3,11 +3,11 @@ package io.zerohop.shuffle.transport.remote.owner;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CompletableFuture;
@@ -39,9 +39,8 @@ public class RemoteServiceTest {
 
   private RemoteService<SentReader> service(final Executor slow) {
     final Slabs slabs = new Slabs(devices.host()::hostBuffer, 0, Clock.system());
-    final Duration limit = Duration.ofSeconds(10);
     return serviceOfNothing(
-        new Sends(null, slabs, devices, limit, Long.MAX_VALUE, Clock.system(), slow), slow);
+        new Sends(null, slabs, devices, Config.defaults(), Clock.system(), slow), slow);
   }
 
   /** Serves an owner that holds no map output; all but sending by the caller. */

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.remote.owner;
 
+import io.zerohop.shuffle.transport.remote.owner.Sends.SendQueue;
 import java.util.ArrayDeque;
 import java.util.Deque;
 

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.remote.owner;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.transport.remote.owner.Sends.SendQueue;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

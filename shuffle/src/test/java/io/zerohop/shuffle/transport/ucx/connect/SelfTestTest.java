@@ -2,6 +2,8 @@ package io.zerohop.shuffle.transport.ucx.connect;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.transport.ucx.connect.PeerConnector.GpuReach;
+import io.zerohop.shuffle.transport.ucx.connect.PeerConnector.SelfTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

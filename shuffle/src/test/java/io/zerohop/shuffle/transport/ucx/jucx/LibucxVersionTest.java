@@ -10,6 +10,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
+import io.zerohop.shuffle.transport.ucx.jucx.JucxEngine.LibucxVersion;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

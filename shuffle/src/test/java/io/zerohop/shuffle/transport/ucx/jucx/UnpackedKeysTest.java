@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.transport.ucx.jucx.JucxEndpoint.UnpackedKeys;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;

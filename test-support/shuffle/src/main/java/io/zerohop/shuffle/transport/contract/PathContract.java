@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.WaitException;
-import io.zerohop.shuffle.NodeConfig;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
@@ -59,7 +58,7 @@ public abstract class PathContract {
   }
 
   /** How nodes are configured so that blocks go this way. */
-  protected NodeConfig.Builder configure(final NodeConfig.Builder config, final String executor) {
+  protected ShuffleNode.Setup configure(final ShuffleNode.Setup config, final String executor) {
     return config;
   }
 
@@ -96,8 +95,8 @@ public abstract class PathContract {
   }
 
   private ShuffleNode startNode(final String executor) {
-    final NodeConfig.Builder config = TestNodes.config(folder.resolve("s"), executor);
-    return ShuffleNode.start(configure(config.windowBlocks(30), executor).build());
+    final ShuffleNode.Setup config = TestNodes.config(folder.resolve("s"), executor);
+    return ShuffleNode.start(configure(config.set("fetch.window.blocks", 30), executor));
   }
 
   @AfterEach

@@ -36,7 +36,7 @@ public final class FakeUcx implements AutoCloseable {
   private final Map<Long, Long> registered = new ConcurrentHashMap<>();
   private final AtomicLong next = new AtomicLong();
 
-  /** An executor's own, for {@code NodeConfig.Builder#ucx}. */
+  /** An executor's own, for {@code ShuffleNode.Setup#ucx}. */
   public Engine engine() {
     final Engine engine = new Engine(next.incrementAndGet());
     engines.put(engine.id, engine);

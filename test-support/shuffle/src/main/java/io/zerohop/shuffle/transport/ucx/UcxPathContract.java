@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import io.zerohop.shuffle.NodeConfig;
+import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.contract.RemotePathContract;
 import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
@@ -19,14 +19,13 @@ abstract class UcxPathContract extends RemotePathContract {
   }
 
   @Override
-  protected NodeConfig.Builder configure(final NodeConfig.Builder config, final String executor) {
+  protected ShuffleNode.Setup configure(final ShuffleNode.Setup config, final String executor) {
     ucx().start(() -> {}).close(); // Skips where there is none.
     return config
-        .nodeId("node-" + executor)
-        .ucx(ucx())
-        .emulatedGets(true)
-        .requestLimit(Duration.ofSeconds(4))
-        .connectLimit(Duration.ofSeconds(2))
-        .controlChannels(channels::open);
+        .set("node.id", "node-" + executor)
+        .ucx(ucx(), channels::open)
+        .set("internal.ucx.emulatedGets", true)
+        .set("request.timeout", Duration.ofSeconds(4))
+        .set("connect.timeout", Duration.ofSeconds(2));
   }
 }

@@ -1,0 +1,406 @@
+package io.zerohop.shuffle.conf;
+
+import io.zerohop.shuffle.block.Path;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import java.time.Duration;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+
+/**
+ * The configuration of an application, and the table of its keys: each component with a {@link Key}
+ * is one of them, and nothing else of the code knows its type, default or bounds. {@code
+ * docs/configuration.md} is generated from here, and a test fails when it is stale.
+ *
+ * <p>Sizes are in bytes. Handed down whole, or by the record of one concern; no value is copied.
+ * Immutable and thread safe.
+ */
+public record Config(
+    @Key(
+            name = "enabled",
+            value = "true",
+            doc = "Whether shuffles use Zerohop. If false, all of them use Spark's sort shuffle.")
+        boolean enabled,
+    Pool pool,
+    Spill spill,
+    @Key(
+            name = "write.buffer",
+            value = "32m",
+            min = "64k",
+            max = "1g",
+            doc =
+                "Off-heap buffer per running map task for records before they are packed into the"
+                    + " pool. Part of the executor's memory overhead.")
+        long writeBuffer,
+    @Key(
+            name = "paths",
+            value = "local,peer,ucx,sent,staged",
+            doc =
+                "Paths by which readers may fetch blocks. Remove one to forbid it, for tests or to"
+                    + " isolate a fault.")
+        Set<Path> paths,
+    @Key(
+            name = "sent.codec",
+            value = "auto",
+            since = "0.3.0",
+            doc =
+                "Compression of blocks that are sent to another node. `auto` measures each"
+                    + " link and compresses where that is faster. spark.shuffle.compress=false has"
+                    + " the effect of `none`.")
+        SentCodec sentCodec,
+    @Key(
+            name = "checksum.enabled",
+            value = "true",
+            doc =
+                "Whether blocks in memory carry a CRC32C checksum that readers verify. A mismatch"
+                    + " fails the fetch, and Spark runs the map task again.")
+        boolean checksum,
+    @Key(
+            name = "socket.dir",
+            value = "auto",
+            doc =
+                "Directory of the sockets by which executors of one node connect; its"
+                    + " containers must share it. Private (0700), or sticky (1777) for all users."
+                    + " `auto` is a folder in /tmp or /dev/shm.")
+        java.nio.file.Path socketDir,
+    @Key(
+            name = "port",
+            value = "0",
+            min = "0",
+            max = "65535",
+            doc =
+                "TCP port for connections from executors of other nodes; 0 takes a free one. If it"
+                    + " is in use, the ports behind it are tried, spark.port.maxRetries times at"
+                    + " most.")
+        int port,
+    @Key(
+            name = "node.id",
+            value = "",
+            doc =
+                "Name of the node that an executor runs on, where several nodes share one kernel."
+                    + " Executors with different names treat each other as executors of different"
+                    + " nodes.")
+        String nodeId,
+    Ucx ucx,
+    @Key(
+            name = "connect.timeout",
+            value = "5s",
+            min = "1ms",
+            doc = "Timeout for connecting to another executor, on the same node or another.")
+        Duration connectTimeout,
+    @Key(
+            name = "request.timeout",
+            value = "10s",
+            min = "1ms",
+            doc =
+                "Timeout for the response of a connected executor, whose blocks are staged"
+                    + " afterwards, and for a map output whose copies have not ended.")
+        Duration requestTimeout,
+    @Key(
+            name = "orphans.interval",
+            value = "2min",
+            min = "1ms",
+            doc =
+                "Interval at which an executor asks the driver which shuffles still exist."
+                    + " It removes those that are missing from two consecutive responses.")
+        Duration orphansInterval,
+    @Key(
+            name = "ui.interval",
+            value = "5s",
+            min = "0",
+            doc =
+                "How often executors report to the driver for the tab GPU Shuffle in Spark's UI,"
+                    + " and into the event log. 0 disables the tab and its events.")
+        Duration uiInterval,
+    Fetch fetch,
+    Rapids rapids,
+    DeviceMemory device,
+    @Key(
+            name = "cuda.multiprocessors",
+            value = "24",
+            min = "1",
+            max = "1000",
+            doc =
+                "Maximum number of a GPU's multiprocessors (SMs) that the copies of one stream"
+                    + " occupy.")
+        int cudaMultiprocessors,
+    @Key(
+            name = "fabric.enabled",
+            value = "true",
+            doc =
+                "Whether GPU memory of other nodes is read over an NVLink fabric (IMEX), as"
+                    + " path `peer`. Needs `ucx` in `spark.zerohop.paths`, too. Not tested on"
+                    + " hardware.")
+        boolean fabric,
+    @Key(
+            name = "test.device",
+            value = "host",
+            doc =
+                "For tests only. `cuda` puts blocks of the rows codec into GPU memory, from which"
+                    + " they are copied back to the host to be read.")
+        TestDevice testDevice) {
+
+  /** A size that stands for {@code auto}: it depends on the machine. */
+  public static final long AUTO = -1;
+
+  /** The pool in shared host memory. */
+  public record Pool(
+      @Key(
+              name = "pool.size",
+              value = "auto",
+              min = "1",
+              doc =
+                  "Maximum shared memory per executor for shuffle blocks; others go to files."
+                      + " `auto` is the container's memory less all promised memory. Without a"
+                      + " container it is at most a quarter of the free memory"
+                      + " ([table](memory.md#how-large-the-pools-are)).")
+          long size,
+      @Key(
+              name = "segment.size",
+              value = "128m",
+              min = "1m",
+              max = "1g",
+              doc =
+                  "Size of the segments by which the pool grows. Each is one memory file, which"
+                      + " peers map once.")
+          long segmentSize,
+      @Key(
+              name = "segment.idle",
+              value = "2min",
+              min = "0",
+              doc =
+                  "How long an empty segment keeps its memory before it is returned to the system."
+                      + " The next shuffle reuses it until then, since fresh memory is slow to write"
+                      + " to.")
+          Duration segmentIdle) {}
+
+  /** When map outputs leave memory. */
+  public record Spill(
+      @Key(
+              name = "spill.start",
+              value = "0.8",
+              min = "0",
+              max = "1",
+              doc =
+                  "Pool occupancy above which shuffles that are not in use are spilled: from GPU"
+                      + " memory to host memory, from host memory to files. 1 disables spilling.")
+          double start,
+      @Key(
+              name = "spill.idle",
+              value = "3s",
+              min = "0",
+              doc =
+                  "How long a shuffle must be neither written nor read by an executor before that"
+                      + " executor may spill it.")
+          Duration idle) {}
+
+  /** How blocks come from other nodes by UCX. */
+  public record Ucx(
+      @Key(
+              name = "ucx.trustedNetwork",
+              value = "false",
+              doc =
+                  "Whether only trusted programs can reach the executors' network. UCX is used"
+                      + " between nodes only if true, because its protocol does not authenticate peers"
+                      + " (SECURITY.md).")
+          boolean trustedNetwork,
+      @Key(
+              name = "ucx.jucx",
+              value = "",
+              doc =
+                  "Path of a jucx jar on every executor's host, used instead of the bundled one"
+                      + " where that does not match the installed libucx.")
+          java.nio.file.Path jucx,
+      @Key(
+              name = "ucx.idle",
+              value = "10min",
+              min = "1s",
+              doc =
+                  "How long an executor stays connected to one of another node whose blocks it does"
+                      + " not read. The next reader connects anew.")
+          Duration idle,
+      @Key(
+              name = "internal.ucx.emulatedGets",
+              value = "false",
+              doc = "Has gets by UCX taken that are emulated, for tests without an adapter.")
+          boolean emulatedGets) {}
+
+  /** What one reader, and all of an executor's, hold at a time. */
+  public record Fetch(
+      @Key(
+              name = "fetch.window.blocks",
+              value = "1024",
+              min = "1",
+              max = "1048576",
+              doc = "Maximum number of blocks of one owner that a reader holds under one lease.")
+          int windowBlocks,
+      @Key(
+              name = "fetch.window.size",
+              value = "48m",
+              min = "64k",
+              max = "1t",
+              doc =
+                  "Size of the receive buffers that one reader reserves at once for blocks"
+                    + " that cannot be read in place.")
+          long windowSize,
+      @Key(
+              name = "fetch.receiveBuffers",
+              formerly = "fetch.landing.size",
+              value = "512m",
+              min = "64k",
+              max = "1t",
+              since = "0.3.0",
+              doc =
+                  "Maximum size of the receive buffers of all readers of an executor, for blocks"
+                      + " that cannot be read in place.")
+          long receiveBuffers) {}
+
+  /** Shuffles of the RAPIDS Accelerator. */
+  public record Rapids(
+      @Key(
+              name = "rapids.enabled",
+              value = "true",
+              doc =
+                  "Whether shuffles of the RAPIDS Accelerator keep their blocks in GPU memory."
+                      + " Requires both its plugin and io.zerohop.spark.ZerohopPlugin in"
+                      + " `spark.plugins`.")
+          boolean enabled,
+      @Key(
+              name = "rapids.batch.size",
+              value = "512m",
+              min = "1m",
+              max = "1g",
+              doc =
+                  "Target size of the batches that readers pass to RAPIDS, which is also what they"
+                      + " gather at once from all owners.")
+          long batchSize,
+      @Key(
+              name = "rapids.kudo.enabled",
+              value = "true",
+              doc =
+                  "Whether batches of RAPIDS are split by its GPU serializer (Kudo), whose cost does"
+                      + " not grow with the number of partitions, where the exchange's partitioning"
+                      + " and types allow. Can be set per session.")
+          boolean kudo,
+      @Key(
+              name = "rapids.pack.size",
+              value = "64m",
+              min = "64k",
+              max = "1g",
+              doc =
+                  "Bytes of a RAPIDS map task that are packed by one launch. The task holds as much"
+                      + " memory until then.")
+          long packSize) {}
+
+  /** The pool in GPU memory, and copies there. */
+  public record DeviceMemory(
+      @Key(
+              name = "device.pool.size",
+              value = "auto",
+              min = "1m",
+              max = "16t",
+              doc =
+                  "Maximum GPU memory per executor for shuffle blocks; RAPIDS leaves it free"
+                    + " (spark.rapids.memory.gpu.reserve). `auto` is a fifth of the smallest GPU."
+                    + " Blocks that do not fit go to host memory.")
+          long poolSize,
+      @Key(
+              name = "device.segment.size",
+              value = "512m",
+              min = "2m",
+              max = "1g",
+              doc =
+                  "Size of the segments by which the pool in GPU memory grows. Peers map each"
+                      + " once.")
+          long segmentSize,
+      @Key(
+              name = "device.window.size",
+              value = "512m",
+              min = "64k",
+              max = "1t",
+              doc =
+                  "Maximum bytes of one owner's blocks that a reader on the GPU looks up under one"
+                      + " lease.")
+          long windowSize,
+      @Key(
+              name = "device.timeout",
+              value = "2min",
+              min = "1ms",
+              doc = "Timeout for copies on the GPU, which queue behind the kernels of queries.")
+          Duration timeout,
+      @Key(
+              name = "device.asyncCommit",
+              value = "false",
+              doc =
+                  "Whether a map output in GPU memory is published once the GPU has accepted its"
+                      + " copies, before they have ended. A reader that comes earlier waits for"
+                      + " them on its own GPU.")
+          boolean asyncCommit) {}
+
+  /** How sent blocks are compressed. */
+  public enum SentCodec {
+    AUTO,
+    NONE,
+    LZ4,
+    ZSTD
+  }
+
+  /** Where blocks of rows lie. */
+  public enum TestDevice {
+    HOST,
+    CUDA
+  }
+
+  /**
+   * Reads a configuration.
+   *
+   * @param texts the text of a key, by its full name; null if it is not set
+   * @throws IllegalArgumentException naming the key, its text and what is expected
+   */
+  public static Config read(final UnaryOperator<String> texts) {
+    return Keys.read(texts);
+  }
+
+  /** Returns what holds where nothing is set. */
+  public static Config defaults() {
+    return read(key -> null);
+  }
+
+  /**
+   * Returns this configuration with another value of one key. Bounds are for users and not checked.
+   *
+   * @param name of the key, without {@link Keys#PREFIX}
+   * @param value of the component's type; any {@link Number} for numbers
+   */
+  public Config with(final String name, final Object value) {
+    return Keys.with(this, name, value);
+  }
+
+  /** Declares the key that a component's value is read from. */
+  @Retention(RetentionPolicy.RUNTIME)
+  @Target(ElementType.RECORD_COMPONENT)
+  @interface Key {
+    /** Returns its name without {@link Keys#PREFIX}. */
+    String name();
+
+    /** Returns the name that it had, which still works; empty if it had no other. */
+    String formerly() default "";
+
+    /** Returns the default as a user would write it. */
+    String value();
+
+    /** Returns the smallest value; empty if there is none. */
+    String min() default "";
+
+    /** Returns the largest value; empty if there is none. */
+    String max() default "";
+
+    /** Returns the release that had it first. */
+    String since() default "0.2.0";
+
+    /** Returns what it does, for the page. */
+    String doc();
+  }
+}
