@@ -6,7 +6,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
-/** The shuffles: which stages, what came by which path, how long readers waited, what fell back. */
+/** The shuffles: stages, what came by which path, how long readers waited, why fallbacks. */
 final class ShuffleTable {
   private static final int NANOS_PER_MILLI = 1_000_000;
 
@@ -39,8 +39,8 @@ final class ShuffleTable {
                 (page, shuffle) -> page.number(blocks(shuffle)));
     for (final Path path : Path.values()) {
       table.column(
-          path.label(),
-          tip(path),
+          LinkTable.name(path),
+          LinkTable.meaning(path) + "; bytes, as metric " + path.label() + ".bytes",
           Comparator.comparingLong(shuffle -> bytes(shuffle, path)),
           (page, shuffle) -> page.size(bytes(shuffle, path)));
     }
@@ -53,20 +53,10 @@ final class ShuffleTable {
                 page.cell(
                     shuffle.waitNanos(), Html.duration(shuffle.waitNanos() / NANOS_PER_MILLI)))
         .column(
-            "Fell back",
-            "Blocks that came through Spark's block transfer, and why",
+            "Why fallback",
+            "Blocks that took the fallback, and why",
             Comparator.comparingLong(ShuffleTable::fellBack),
             ShuffleTable::fallbacks);
-  }
-
-  private static String tip(final Path path) {
-    return switch (path) {
-      case LOCAL -> "Read in place from the executor's own memory";
-      case PEER -> "Read in place from another executor of the node";
-      case UCX -> "Read from another node by UCX";
-      case SENT -> "Sent by another node over Spark's connections";
-      case STAGED -> "Through Spark's block transfer service, or from a file";
-    };
   }
 
   private static int first(final List<Integer> stages) {
