@@ -1,6 +1,6 @@
 package io.zerohop.spark.browser
 
-import java.awt.image.BufferedImage
+import java.awt.image.{BufferedImage, IndexColorModel}
 import java.io.ByteArrayInputStream
 import java.nio.file.{Files, Paths, StandardCopyOption}
 import javax.imageio.{IIOImage, ImageIO, ImageWriteParam}
@@ -13,11 +13,10 @@ import org.scalatest.Assertions._
 object Picture {
   private val MaxBytes = 240 * 1024
 
-  /** Small enough for docs/: without transparency, and packed as well as can be. */
+  /** Small enough for docs/: of 256 colours, and packed as well as can be. */
   def keep(name: String, png: Array[Byte]): Unit = {
     val taken = ImageIO.read(new ByteArrayInputStream(png))
-    val opaque = new BufferedImage(taken.getWidth, taken.getHeight, BufferedImage.TYPE_INT_RGB)
-    opaque.createGraphics().drawImage(taken, 0, 0, null)
+    val indexed = ofFewColors(taken)
     val file = Paths.get(sys.props("zerohop.test.target"), "browser", name)
     val writer = ImageIO.getImageWritersByFormatName("png").next()
     val packed = writer.getDefaultWriteParam
@@ -27,7 +26,7 @@ object Picture {
     Files.deleteIfExists(file)
     Using.resource(ImageIO.createImageOutputStream(file.toFile)) { out =>
       writer.setOutput(out)
-      writer.write(null, new IIOImage(opaque, null, null), packed)
+      writer.write(null, new IIOImage(indexed, null, null), packed)
       writer.dispose()
     }
     if (sys.props.get("zerohop.docs.write").contains("true")) {
@@ -36,5 +35,27 @@ object Picture {
       Files.createDirectories(docs)
       Files.copy(file, docs.resolve(name), StandardCopyOption.REPLACE_EXISTING)
     }
+  }
+
+  /** A picture in its most frequent colours; a pixel of another one takes the nearest. */
+  private def ofFewColors(taken: BufferedImage): BufferedImage = {
+    val (width, height) = (taken.getWidth, taken.getHeight)
+    val pixels = taken.getRGB(0, 0, width, height, null, 0, width).map(_ & 0xffffff)
+    val counts = pixels.groupMapReduce(identity)(_ => 1)(_ + _)
+    val colors = counts.toArray.sortBy { case (color, count) => (-count, color) }.map(_._1)
+    val palette = colors.take(256)
+    def channel(color: Int, shift: Int) = (color >> shift) & 255
+    def distance(one: Int, other: Int) = Seq(0, 8, 16).map { shift =>
+      val apart = channel(one, shift) - channel(other, shift)
+      apart * apart
+    }.sum
+    val indices = palette.zipWithIndex.toMap ++ colors.drop(256).map { color =>
+      color -> palette.indices.minBy(i => distance(palette(i), color))
+    }
+    def bytes(shift: Int) = palette.map(channel(_, shift).toByte)
+    val model = new IndexColorModel(8, palette.length, bytes(16), bytes(8), bytes(0))
+    val indexed = new BufferedImage(width, height, BufferedImage.TYPE_BYTE_INDEXED, model)
+    indexed.getRaster.setPixels(0, 0, width, height, pixels.map(indices))
+    indexed
   }
 }

@@ -18,8 +18,8 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
   private val Rounds = 12
   private val PerNode = 8
   private val Leaving =
-    "an executor cannot send its blocks here, so they are staged; one of the two may be leaving, " +
-      "or have paused"
+    "an executor does not send its blocks here; one of the two may be leaving, or have paused: " +
+      "an executor did not answer within 5000 ms"
   private val Name = "io.zerohop.spark.ui.ShuffleReportEvent"
 
   val application = s"app-of-$executors${if (fallbacks) "-with-fallbacks" else ""}"
@@ -50,9 +50,9 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
 
   private def advice = {
     val small =
-      """,{"check":"sizes","verdict":"warn","what":"the pool of shared memory has 512 MiB, since """ +
-        """most of the container's memory is promised to others","code":"ZH-2001",""" +
-        """"mend":"raise spark.executor.memoryOverhead to 8g"}"""
+      """,{"check":"sizes","verdict":"warn","what":"only 384 MiB of shared memory for shuffle """ +
+        """blocks; what does not fit goes to files","code":"ZH-2001","mend":"for a pool of 512 """ +
+        """MiB set spark.executor.memoryOverhead=2g"}"""
     """{"check":"spark","verdict":"ok","what":"Spark 4.1.3","mend":""}""" +
       (if (fallbacks) small else "")
   }
@@ -142,7 +142,7 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
   }
 
   private def memory(round: Int, staged: Long) = {
-    val limit = if (fallbacks) 512L << 20 else 48L << 30
+    val limit = if (fallbacks) 384L << 20 else 48L << 30
     s"""{"hostUsed":${math.min(limit, 300000000L * (round + 1))},"hostLimit":$limit,""" +
       s""""deviceUsed":${if (gpu) 1100000000L * (round + 1) else 0},""" +
       s""""deviceLimit":${if (gpu) 16L << 30 else 0},"files":$staged,"overflowed":0,""" +

@@ -37,7 +37,9 @@ class TabBrowserSuite extends AnyFunSuite {
         val url = cluster.sc.uiWebUrl.get + "/zerohop/"
         agrees(browser, url, bytes)
         loadsNothingFromElsewhere(browser)
-        Picture.keep("host-shuffle.png", browser.screenshot())
+        Picture.keep(
+          "host-shuffle.png",
+          browser.screenshot(atMost = TabBrowserSuite.PictureHeight))
         sorts(browser)
         filters(browser)
       }
@@ -59,7 +61,9 @@ class TabBrowserSuite extends AnyFunSuite {
         browser.open(server.url(s"/history/$application/zerohop/"))
         assert(byPath(browser) === reportedByPath(new String(log, UTF_8)))
         assert(numbers(browser, "zerohop-pools", 3).forall(_ > 0), "limits of GPU memory")
-        Picture.keep("gpu-shuffle.png", browser.screenshot())
+        Picture.keep(
+          "gpu-shuffle.png",
+          browser.screenshot(atMost = TabBrowserSuite.PictureHeight))
       }
     }
     Local.delete(logs)
@@ -108,6 +112,7 @@ class TabBrowserSuite extends AnyFunSuite {
     info(f"${sample.application} on $home: $bytes bytes, contrast $contrast%.1f")
     assert(bytes < TabBrowserSuite.MaxBytes)
     if (sample.executors == 400) checks.headsStick()
+    checks.addsUp()
     verdict(browser, sample)
     val name = sample.application.replace("app-of", "tab") + (if (isDark) "-dark" else "")
     Picture.keep(s"$name.png", browser.screenshot(1280, TabBrowserSuite.PictureHeight))
@@ -181,7 +186,7 @@ class TabBrowserSuite extends AnyFunSuite {
     assert(reasons.contains("the owner does not hold the blocks in memory"))
     assert(numbers(browser, "zerohop-pools", 4).sum > 0, "bytes in files")
     assert(browser.run("return document.getElementById('zerohop-verdict').innerText").asText
-        .contains("fell back"))
+        .contains("took the fallback"))
   }
 
   private def byPath(browser: Browser): Map[String, Long] = {
@@ -254,5 +259,5 @@ object TabBrowserSuite {
   val MaxBytes: Int = 400 * 1024
 
   /** What is below is tables. */
-  val PictureHeight = 1800
+  val PictureHeight = 2100
 }

@@ -41,6 +41,24 @@ final class TabPageChecks(browser: Browser) {
     assert(math.abs(places.get(2).asDouble) < 2 && math.abs(places.get(3).asDouble) < 2, places)
   }
 
+  /** Cells of the matrix come to the bytes of the links, and its nodes' cells to most of them. */
+  def addsUp(): Unit = {
+    val sums = browser.run(
+      """const sum = all => all.reduce((one, more) => one + more, 0);
+        |const cells = [...document.querySelectorAll('#zerohop-nodes td[data-bytes]')];
+        |const rest = cells.filter(one => one.parentElement.cells[0].innerText === 'all others'
+        |  && one === one.parentElement.lastElementChild);
+        |const links = [...document.querySelectorAll('#zerohop-links tbody tr')];
+        |return [sum(cells.map(one => Number(one.dataset.bytes))),
+        |  sum(rest.map(one => Number(one.dataset.bytes))),
+        |  sum(links.map(one => Number(one.cells[4].getAttribute('sorttable_customkey'))))]
+        |  .concat(document.querySelector('#zerohop-bar').nextElementSibling.innerText
+        |    .match(/[\d.]+(?= %)/g).reduce((one, more) => one + Number(more), 0))""".stripMargin)
+    assert(sums.get(0).asLong === sums.get(2).asLong, sums)
+    assert(sums.get(1).asDouble < 0.2 * sums.get(0).asDouble, sums)
+    assert(math.abs(sums.get(3).asDouble - 100) < 0.01, sums)
+  }
+
   /** The least contrast of a text on the page to what is behind it, with the text. */
   def contrast(): Double = {
     val least: JsonNode = browser.run(

@@ -1,6 +1,7 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import java.util.EnumMap;
 import java.util.List;
@@ -10,28 +11,47 @@ import java.util.Map;
 final class LinkTable {
   private LinkTable() {}
 
-  /** Returns a link's name for users. */
+  /** Returns the one name of a link for users. */
   static String name(final Link link) {
     return switch (link) {
-      case LOCAL -> "own memory";
       case PEER_GPU -> "same GPU";
       case PEER_NVLINK -> "NVLink";
-      case PEER_PCIE -> "PCIe peer";
-      case PEER_HOST -> "host memory";
+      case PEER_PCIE -> "PCIe";
+      case PEER_HOST -> "shared host memory";
       case PEER -> "same node, link not known";
+      case LOCAL, UCX, SENT, STAGED -> name(link.path());
+    };
+  }
+
+  /** Returns the one name of a path for users. */
+  static String name(final Path path) {
+    return switch (path) {
+      case LOCAL -> "own memory";
+      case PEER -> "same node";
       case UCX -> "UCX";
-      case SENT -> "sent by Spark's connections";
-      case STAGED -> "Spark's block transfer";
+      case SENT -> "Zerohop messages";
+      case STAGED -> "fallback";
+    };
+  }
+
+  /** Returns what a path is, for users. */
+  static String meaning(final Path path) {
+    return switch (path) {
+      case LOCAL -> "Read in place from the executor's own memory";
+      case PEER -> "Read in place from another executor of the node";
+      case UCX -> "Read out of another node's memory by UCX";
+      case SENT -> "Sent by the owner, mostly of another node, over Spark's connections";
+      case STAGED -> "Read by Spark's own block transfer, or from a file";
     };
   }
 
   /** Returns where a link leads, for users. */
-  static String place(final Link link) {
+  private static String place(final Link link) {
     return switch (link) {
-      case LOCAL -> "In place";
-      case PEER_GPU, PEER_NVLINK, PEER_PCIE, PEER_HOST, PEER -> "Same node";
-      case UCX, SENT -> "Other nodes";
-      case STAGED -> "Fell back";
+      case LOCAL -> "same executor";
+      case PEER_GPU, PEER_NVLINK, PEER_PCIE, PEER_HOST, PEER -> "same node";
+      case UCX, SENT -> "other nodes";
+      case STAGED -> "any";
     };
   }
 
@@ -40,38 +60,41 @@ final class LinkTable {
     if (summary.total() == 0) {
       return;
     }
+    final Map<Link, String> labels = new EnumMap<>(Link.class);
+    Summary.shares(summary.bytes())
+        .forEach(
+            (link, share) ->
+                labels.put(
+                    link,
+                    name(link)
+                        + ": "
+                        + Html.bytes(summary.bytes().get(link))
+                        + " ("
+                        + share
+                        + ")"));
     page.raw("<div class=\"bar\" id=\"zerohop-bar\" role=\"img\" aria-label=\"");
     page.text("Bytes by link, in numbers below").raw("\">");
-    summary
-        .bytes()
-        .forEach(
-            (link, bytes) -> {
-              if (bytes > 0) {
-                page.raw("<span data-link=\"" + link.label() + "\" style=\"flex:" + bytes);
-                page.raw(" 1 0;background:" + PageStyle.color(link) + "\" title=\"");
-                page.text(label(link, bytes, summary.total())).raw("\"></span>");
-              }
-            });
-    page.raw("</div><ul class=\"legend\">");
-    summary
-        .bytes()
-        .forEach(
-            (link, bytes) -> {
-              page.raw("<li><i style=\"background:" + PageStyle.color(link) + "\"></i>");
-              page.text(label(link, bytes, summary.total())).raw("</li>");
-            });
-    page.raw("</ul>");
+    labels.forEach(
+        (link, label) -> {
+          if (summary.bytes().get(link) > 0) {
+            page.raw("<span data-link=\"" + link.label() + "\" style=\"flex:");
+            page.raw(summary.bytes().get(link) + " 1 0;background:" + PageStyle.color(link));
+            page.raw("\" title=\"").text(label).raw("\"></span>");
+          }
+        });
+    page.raw("</div>");
+    legend(page, labels);
   }
 
-  private static String label(final Link link, final long bytes, final long total) {
-    return place(link)
-        + ", "
-        + name(link)
-        + ": "
-        + Html.bytes(bytes)
-        + " ("
-        + Summary.percent((double) bytes / total)
-        + ")";
+  /** Writes labels beside the colours of their links. */
+  static void legend(final Html page, final Map<Link, String> labels) {
+    page.raw("<ul class=\"legend\">");
+    labels.forEach(
+        (link, label) -> {
+          page.raw("<li title=\"").text(meaning(link.path())).raw("\"><i style=\"background:");
+          page.raw(PageStyle.color(link) + "\"></i>").text(label).raw("</li>");
+        });
+    page.raw("</ul>");
   }
 
   /**
@@ -80,46 +103,79 @@ final class LinkTable {
    * @param expected bytes a second that a link should have at least, where that is known
    */
   static void render(final Html page, final List<Pair> pairs, final Map<Link, Double> expected) {
-    final Map<Link, long[]> sums = new EnumMap<>(Link.class);
-    long total = 0;
+    final Map<Link, LinkSum> sums = new EnumMap<>(Link.class);
+    final Map<Link, Long> bytes = new EnumMap<>(Link.class);
     for (final Pair pair : pairs) {
-      final long[] sum = sums.computeIfAbsent(Summary.link(pair), any -> new long[5]);
-      sum[0] += pair.blocks();
-      sum[1] += pair.bytes();
-      sum[2] += pair.busyMillis();
-      sum[3] += pair.fullBytes();
-      sum[4] += pair.fullMillis();
-      total += pair.bytes();
+      final Link link = Summary.link(pair);
+      sums.computeIfAbsent(link, any -> new LinkSum()).add(pair);
+      bytes.merge(link, pair.bytes(), Long::sum);
     }
-    page.raw("<h4>Links</h4><p class=\"note\">A rate is shown where blocks came without a break");
-    page.raw(" for 30 ms or more, between two executors; else there are bytes and time alone.");
+    final Map<Link, String> shares = Summary.shares(bytes);
+    page.raw("<h4>Links: rates between two executors</h4><p class=\"note\">");
+    page.text(
+        "Zerohop messages: the owner sends whole windows of blocks out of its memory. Fallback:"
+            + " Spark's own block transfer reads block by block, from memory or files. A rate needs"
+            + " 30 ms of blocks without a break. Tasks that compute between two reads lower it.");
     page.raw("</p><div class=\"scroll\">");
     page.table(
         "zerohop-links",
-        "Where",
         "Link",
+        "Node",
         "Path",
         "Blocks",
         "Bytes",
         "Share",
-        "In use",
-        "Rate between two executors",
-        "Expected");
-    for (final Map.Entry<Link, long[]> entry : sums.entrySet()) {
-      final Link link = entry.getKey();
-      final long[] sum = entry.getValue();
-      page.raw("<tr>").cell(place(link)).cell(name(link)).cell(link.path().label());
-      page.number(sum[0]).size(sum[1]);
-      final double share = total == 0 ? 0 : (double) sum[1] / total;
-      page.cell(Math.round(1e6 * share), Summary.percent(share));
-      page.cell(sum[2], Html.duration(sum[2]));
-      page.cell(sum[4] == 0 ? 0 : (long) (1e3 * sum[3] / sum[4]), Html.rate(sum[3], sum[4]));
-      final Double least = expected.get(link);
-      page.cell(
-          least == null ? 0 : least.longValue(),
-          least == null ? "not known" : Html.rate(least.longValue(), 1_000) + " or more");
-      page.raw("</tr>");
-    }
+        "Time in use, all pairs added up",
+        "Rate",
+        "Expected, at least",
+        "Share of expected");
+    sums.forEach((link, sum) -> row(page, link, sum, shares.get(link), expected.get(link)));
     page.endTable().raw("</div>");
+  }
+
+  private static void row(
+      final Html page,
+      final Link link,
+      final LinkSum sum,
+      final String share,
+      final Double expected) {
+    page.raw("<tr><td title=\"").text(meaning(link.path())).raw("\">");
+    page.raw("<i class=\"chip\" style=\"background:" + PageStyle.color(link) + "\"></i>");
+    page.text(name(link)).raw("</td>").cell(place(link));
+    page.cell(link.path().label()).number(sum.blocks).size(sum.bytes).cell(sum.bytes, share);
+    page.cell(sum.busyMillis, Html.duration(sum.busyMillis));
+    final double rate = sum.fullMillis == 0 ? 0 : 1e3 * sum.fullBytes / sum.fullMillis;
+    page.cell((long) rate, Html.rate(sum.fullBytes, sum.fullMillis));
+    if (expected == null) {
+      page.cell(0, "no expectation").cell(0, "");
+    } else {
+      page.cell(expected.longValue(), Html.rate(expected.longValue(), 1_000));
+      if (sum.fullMillis == 0) {
+        page.cell(0, "");
+      } else {
+        final double reached = rate / expected;
+        page.raw("<td class=\"" + Rating.of(reached, 0).shade().css() + "\"");
+        page.raw(" sorttable_customkey=\"" + Math.round(1e3 * reached) + "\">");
+        page.text(Math.round(100 * reached) + " %").raw("</td>");
+      }
+    }
+    page.raw("</tr>");
+  }
+
+  /** All pairs of one link. */
+  private static final class LinkSum {
+    private long blocks;
+    private long bytes;
+    private long busyMillis;
+    private long fullBytes;
+    private long fullMillis;
+
+    void add(final Pair pair) {
+      blocks += pair.blocks();
+      bytes += pair.bytes();
+      busyMillis += pair.busyMillis();
+      fullBytes += pair.fullBytes();
+      fullMillis += pair.fullMillis();
+    }
   }
 }

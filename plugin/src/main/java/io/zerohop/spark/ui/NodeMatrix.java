@@ -14,18 +14,16 @@ import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 
 /**
- * The matrix of bytes read between nodes; one node may be unfolded into its executors. A cell says
- * bytes, the rate where links were in use without a break, and what fell back, and is coloured by
- * the rate's part of what is expected.
+ * Who read how much of whom, by nodes; one node may be unfolded into its executors. A cell says
+ * bytes, the rate where links were in use without a break, and what took the fallback. The worse of
+ * both colours it, in bold.
  */
 final class NodeMatrix {
   /** Rows and columns at most; the rest is summed up. */
   static final int MAX_ROWS = 32;
 
   private static final String REST = "all others";
-  private static final double GOOD = 0.5;
-  private static final double LOW = 0.1;
-  private static final double MOSTLY = 0.5;
+  private static final String DRIVER = "driver";
 
   private final Map<String, Map<String, Cell>> cells = new HashMap<>();
   private final Map<String, Long> moved = new HashMap<>();
@@ -79,17 +77,9 @@ final class NodeMatrix {
       final Map<String, String> nodes,
       final Map<Link, Double> expected,
       final PageQuery query) {
-    final Map<String, Integer> executors = new TreeMap<>();
-    final Set<String> seen = new HashSet<>();
-    for (final Pair pair : pairs) {
-      for (final String one : List.of(pair.reader(), pair.owner())) {
-        if (!one.equals(ReportCounters.OTHERS) && seen.add(one)) {
-          executors.merge(node(nodes, one), 1, Integer::sum);
-        }
-      }
-    }
-    final String unfolded =
-        executors.size() == 1 ? executors.keySet().iterator().next() : query.node();
+    final Map<String, Integer> executors = executors(pairs, nodes);
+    final boolean isOne = executors.size() == 1;
+    final String unfolded = isOne ? executors.keySet().iterator().next() : query.node();
     final NodeMatrix matrix =
         new NodeMatrix(
             pairs,
@@ -98,13 +88,38 @@ final class NodeMatrix {
               return node.equals(unfolded) && !node.equals(REST) ? executor : node;
             },
             expected);
-    page.raw("<h4>Between nodes</h4><p class=\"note\">A row read what a column holds. ");
-    page.raw("A rate is that of the link which reached the least part of what is expected, while");
-    page.raw(" it was in use without a break: green from half of that, yellow below, red below a");
-    page.raw(" tenth. A cell is also yellow or red where some or most bytes fell back, and grey");
-    page.raw(" where nothing is expected. Tasks that compute between two reads make a link look");
-    page.raw(" slow.</p>");
+    page.raw(
+        isOne
+            ? "<h4>Between executors: bytes and rates of each pair</h4>"
+            : "<h4>Between nodes: bytes in total, rates between two executors</h4>");
+    page.raw("<p class=\"note\">");
+    page.text(
+        "A cell has the bytes that the reader got from the owner, their rate with its share of the"
+            + " expected rate, and the bytes that took the fallback. With several links the rate is"
+            + " that of the one with the lowest share. The worse of rate and fallback sets the"
+            + " colour and is bold:");
+    page.raw("</p>");
+    Rating.legend(page);
+    matrix.worst(page);
     matrix.table(page, executors, unfolded, query);
+  }
+
+  /** Counts the executors of each node that has read or was read. */
+  private static Map<String, Integer> executors(
+      final List<Pair> pairs, final Map<String, String> nodes) {
+    final Set<String> seen = new HashSet<>();
+    pairs.forEach(pair -> seen.addAll(List.of(pair.reader(), pair.owner())));
+    final Set<String> used = new HashSet<>();
+    seen.forEach(one -> used.add(node(nodes, one)));
+    used.remove(REST);
+    nodes.keySet().stream().filter(one -> !one.equals(DRIVER)).forEach(seen::add);
+    final Map<String, Integer> executors = new TreeMap<>();
+    for (final String one : seen) {
+      if (used.contains(node(nodes, one)) && !one.startsWith(ShuffleModel.OTHERS_OF)) {
+        executors.merge(node(nodes, one), 1, Integer::sum);
+      }
+    }
+    return executors;
   }
 
   private static String node(final Map<String, String> nodes, final String executor) {
@@ -132,7 +147,7 @@ final class NodeMatrix {
       page.raw("<p><a href=\"").text(query.unfolded("")).raw("\">Nodes only</a></p>");
     }
     page.raw("<div class=\"scroll box\" tabindex=\"0\"><table id=\"zerohop-nodes\"");
-    page.raw(" class=\"table table-sm matrix\"><thead><tr><th>reader \\ owner</th>");
+    page.raw(" class=\"table table-sm matrix\"><thead><tr><th>reader &#8595; owner &#8594;</th>");
     names.forEach(name -> page.raw("<th>").text(name).raw("</th>"));
     page.raw("</tr></thead><tbody>");
     for (final String reader : names) {
@@ -140,7 +155,8 @@ final class NodeMatrix {
       final Integer count = executors.get(reader);
       if (count != null && !reader.equals(unfolded)) {
         page.raw("<a title=\"Show its executors\" href=\"").text(query.unfolded(reader)).raw("\">");
-        page.text(reader).raw("</a> (" + count + ")");
+        page.text(reader).raw("</a><br /><small>" + count);
+        page.raw(count == 1 ? " executor</small>" : " executors</small>");
       } else {
         page.text(reader);
       }
@@ -153,41 +169,50 @@ final class NodeMatrix {
     page.endTable().raw("</div>");
   }
 
+  /** Names the two cells to look at first, as far as anything is wrong with them. */
+  private void worst(final Html page) {
+    String fallback = "";
+    String rate = "";
+    long mostBytes = 0;
+    double lowest = Rating.Shade.YELLOW.belowRate();
+    for (final Map.Entry<String, Map<String, Cell>> row : new TreeMap<>(cells).entrySet()) {
+      for (final Map.Entry<String, Cell> column : new TreeMap<>(row.getValue()).entrySet()) {
+        final Cell cell = column.getValue();
+        final String where = row.getKey() + " from " + column.getKey() + ", ";
+        if (cell.fallbackBytes() > mostBytes && cell.fallback() >= Summary.SOME_FALLBACK) {
+          mostBytes = cell.fallbackBytes();
+          fallback = "Most fallback: " + where + cell.fallbackText() + ". ";
+        }
+        final double reached = cell.reached(expected);
+        if (reached >= 0 && reached < lowest) {
+          lowest = reached;
+          rate = "Lowest rate: " + where + cell.rateText(expected) + ".";
+        }
+      }
+    }
+    if (!fallback.isEmpty() || !rate.isEmpty()) {
+      page.raw("<p id=\"zerohop-worst\">").text(fallback + rate).raw("</p>");
+    }
+  }
+
   private void cell(final Html page, final Cell cell) {
     if (cell == null) {
       page.raw("<td></td>");
       return;
     }
-    final double reached = cell.reached(expected);
-    page.raw("<td class=\"" + color(reached, cell.staged()) + "\" data-bytes=\"" + cell.bytes);
-    page.raw("\" title=\"").text(cell.title()).raw("\">").text(Html.bytes(cell.bytes));
-    if (cell.fullMillis > 0) {
-      final Link slowest = cell.slowest(expected);
-      final long[] full =
-          slowest == null ? new long[] {cell.fullBytes, cell.fullMillis} : cell.full.get(slowest);
-      page.raw("<br />").text(Html.rate(full[0], full[1]));
-      page.raw(slowest == null ? "" : " (" + Math.round(100 * reached) + " %)");
-    }
-    if (cell.staged() > 0) {
-      page.raw("<br />").text(Summary.percent(cell.staged()) + " staged");
-    }
+    final Rating rating = Rating.of(cell.reached(expected), cell.fallback());
+    page.raw("<td class=\"" + rating.shade().css() + "\" data-bytes=\"" + cell.bytes);
+    page.raw("\" title=\"").text(cell.title() + ". " + rating.text()).raw("\">");
+    page.text(Html.bytes(cell.bytes));
+    line(page, cell.rateText(expected), rating.cause() == Rating.Cause.RATE);
+    line(page, cell.fallbackText(), rating.cause() == Rating.Cause.FALLBACK);
     page.raw("</td>");
   }
 
-  /**
-   * The class of a cell.
-   *
-   * @param reached part of what is expected; negative if it is not known
-   * @param staged part of the bytes
-   */
-  static String color(final double reached, final double staged) {
-    if (staged >= MOSTLY || reached >= 0 && reached < LOW) {
-      return "r-bad";
+  private static void line(final Html page, final String text, final boolean decides) {
+    if (!text.isEmpty()) {
+      page.raw(decides ? "<br /><b>" : "<br />").text(text).raw(decides ? "</b>" : "");
     }
-    if (staged >= Summary.SOME_STAGED || reached >= 0 && reached < GOOD) {
-      return "r-mid";
-    }
-    return reached < 0 ? "r-none" : "r-ok";
   }
 
   /** Bytes that a row's node read from a column's node. */
@@ -209,8 +234,30 @@ final class NodeMatrix {
       sum[1] += pair.fullMillis();
     }
 
-    double staged() {
-      return bytes == 0 ? 0 : (double) links.getOrDefault(Link.STAGED, 0L) / bytes;
+    long fallbackBytes() {
+      return links.getOrDefault(Link.STAGED, 0L);
+    }
+
+    double fallback() {
+      return bytes == 0 ? 0 : (double) fallbackBytes() / bytes;
+    }
+
+    /** Returns what took the fallback, in words; empty if nothing did. */
+    String fallbackText() {
+      return fallbackBytes() == 0
+          ? ""
+          : Html.bytes(fallbackBytes()) + " fallback (" + Summary.percent(fallback()) + ")";
+    }
+
+    /** Returns the rate in words; empty if none is known. */
+    String rateText(final Map<Link, Double> expected) {
+      final Link slowest = slowest(expected);
+      return slowest == null
+          ? Html.rate(fullBytes, fullMillis)
+          : Html.rate(full.get(slowest)[0], full.get(slowest)[1])
+              + " ("
+              + Math.round(100 * reached(slowest, expected))
+              + " %)";
     }
 
     /** The link that reached the least part of what is expected; null if none is known. */

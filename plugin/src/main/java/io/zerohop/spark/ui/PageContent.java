@@ -31,7 +31,7 @@ final class PageContent {
     page.raw(PageStyle.CSS).raw("<div class=\"zerohop\">");
     final Summary summary = Summary.of(snapshot);
     verdict(page, snapshot, summary);
-    reasons(page, summary.reasons());
+    reasons(page, summary);
     advice(page, "zerohop-doctor", summary.problems());
     final List<Pair> pairs =
         snapshot.pairs().stream().filter(pair -> query.shows(pair.path())).toList();
@@ -68,29 +68,31 @@ final class PageContent {
     }
   }
 
-  private static void reasons(final Html page, final List<Reason> reasons) {
+  private static void reasons(final Html page, final Summary summary) {
+    final List<Reason> reasons = summary.reasons();
     if (reasons.isEmpty()) {
       return;
     }
-    page.raw("<h4>Why blocks fell back</h4><div class=\"scroll\">");
-    page.table(
-        "zerohop-reasons", "Bytes, about", "Blocks", "Shuffles", "Reason", "Code", "What to do");
+    page.raw("<h4>Why blocks took the fallback</h4><p class=\"note\">");
+    page.text(
+        "Fallback: Spark's own block transfer reads them. Bytes are from map statuses, which round"
+            + " them. A shuffle counts in each of its reasons.");
+    page.raw("</p><div class=\"scroll stack\">");
+    final Head head = new Head("Bytes", "Blocks", "Shuffles", "Reason", "Code", "What to do");
+    page.table("zerohop-reasons", head.columns);
     for (final Reason reason : reasons.subList(0, Math.min(MAX_REASONS, reasons.size()))) {
-      page.raw("<tr>");
-      page.cell(reason.bytes(), reason.bytes() < 0 ? "not known" : Html.bytes(reason.bytes()));
-      page.number(reason.blocks()).number(reason.shuffles()).raw("<td>").text(reason.text());
+      page.raw("<tr>").raw(head.cell(0, "sorttable_customkey=\"" + reason.bytes() + "\""));
+      page.text(reason.bytes() < 0 ? "not known" : Html.bytes(reason.bytes()));
+      page.raw("</td>").raw(head.cell(1)).text("" + reason.blocks());
+      page.raw("</td>").raw(head.cell(2)).text("" + reason.shuffles());
+      page.raw("</td>").raw(head.cell(3)).text(reason.text());
       if (reason.texts() > 1) {
         page.text(" (and " + (reason.texts() - 1) + " like it)");
       }
-      page.raw("</td><td>");
+      page.raw("</td>").raw(head.cell(4));
       Runbook.link(page, reason.code());
-      page.raw("</td><td>");
-      final Runbook.Entry entry = Runbook.of(reason.code());
-      if (!reason.remedy().isEmpty()) {
-        page.text(reason.remedy());
-      } else if (entry != null) {
-        Runbook.write(page, entry.remedy());
-      }
+      page.raw("</td>").raw(head.cell(5));
+      remedy(page, reason, summary.problems());
       page.raw("</td></tr>");
     }
     page.endTable().raw("</div>");
@@ -100,23 +102,57 @@ final class PageContent {
     }
   }
 
+  /** Writes what to do: first what the doctor has found that the runbook's row leads to. */
+  private static void remedy(
+      final Html page, final Reason reason, final List<AdviceLine> problems) {
+    final Runbook.Entry entry = Runbook.of(reason.code());
+    if (entry != null) {
+      for (final AdviceLine line : problems) {
+        if (entry.related().contains(line.advice().code())) {
+          page.raw("<div>The doctor found the cause, ");
+          Runbook.link(page, line.advice().code());
+          page.text(": " + line.advice().remedy() + ".").raw("</div>");
+        }
+      }
+    }
+    if (!reason.remedy().isEmpty()) {
+      page.text(reason.remedy());
+    } else if (entry != null) {
+      Runbook.write(page, entry.remedy());
+    }
+  }
+
+  /**
+   * The columns of a table whose cells stand below one another in a narrow window, each with the
+   * head of its column.
+   */
+  private record Head(String... columns) {
+    String cell(final int column, final String... attributes) {
+      return "<td data-head=\"" + columns[column] + "\" " + String.join(" ", attributes) + ">";
+    }
+  }
+
   private static void advice(final Html page, final String id, final List<AdviceLine> lines) {
     if (lines.isEmpty()) {
       return;
     }
-    page.raw("<h4>What the doctor says</h4><div class=\"scroll\">");
+    page.raw("<h4>What the doctor says</h4><div class=\"scroll stack\">");
     adviceTable(page, id, lines);
     page.raw("</div>");
   }
 
   private static void adviceTable(final Html page, final String id, final List<AdviceLine> lines) {
-    page.table(id, "Verdict", "Check", "Found", "What to do", "Where");
+    final Head head = new Head("Verdict", "Check", "Found", "What to do", "Where");
+    page.table(id, head.columns);
     for (final AdviceLine line : lines) {
       final Advice advice = line.advice();
-      page.raw("<tr><td class=\"" + color(advice.verdict()) + "\">").text(advice.verdict());
-      page.raw("</td>").cell(advice.check()).raw("<td>").text(found(advice) + " ");
+      page.raw("<tr>").raw(head.cell(0, "class=\"" + color(advice.verdict()) + "\""));
+      page.text(advice.verdict()).raw("</td>").raw(head.cell(1)).text(advice.check());
+      page.raw("</td>").raw(head.cell(2)).text(found(advice) + " ");
       Runbook.link(page, advice.code());
-      page.raw("</td>").cell(advice.remedy()).cell(line.count(), where(line)).raw("</tr>");
+      page.raw("</td>").raw(head.cell(3)).text(advice.remedy());
+      page.raw("</td>").raw(head.cell(4, "sorttable_customkey=\"" + line.count() + "\""));
+      page.text(where(line)).raw("</td></tr>");
     }
     page.endTable();
   }
@@ -155,7 +191,7 @@ final class PageContent {
     page.raw("<form method=\"get\" id=\"zerohop-filter\"><label>Path <select name=\"path\">");
     option(page, "", "all", query);
     for (final Path path : Path.values()) {
-      option(page, path.label(), path.label(), query);
+      option(page, path.label(), LinkTable.name(path), query);
     }
     page.raw("</select></label> <label>Shuffle, stage or reason <input type=\"text\" name=\"q\"");
     page.raw(" value=\"").text(query.text()).raw("\" /></label>");
@@ -196,7 +232,7 @@ final class PageContent {
         .column(
             "Bytes", "", Comparator.comparingLong(Pair::bytes), (to, pair) -> to.size(pair.bytes()))
         .column(
-            "In use",
+            "Time in use",
             "Time in which blocks came, in slots of 10 ms",
             Comparator.comparingLong(Pair::busyMillis),
             (to, pair) -> to.cell(pair.busyMillis(), Html.duration(pair.busyMillis())))
@@ -298,7 +334,7 @@ final class PageContent {
     page.raw("<p class=\"note\">Settings and jars");
     page.raw(" of the driver, and limits of executors, which only say what is to be fixed. The");
     page.raw(" doctor itself looks at GPUs, UCX and rates, too (docs/doctor.md).</p>");
-    page.raw("<div class=\"scroll\">");
+    page.raw("<div class=\"scroll stack\">");
     adviceTable(page, "zerohop-doctor-all", all);
     page.raw("</div></details>");
   }
@@ -357,7 +393,7 @@ final class PageContent {
   }
 
   /**
-   * The shuffles: which stages, what came by which path, how long readers waited, what fell back.
+   * The shuffles: stages, what came by which path, how long readers waited, why fallbacks.
    */
   private static final class ShuffleTable {
     private static final int NANOS_PER_MILLI = 1_000_000;
@@ -391,8 +427,8 @@ final class PageContent {
                   (page, shuffle) -> page.number(blocks(shuffle)));
       for (final Path path : Path.values()) {
         table.column(
-            path.label(),
-            tip(path),
+            LinkTable.name(path),
+            LinkTable.meaning(path) + "; bytes, as metric " + path.label() + ".bytes",
             Comparator.comparingLong(shuffle -> bytes(shuffle, path)),
             (page, shuffle) -> page.size(bytes(shuffle, path)));
       }
@@ -405,20 +441,10 @@ final class PageContent {
                   page.cell(
                       shuffle.waitNanos(), Html.duration(shuffle.waitNanos() / NANOS_PER_MILLI)))
           .column(
-              "Fell back",
-              "Blocks that came through Spark's block transfer, and why",
+              "Why fallback",
+              "Blocks that took the fallback, and why",
               Comparator.comparingLong(ShuffleTable::fellBack),
               ShuffleTable::fallbacks);
-    }
-
-    private static String tip(final Path path) {
-      return switch (path) {
-        case LOCAL -> "Read in place from the executor's own memory";
-        case PEER -> "Read in place from another executor of the node";
-        case UCX -> "Read from another node by UCX";
-        case SENT -> "Sent by another node over Spark's connections";
-        case STAGED -> "Through Spark's block transfer service, or from a file";
-      };
     }
 
     private static int first(final List<Integer> stages) {

@@ -56,12 +56,17 @@ final class RateLine {
     if (steps.isEmpty()) {
       begin = from;
     }
-    final int last = step(end); // Makes room, which moves the first one.
+    final int last = step(Math.max(from, end - 1)); // Makes room, which moves the first one.
     final int start = Math.min(step(from), last);
     for (final ShuffleReport.Flow flow : report.flows()) {
-      final long count = last - start + 1L;
+      long spread = 0;
       for (int i = start; i <= last; i++) {
-        final long share = flow.bytes() / count + (i == last ? flow.bytes() % count : 0);
+        // A step that the time covers in part gets that part, else each report's ends were peaks.
+        final long covered = Math.min(end, begin + (i + 1) * millis) - from;
+        final long until =
+            i == last ? flow.bytes() : (long) ((double) flow.bytes() * covered / (end - from));
+        final long share = Math.max(0, until - spread);
+        spread += share;
         steps
             .get(i)
             .merge(flow.link(), share, (one, more) -> Math.min(ReportBounds.MAX_COUNT, one + more));

@@ -26,6 +26,9 @@ final class Runbook {
           Pattern.CASE_INSENSITIVE);
   private static final Pattern MARK = Pattern.compile("`([^`]*)`|\\[([^]]*)]\\([^)]*\\)");
 
+  /** A link from a row to another one. */
+  private static final Pattern OTHER = Pattern.compile("\\[([^]]*)]\\(#");
+
   private static final Map<String, Entry> ENTRIES = read();
 
   private Runbook() {}
@@ -36,8 +39,9 @@ final class Runbook {
    * @param means what has happened
    * @param costs what that costs
    * @param remedy what to do
+   * @param related other codes that the remedy leads to
    */
-  record Entry(String means, String costs, String remedy) {}
+  record Entry(String means, String costs, String remedy, List<String> related) {}
 
   private static Map<String, Entry> read() {
     try (InputStream in = Runbook.class.getResourceAsStream(RESOURCE)) {
@@ -47,7 +51,9 @@ final class Runbook {
         for (final String line : text.split("\n")) {
           final Matcher row = ROW.matcher(line.trim());
           if (row.matches()) {
-            entries.put(row.group(1), new Entry(row.group(2), row.group(3), row.group(4)));
+            entries.put(
+                row.group(1),
+                new Entry(row.group(2), row.group(3), row.group(4), codes(row.group(4))));
           }
         }
       }
@@ -55,6 +61,10 @@ final class Runbook {
     } catch (final IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private static List<String> codes(final String markdown) {
+    return OTHER.matcher(markdown).results().map(found -> found.group(1)).toList();
   }
 
   /** Returns what it says of a code; null if it does not know it. */

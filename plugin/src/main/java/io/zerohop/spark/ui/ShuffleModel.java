@@ -28,12 +28,15 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /**
- * The sum of all executors' reports. Bounded, whatever the reports say: values that no executor
- * writes are refused, sums stop at a limit, pairs of executors beyond theirs are added to one that
- * stands for all others, the shuffle that was used least recently goes, and of the points of an
- * executor every second one. Thread safe.
+ * The reports of all executors, added up. Bounded, whatever the reports say: values that no
+ * executor writes are refused, sums stop at a limit, pairs of executors beyond theirs are added up
+ * by node, the shuffle that was used least recently goes, and of the points of an executor every
+ * second one. Thread safe.
  */
 final class ShuffleModel {
+  /** Before the name of a node: those of its executors of which no pairs are kept. */
+  static final String OTHERS_OF = ReportCounters.OTHERS + " of ";
+
   /** Of names that are kept only to be counted. */
   private static final int MAX_LEFT_OUT = 10_000;
 
@@ -43,6 +46,12 @@ final class ShuffleModel {
   private final Limits limits;
   private final ReportBounds bounds = new ReportBounds();
   private final Map<PairKey, PairSum> pairs = new HashMap<>();
+
+  /** Pairs that found no room there, by nodes; an executor stands for all of its node. */
+  private final Map<PairKey, PairSum> nodePairs = new HashMap<>();
+
+  /** The executor that stands for a node, by what is known of the node. */
+  private final Map<String, String> standing = new HashMap<>();
 
   /** The least recently used first. */
   private final Map<Integer, ShuffleSum> shuffles = new LinkedHashMap<>(16, 0.75f, true);
@@ -72,7 +81,7 @@ final class ShuffleModel {
   /**
    * The limits of what is kept.
    *
-   * @param pairs pairs of executors, times paths
+   * @param pairs pairs of executors, times links; of nodes four times as many
    * @param shuffles shuffles
    * @param executors executors whose pools are kept
    * @param points points of an executor
@@ -150,18 +159,36 @@ final class ShuffleModel {
   }
 
   private void add(final String reader, final ShuffleReport.Flow flow) {
-    final PairKey key = new PairKey(reader, flow.owner(), flow.path(), flow.link());
-    final boolean room = pairs.size() < limits.pairs || pairs.containsKey(key);
-    final PairKey as =
-        room
-            ? key
-            : new PairKey(ReportCounters.OTHERS, ReportCounters.OTHERS, flow.path(), flow.link());
-    final PairSum sum = pairs.computeIfAbsent(as, any -> new PairSum());
+    final PairSum sum = sum(new PairKey(reader, flow.owner(), flow.path(), flow.link()));
     sum.blocks = plus(sum.blocks, flow.blocks());
     sum.bytes = plus(sum.bytes, flow.bytes());
     sum.busyMillis = plus(sum.busyMillis, flow.busyMillis());
     sum.fullBytes = plus(sum.fullBytes, flow.fullBytes());
     sum.fullMillis = plus(sum.fullMillis, flow.fullMillis());
+  }
+
+  private PairSum sum(final PairKey key) {
+    if (pairs.size() < limits.pairs || pairs.containsKey(key)) {
+      return pairs.computeIfAbsent(key, any -> new PairSum());
+    }
+    final PairKey nodes =
+        new PairKey(standing(key.reader), standing(key.owner), key.path, key.link);
+    final boolean room = nodePairs.size() < 4 * limits.pairs || nodePairs.containsKey(nodes);
+    return nodePairs.computeIfAbsent(
+        room
+            ? nodes
+            : new PairKey(ReportCounters.OTHERS, ReportCounters.OTHERS, key.path, key.link),
+        any -> new PairSum());
+  }
+
+  /** Returns the executor that stands for all of an executor's node. */
+  private String standing(final String executor) {
+    final String machine = machines.get(executor);
+    final String host = hosts.get(executor);
+    return machine == null && host == null
+        ? ReportCounters.OTHERS
+        : standing.computeIfAbsent(
+            machine == null ? "host " + host : "machine " + machine, any -> executor);
   }
 
   /** A sum of what is within bounds stays there. */
@@ -323,20 +350,19 @@ final class ShuffleModel {
   }
 
   private synchronized UiSnapshot copy() {
+    final Map<String, String> nodes = nodes();
     final List<Pair> pairList = new ArrayList<>();
-    pairs.forEach(
-        (key, sum) ->
-            pairList.add(
-                new Pair(
-                    key.reader,
-                    key.owner,
-                    key.path,
-                    key.link,
-                    sum.blocks,
-                    sum.bytes,
-                    sum.busyMillis,
-                    sum.fullBytes,
-                    sum.fullMillis)));
+    pairs.forEach((key, sum) -> pairList.add(sum.copy(key)));
+    final Map<PairKey, PairSum> others = new HashMap<>();
+    nodePairs.forEach(
+        (key, sum) -> {
+          final String reader = othersOf(key.reader, nodes);
+          final String owner = othersOf(key.owner, nodes);
+          others
+              .computeIfAbsent(new PairKey(reader, owner, key.path, key.link), any -> new PairSum())
+              .add(sum);
+        });
+    others.forEach((key, sum) -> pairList.add(sum.copy(key)));
     final List<Shuffle> shuffleList = new ArrayList<>();
     shuffles.forEach((id, sum) -> shuffleList.add(sum.copy(id)));
     final List<Series> series = new ArrayList<>();
@@ -349,7 +375,7 @@ final class ShuffleModel {
         advice.values().stream()
             .map(AdviceSum::copy)
             .collect(Collectors.toCollection(ArrayList::new)),
-        nodes(),
+        nodes,
         new TaskTime(ranMillis, waitedMillis),
         new TreeMap<>(expected),
         rates.rates(),
@@ -357,6 +383,16 @@ final class ShuffleModel {
         evictedContacts,
         leftOut.size(),
         bounds.refused());
+  }
+
+  /** Returns what all of an executor's node are called, and adds it to the nodes. */
+  private static String othersOf(final String executor, final Map<String, String> nodes) {
+    final String node = nodes.get(executor);
+    if (node == null) {
+      return ReportCounters.OTHERS;
+    }
+    nodes.put(OTHERS_OF + node, node);
+    return OTHERS_OF + node;
   }
 
   /** Each executor's machine: by Spark's name of the host where all executors there have one. */
@@ -389,6 +425,27 @@ final class ShuffleModel {
     private long busyMillis;
     private long fullBytes;
     private long fullMillis;
+
+    void add(final PairSum more) {
+      blocks = plus(blocks, more.blocks);
+      bytes = plus(bytes, more.bytes);
+      busyMillis = plus(busyMillis, more.busyMillis);
+      fullBytes = plus(fullBytes, more.fullBytes);
+      fullMillis = plus(fullMillis, more.fullMillis);
+    }
+
+    Pair copy(final PairKey key) {
+      return new Pair(
+          key.reader,
+          key.owner,
+          key.path,
+          key.link,
+          blocks,
+          bytes,
+          busyMillis,
+          fullBytes,
+          fullMillis);
+    }
   }
 
   private static final class AdviceSum {

@@ -26,7 +26,7 @@ import java.util.Set;
  * @param details what it goes by, a sentence each
  * @param bytes what was read, by link
  * @param total the sum of that
- * @param reasons why blocks were staged, what cost most first
+ * @param reasons why blocks took the fallback, what cost most first
  * @param problems lines of the doctor's with something to fix, the worst first
  */
 record Summary(
@@ -44,8 +44,8 @@ record Summary(
   /** From this share on waiting is worth a look. */
   static final double SOME_WAIT = 0.05;
 
-  /** From this share of the bytes on staging is worth a look. */
-  static final double SOME_STAGED = 0.05;
+  /** From this share of the bytes on fallbacks are worth a look. */
+  static final double SOME_FALLBACK = 0.05;
 
   private static final List<String> WORST_FIRST = List.of("fail", "warn");
   private static final Map<String, Link> LINKS = new HashMap<>();
@@ -67,8 +67,8 @@ record Summary(
   }
 
   /**
-   * A reason for staged blocks: all reasons with the same code and remedy. One of an earlier
-   * release, which tells no code, stands alone.
+   * Why blocks took the fallback, all reasons of one code together for which the same is to be
+   * done. One of an earlier release, which tells no code, stands alone.
    *
    * @param code of the runbook; empty if there is none, or none is known
    * @param remedy what to do; empty if only the runbook says that
@@ -116,7 +116,7 @@ record Summary(
     return LINKS.get(label);
   }
 
-  private static double staged(final Map<Link, Long> bytes, final long total) {
+  private static double fallback(final Map<Link, Long> bytes, final long total) {
     return total == 0 ? 0 : (double) bytes.getOrDefault(Link.STAGED, 0L) / total;
   }
 
@@ -134,7 +134,7 @@ record Summary(
     if (known.aside() != null || waited >= SLOW_WAIT) {
       return Verdict.SLOW;
     }
-    if (waited >= SOME_WAIT || staged(bytes, total) >= SOME_STAGED || !problems.isEmpty()) {
+    if (waited >= SOME_WAIT || fallback(bytes, total) >= SOME_FALLBACK || !problems.isEmpty()) {
       return Verdict.LOOK;
     }
     return total == 0 ? Verdict.NONE : Verdict.FAST;
@@ -174,24 +174,27 @@ record Summary(
       details.add("How long tasks waited for blocks is not known yet.");
     }
     if (bytes.getOrDefault(Link.STAGED, 0L) > 0) {
-      final String why =
-          reasons.isEmpty()
-              ? "."
-              : reasons.size() == 1 ? ", for one reason." : ", for " + reasons.size() + " reasons.";
       details.add(
-          percent(staged(bytes, total))
+          percent(fallback(bytes, total))
               + " of "
               + Html.bytes(total)
-              + " fell back to Spark's block transfer"
-              + why);
+              + " took the fallback"
+              + (reasons.isEmpty()
+                  ? "."
+                  : reasons.size() == 1
+                      ? ", for one reason."
+                      : ", for " + reasons.size() + " reasons."));
     } else if (total > 0) {
-      details.add("None of " + Html.bytes(total) + " fell back to Spark's block transfer.");
+      details.add("None of " + Html.bytes(total) + " took the fallback.");
     }
     if (!problems.isEmpty()) {
       details.add(
           problems.size() == 1
               ? "The doctor has one thing to fix."
               : "The doctor has " + problems.size() + " things to fix.");
+    }
+    if (known.aside() == null && total > 0) {
+      details.add("The verdict rests on waits, fallbacks and the doctor, not on rates.");
     }
     return details;
   }
@@ -202,6 +205,38 @@ record Summary(
     return percent > 0 && percent < 0.1
         ? "< 0.1 %"
         : String.format(Locale.ROOT, percent < 10 ? "%.1f %%" : "%.0f %%", percent);
+  }
+
+  /**
+   * Returns the shares of a whole in words, with one decimal, such that what is shown adds up to
+   * 100 %.
+   */
+  static <K> Map<K, String> shares(final Map<K, Long> parts) {
+    final long total = parts.values().stream().mapToLong(Long::longValue).sum();
+    final Map<K, Double> rests = new LinkedHashMap<>();
+    final Map<K, Integer> tenths = new LinkedHashMap<>();
+    parts.forEach(
+        (part, value) -> {
+          final double exact = total == 0 ? 0 : 1e3 * value / total;
+          tenths.put(part, (int) exact);
+          rests.put(part, exact - (int) exact);
+        });
+    final int left =
+        total == 0 ? 0 : 1_000 - tenths.values().stream().mapToInt(Integer::intValue).sum();
+    rests.entrySet().stream()
+        .sorted(Map.Entry.<K, Double>comparingByValue().reversed())
+        .limit(left)
+        .forEach(entry -> tenths.merge(entry.getKey(), 1, Integer::sum));
+    final Map<K, String> words = new LinkedHashMap<>();
+    tenths.forEach(
+        (part, share) ->
+            words.put(
+                part,
+                share == 0 && parts.get(part) > 0
+                    ? "< 0.1 %"
+                    : String.format(
+                        Locale.ROOT, share == 1_000 ? "%.0f %%" : "%.1f %%", share / 10.0)));
+    return words;
   }
 
   private static List<Reason> reasons(final List<Shuffle> shuffles) {

@@ -3,6 +3,8 @@ package io.zerohop.spark.ui;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Rate;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
@@ -10,23 +12,31 @@ import java.util.Map;
 import java.util.function.ToLongFunction;
 
 /**
- * A chart over time: bytes a second by link, stacked, and below it the contents of pools and files.
- * Lines differ by their dashes, too.
+ * Two charts over the application's time, of all executors together: bytes a second by link, one on
+ * the other, and below it what lies in pools and files. The drawings are as wide as the page;
+ * names, values and times are text beside them, which keeps its size.
  */
 final class TimeLine {
   /** Moments of the pools. */
   static final int MOMENTS = 60;
 
-  private static final int WIDTH = 900;
-  private static final int RATES = 120;
-  private static final int POOLS = 110;
-  private static final int GAP = 26;
+  /** Units of a drawing, which is stretched. */
+  private static final int WIDTH = 1_000;
+
+  private static final int HEIGHT = 100;
+
+  /** Of a drawing's height: what a line of text takes. */
+  private static final double TEXT = 16;
+
+  private static final int MAX_VALUES = 4;
+  private static final int MAX_TIMES = 5;
 
   private final Html page;
   private final List<Rate> rates;
   private final List<Point> pools;
   private final long begin;
   private final long end;
+  private final List<Long> times;
 
   private TimeLine(final Html page, final List<Rate> rates, final List<Point> pools) {
     this.page = page;
@@ -39,9 +49,20 @@ final class TimeLine {
     final long lastPool = pools.isEmpty() ? 0 : pools.get(pools.size() - 1).timeMillis();
     this.begin = Math.min(firstRate, firstPool);
     this.end = Math.max(begin + 1, Math.max(lastRate, lastPool));
+    this.times = Times.ticks(begin, end, MAX_TIMES);
   }
 
-  /** Writes it, if there is anything to show. */
+  /**
+   * What lies in one place.
+   *
+   * @param name for users
+   * @param color its name in the style sheet
+   * @param dashes of its line; empty for a solid one
+   * @param value its bytes at a moment
+   */
+  private record Place(String name, String color, String dashes, ToLongFunction<Point> value) {}
+
+  /** Writes them, if there is anything to show. */
   static void render(final Html page, final List<Rate> rates, final List<Point> pools) {
     if (!rates.isEmpty() || !pools.isEmpty()) {
       new TimeLine(page, rates, pools).draw();
@@ -49,34 +70,16 @@ final class TimeLine {
   }
 
   private void draw() {
-    final int height = RATES + GAP + POOLS + GAP;
-    page.raw("<h4>Over time</h4><div class=\"scroll\">");
-    page.raw(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" id=\"zerohop-time\" class=\"chart\"");
-    page.raw(" aria-label=\"")
-        .text("Bytes a second by link, and bytes in pools and files, over time");
-    page.raw(
-        "\" width=\"" + (WIDTH + 20) + "\" height=\"" + (height + 10) + "\" viewBox=\"-10 -10 ");
-    page.raw((WIDTH + 20) + " " + (height + 10) + "\" font-size=\"12\">");
-    final Map<Link, Long> seen = rates();
-    pools(RATES + GAP);
-    text(0, height - 12, "start", Times.clock(begin));
-    text(WIDTH, height - 12, "end", Times.clock(end));
-    page.raw("</svg></div><ul class=\"legend\">");
-    seen.forEach(
-        (link, bytes) -> {
-          page.raw("<li><i style=\"background:" + PageStyle.color(link) + "\"></i>");
-          page.text(LinkTable.name(link)).raw("</li>");
-        });
-    if (!pools.isEmpty()) {
-      final Point last = pools.get(pools.size() - 1);
-      if (hasGpu(pools)) {
-        legend("gpu", "", "in GPU memory " + Html.bytes(last.deviceUsed()));
-      }
-      legend("host", "8 4", "in host memory " + Html.bytes(last.hostUsed()));
-      legend("files", "2 3", "in files " + Html.bytes(last.files()));
+    page.raw("<h4>Over time: all executors together</h4><p class=\"note\">");
+    page.text(Times.clock(begin) + " to " + Times.clock(end) + ".").raw("</p>");
+    page.raw("<div id=\"zerohop-time\">");
+    if (!rates.isEmpty()) {
+      rates();
     }
-    page.raw("</ul>");
+    if (!pools.isEmpty()) {
+      pools();
+    }
+    page.raw("</div>");
   }
 
   /** Whether any executor has or had a pool in GPU memory. */
@@ -88,89 +91,170 @@ final class TimeLine {
     return (double) WIDTH * (time - begin) / (end - begin);
   }
 
-  private Map<Link, Long> rates() {
-    final Map<Link, Long> seen = new EnumMap<>(Link.class);
+  private void rates() {
+    final Map<Link, String> seen = new EnumMap<>(Link.class);
     double most = 0;
     for (final Rate step : rates) {
       long sum = 0;
       for (final Map.Entry<String, Long> entry : step.bytes().entrySet()) {
         final Link link = Summary.link(entry.getKey());
         if (link != null && entry.getValue() > 0) {
-          seen.merge(link, entry.getValue(), Long::sum);
+          seen.put(link, LinkTable.name(link));
           sum += entry.getValue();
         }
       }
       most = Math.max(most, 1e3 * sum / step.millis());
     }
-    frame(0, RATES);
-    for (final Rate step : rates) {
-      double below = RATES;
-      for (final Link link : seen.keySet()) {
-        final long bytes = step.bytes().getOrDefault(link.label(), 0L);
-        final double tall = most == 0 ? 0 : RATES * (1e3 * bytes / step.millis()) / most;
-        if (tall > 0) {
-          below -= tall;
-          page.raw(
-              String.format(
-                  Locale.ROOT,
-                  "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" style=\"fill:%s\"/>",
-                  x(step.timeMillis()),
-                  below,
-                  Math.max(1, x(step.timeMillis() + step.millis()) - x(step.timeMillis())),
-                  tall,
-                  PageStyle.color(link)));
+    page.raw("<h5>Read, bytes a second by link</h5>");
+    LinkTable.legend(page, seen);
+    final double top = begin("Bytes a second by link, over time", most, "/s");
+    final double[] below = new double[rates.size()];
+    for (final Link link : seen.keySet()) {
+      area(link, below, top);
+    }
+    page.raw("</svg>");
+    end();
+  }
+
+  /** Draws what came over a link on top of what came over those before it. */
+  private void area(final Link link, final double[] below, final double top) {
+    final StringBuilder upper = new StringBuilder();
+    final StringBuilder lower = new StringBuilder();
+    for (int i = 0; i < rates.size(); i++) {
+      final Rate step = rates.get(i);
+      final double before = below[i];
+      below[i] += 1e3 * step.bytes().getOrDefault(link.label(), 0L) / step.millis();
+      final double from = x(step.timeMillis());
+      final double until = x(step.timeMillis() + step.millis());
+      upper.append(place(from, below[i] / top)).append(place(until, below[i] / top));
+      lower.insert(0, place(until, before / top) + place(from, before / top));
+    }
+    page.raw("<polygon style=\"fill:" + PageStyle.color(link) + "\" points=\"");
+    page.raw(upper.toString() + lower + "\"/>");
+  }
+
+  private static String place(final double x, final double share) {
+    return String.format(Locale.ROOT, "%.1f,%.1f ", x, HEIGHT * (1 - share));
+  }
+
+  private void pools() {
+    final List<Place> places = new ArrayList<>();
+    if (hasGpu(pools)) {
+      places.add(new Place("GPU memory", "gpu", "", Point::deviceUsed));
+    }
+    places.add(new Place("host memory", "host", "8 4", Point::hostUsed));
+    places.add(new Place("files", "files", "2 3", Point::files));
+    final long most = places.stream().mapToLong(this::most).max().orElse(0);
+    page.raw("<h5>Held, bytes of map outputs</h5><ul class=\"legend\">");
+    for (final Place place : places) {
+      page.raw("<li><svg class=\"dash\" width=\"36\" height=\"10\">");
+      page.raw("<line x1=\"0\" y1=\"5\" x2=\"34\" y2=\"5\" " + stroke(place) + "/></svg> ");
+      final long last = place.value.applyAsLong(pools.get(pools.size() - 1));
+      page.text(place.name + ": " + Html.bytes(last) + " at the end");
+      page.text(last == most(place) ? "" : ", " + Html.bytes(most(place)) + " at most");
+      page.raw("</li>");
+    }
+    page.raw("</ul>");
+    final double top = begin("Bytes in pools and files, over time", (double) most, "");
+    for (final Place place : places) {
+      if (most(place) > 0) {
+        page.raw("<polyline fill=\"none\" " + stroke(place) + " points=\"");
+        for (final Point point : pools) {
+          page.raw(place(x(point.timeMillis()), place.value.applyAsLong(point) / top));
         }
+        page.raw("\"/>");
       }
     }
-    text(4, 14, "start", "read, up to " + Html.rate((long) most, 1_000));
-    return seen;
+    page.raw("</svg>");
+    names(places.stream().filter(place -> most(place) > 0).toList(), top);
+    end();
   }
 
-  private void pools(final int top) {
-    final long most =
-        pools.stream()
-            .mapToLong(p -> Math.max(p.files(), Math.max(p.hostUsed(), p.deviceUsed())))
-            .max()
-            .orElse(0);
-    frame(top, POOLS);
-    if (hasGpu(pools)) {
-      line(top, most, Point::deviceUsed, "gpu", "");
+  private long most(final Place place) {
+    return pools.stream().mapToLong(place.value).max().orElse(0);
+  }
+
+  private static String stroke(final Place place) {
+    return "stroke-width=\"2\" vector-effect=\"non-scaling-stroke\" style=\"stroke:var(--"
+        + place.color
+        + ")\" stroke-dasharray=\""
+        + place.dashes
+        + "\"";
+  }
+
+  /** Writes the names of lines beside their ends, one above the other where ends are close. */
+  private void names(final List<Place> places, final double top) {
+    final Point last = pools.get(pools.size() - 1);
+    page.raw("<div class=\"names\">");
+    double free = 0;
+    for (final Place place :
+        places.stream()
+            .sorted(Comparator.comparingLong(one -> one.value.applyAsLong(last)))
+            .toList()) {
+      final double share = HEIGHT * place.value.applyAsLong(last) / top;
+      final double bottom = Math.max(free, share - TEXT / 2);
+      free = bottom + TEXT;
+      page.raw(String.format(Locale.ROOT, "<span style=\"bottom:%.0f%%\">", bottom));
+      page.text(place.name).raw("</span>");
     }
-    line(top, most, Point::hostUsed, "host", "8 4");
-    line(top, most, Point::files, "files", "2 3");
-    text(4, top + 14, "start", "held, up to " + Html.bytes(most));
+    page.raw("</div>");
   }
 
-  private void frame(final int top, final int height) {
-    page.raw("<rect y=\"" + top + "\" width=\"" + WIDTH + "\" height=\"" + height + "\"");
-    page.raw(" fill=\"none\" style=\"stroke:var(--line)\"/>");
-  }
-
-  private void text(final int x, final int y, final String anchor, final String text) {
-    page.raw("<text x=\"" + x + "\" y=\"" + y + "\" text-anchor=\"" + anchor + "\">");
-    page.text(text).raw("</text>");
-  }
-
-  private void line(
-      final int top,
-      final long most,
-      final ToLongFunction<Point> value,
-      final String color,
-      final String dashes) {
-    page.raw("<polyline fill=\"none\" stroke-width=\"2\" style=\"stroke:var(--" + color + ")\"");
-    page.raw(" stroke-dasharray=\"" + dashes + "\" points=\"");
-    for (final Point point : pools) {
-      final double share = most == 0 ? 0 : (double) value.applyAsLong(point) / most;
-      page.raw(
-          String.format(
-              Locale.ROOT, "%.1f,%.1f ", x(point.timeMillis()), top + POOLS * (1 - share)));
+  /**
+   * Begins a chart: its values, and a drawing with a line at each value and time.
+   *
+   * @param most the largest value that it shows
+   * @param unit what follows a size
+   * @return the value at its top
+   */
+  private double begin(final String label, final double most, final String unit) {
+    final double step = step(Math.max(1, most));
+    final int steps = (int) Math.max(1, Math.ceil(most / step));
+    final double top = step * steps;
+    page.raw("<div class=\"chart\"><div class=\"values\">");
+    for (int i = 0; i <= steps; i++) {
+      page.raw(String.format(Locale.ROOT, "<span style=\"bottom:%.1f%%\">", 100.0 * i / steps));
+      page.text(i == 0 ? "0" : value(step * i) + unit).raw("</span>");
+    }
+    page.raw("</div><svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"");
+    page.text(label).raw("\" preserveAspectRatio=\"none\" viewBox=\"0 0 " + WIDTH + " " + HEIGHT);
+    page.raw("\"><path class=\"grid\" vector-effect=\"non-scaling-stroke\" d=\"");
+    for (int i = 0; i <= steps; i++) {
+      page.raw(String.format(Locale.ROOT, "M0 %.1fH%d", (double) HEIGHT * i / steps, WIDTH));
+    }
+    for (final long time : times) {
+      page.raw(String.format(Locale.ROOT, "M%.1f 0V%d", x(time), HEIGHT));
     }
     page.raw("\"/>");
+    return top;
   }
 
-  private void legend(final String color, final String dashes, final String text) {
-    page.raw("<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"36\" height=\"10\">");
-    page.raw("<line x1=\"0\" y1=\"5\" x2=\"34\" y2=\"5\" stroke-width=\"2\" style=\"stroke:var(--");
-    page.raw(color + ")\" stroke-dasharray=\"" + dashes + "\"/></svg> ").text(text).raw("</li>");
+  /** Ends a chart with its times. */
+  private void end() {
+    page.raw("<div class=\"times\">");
+    for (final long time : times) {
+      page.raw(String.format(Locale.ROOT, "<span style=\"left:%.1f%%\">", 100 * x(time) / WIDTH));
+      page.text(Times.tick(time, end - begin)).raw("</span>");
+    }
+    page.raw("</div></div>");
+  }
+
+  /** Returns a round number of bytes by which a few values go up to a largest one. */
+  static double step(final double most) {
+    double unit = 1;
+    while (most >= 1024 * unit) {
+      unit *= 1024;
+    }
+    for (final double step : new double[] {0.5, 1, 2, 5, 10, 20, 50, 100, 200}) {
+      if (most <= MAX_VALUES * step * unit) {
+        return step * unit;
+      }
+    }
+    return 500 * unit;
+  }
+
+  /** Returns a round value in words. */
+  private static String value(final double bytes) {
+    return Html.bytes((long) bytes).replace(".0 ", " ");
   }
 }

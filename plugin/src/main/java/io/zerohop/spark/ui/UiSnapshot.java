@@ -9,12 +9,13 @@ import java.util.Map;
  * The complete contents of the page at one moment. Written as JSON into the history server's store.
  * Immutable.
  *
- * @param pairs what went from each executor to each other, by path
+ * @param pairs what went from each executor to each other, by path; beyond a limit from the others
+ *     of a node to those of another one
  * @param shuffles the shuffles, the oldest first
  * @param memory each executor's pools over time
  * @param contacts connections between executors, the oldest first
  * @param advice what the doctor would say
- * @param nodes which machine each executor is on, by the executor
+ * @param nodes which machine each executor is on, by the executor; also that of a node's others
  * @param tasks the time of tasks that read shuffles
  * @param expected bytes a second that links have at least, by the link's label: the least that
  *     executors say

@@ -2,6 +2,7 @@ package io.zerohop.spark.ui;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Cause;
@@ -27,7 +28,7 @@ class PageContentTest {
     model.add(Reports.full("1"));
     final Document page = page(PageQuery.ALL);
     assertThat(text(page, "//table[@id='zerohop-links']//tr[td='peer']"))
-        .isEqualTo("Same nodesame node, link not knownpeer204.8 MiB100 %10 msnot known");
+        .isEqualTo("same node, link not knownsame nodepeer204.8 MiB100 %10 msno expectation");
     assertThat(text(page, "//table[@id='zerohop-nodes']//tr[th='1']/td[2]")).isEqualTo("4.8 MiB");
     assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr/td[9]")).isEqualTo("300 B");
     assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr")).contains("2 ms");
@@ -55,9 +56,11 @@ class PageContentTest {
             null));
     final Document page = page(PageQuery.ALL);
     assertThat(text(page, "//table[@id='zerohop-links']//tr[td='NVLink']"))
-        .endsWith("5 s256.0 GiB/s256.0 GiB/s or more");
-    assertThat(text(page, "//table[@id='zerohop-links']//tr[td='host memory']"))
-        .endsWith("10 ms1.9 GiB/s or more");
+        .endsWith("5 s256.0 GiB/s256.0 GiB/s100 %");
+    assertThat(text(page, "//table[@id='zerohop-links']//tr[td='NVLink']/td[10]/@class"))
+        .isEqualTo("r-ok");
+    assertThat(text(page, "//table[@id='zerohop-links']//tr[td='shared host memory']"))
+        .endsWith("10 ms1.9 GiB/s");
     assertThat(text(page, "//table[@id='zerohop-nodes']//tr[th='1']/td[2]"))
         .isEqualTo("1.0 TiB256.0 GiB/s (100 %)");
     assertThat(text(page, "//table[@id='zerohop-nodes']//tr[th='1']/td[2]/@class"))
@@ -75,7 +78,8 @@ class PageContentTest {
     final String row = "//table[@id='zerohop-reasons']/tbody/tr";
     assertThat(text(page, row + "[1]")).startsWith("1.5 KiB42it does not hold them in memory");
     assertThat(text(page, row + "[1]/td[5]/a/@href")).isEqualTo("runbook/#zh-6033");
-    assertThat(text(page, row + "[1]/td[6]")).contains("a larger pool");
+    assertThat(text(page, row + "[1]/td[6]"))
+        .contains("set spark.executor.memoryOverhead in a container");
     assertThat(text(page, row + "[2]/td[5]")).isEqualTo("\"><b>");
     assertThat(text(page, row + "[2]/td[6]")).isEqualTo("set <a key>");
     assertThat(text(page, "count(" + row + "[2]//a)")).isEqualTo("0");
@@ -118,10 +122,10 @@ class PageContentTest {
             });
     final Document nodes = page(PageQuery.ALL);
     assertThat(text(nodes, "//table[@id='zerohop-nodes']/tbody"))
-        .isEqualTo("host-a (4)16.0 MiB16.0 MiBhost-b (4)16.0 MiB16.0 MiB");
+        .isEqualTo("host-a4 executors16.0 MiB16.0 MiBhost-b4 executors16.0 MiB16.0 MiB");
     final Document one = page(PageQuery.of(Map.of("node", "host-b")::get));
     assertThat(text(one, "//table[@id='zerohop-nodes']/thead"))
-        .isEqualTo("reader \\ owner4567host-a");
+        .isEqualTo("reader \u2193 owner \u21924567host-a");
     assertThat(text(one, "//table[@id='zerohop-nodes']/tbody/tr[1]"))
         .isEqualTo("41.0 MiB1.0 MiB1.0 MiB1.0 MiB4.0 MiB");
   }
@@ -138,9 +142,9 @@ class PageContentTest {
     for (final String node : List.of("", "all others")) {
       final Document page = page(PageQuery.of(Map.of("node", node)::get));
       assertThat(text(page, "//table[@id='zerohop-nodes']/thead"))
-          .isEqualTo("reader \\ ownerhost-ahost-ball others");
+          .isEqualTo("reader \u2193 owner \u2192host-ahost-ball others");
       assertThat(text(page, "//table[@id='zerohop-nodes']/tbody"))
-          .isEqualTo("host-a (1)1.0 MiB1.0 MiBhost-b (1)all others");
+          .isEqualTo("host-a1 executor1.0 MiB1.0 MiBhost-b1 executorall others");
     }
   }
 
@@ -232,13 +236,83 @@ class PageContentTest {
   }
 
   @Test
-  void aCellIsColouredByWhatIsWrong() {
-    assertThat(NodeMatrix.color(-1, 0)).isEqualTo("r-none");
-    assertThat(NodeMatrix.color(0.6, 0)).isEqualTo("r-ok");
-    assertThat(NodeMatrix.color(0.4, 0)).isEqualTo("r-mid");
-    assertThat(NodeMatrix.color(0.05, 0)).isEqualTo("r-bad");
-    assertThat(NodeMatrix.color(0.6, 0.1)).isEqualTo("r-mid");
-    assertThat(NodeMatrix.color(-1, 0.6)).isEqualTo("r-bad");
+  void aCellSaysWhatTookTheFallbackAndWhichOfBothColoursIt() throws Exception {
+    model.isOn("1", "host-a");
+    model.isOn("2", "host-b");
+    final List<Flow> flows =
+        List.of(
+            new Flow("2", "peer", "peer.host", 9, 600 << 20, 5_000, 190_000_000, 100),
+            Reports.flow("2", "staged", 1, 400 << 20, 10),
+            new Flow("1", "peer", "peer.host", 9, 1 << 20, 5_000, 10_000_000, 100));
+    model.add(new ShuffleReport("1", "", 1, flows, null, null, null, null));
+    final Document page = page(PageQuery.ALL);
+    final String cell = "//table[@id='zerohop-nodes']//tr[starts-with(th, 'host-a')]/td";
+    assertThat(text(page, cell + "[2]"))
+        .isEqualTo("1000.0 MiB1.8 GiB/s (95 %)400.0 MiB fallback (40 %)");
+    assertThat(text(page, cell + "[2]/b")).isEqualTo("400.0 MiB fallback (40 %)");
+    assertThat(text(page, cell + "[2]/@class")).isEqualTo("r-mid3");
+    assertThat(text(page, cell + "[2]/@title"))
+        .isEqualTo("shared host memory 600.0 MiB, fallback 400.0 MiB. Dark orange by its fallback");
+    assertThat(text(page, cell + "[1]/b")).isEqualTo("95.4 MiB/s (5 %)");
+    assertThat(text(page, "//p[@id='zerohop-worst']"))
+        .isEqualTo(
+            "Most fallback: host-a from host-b, 400.0 MiB fallback (40 %)."
+                + " Lowest rate: host-a from host-a, 95.4 MiB/s (5 %).");
+    assertThat(text(page, "//ul[@id='zerohop-shades']"))
+        .contains("yellow: below 50 % of the expected rate, or 5 % fallback");
+  }
+
+  @Test
+  void theNodesOfManyExecutorsAddUp() throws Exception {
+    IntStream.range(0, 150).forEach(i -> model.isOn("" + i, "host-" + i / 10));
+    for (int i = 0; i < 150; i++) {
+      final List<Flow> flows =
+          IntStream.range(0, 150)
+              .mapToObj(owner -> Reports.flow("" + owner, "sent", 1, 1 << 20, 10))
+              .toList();
+      model.add(new ShuffleReport("" + i, "", 1, flows, null, null, null, null));
+    }
+    final Document page = page(PageQuery.ALL);
+    final String cells = "//table[@id='zerohop-nodes']//td";
+    assertThat(text(page, "count(" + cells + ")")).isEqualTo("225");
+    assertThat(text(page, "count(" + cells + "[@data-bytes='" + (100 << 20) + "'])"))
+        .isEqualTo("225");
+    assertThat(text(page, "//table[@id='zerohop-nodes']/tbody/tr[1]/th"))
+        .isEqualTo("host-010 executors");
+  }
+
+  @Test
+  void onOneNodeTheMatrixIsOfExecutors() throws Exception {
+    model.add(Reports.full("1"));
+    assertThat(text(page(PageQuery.ALL), "//h4[starts-with(., 'Between')]"))
+        .isEqualTo("Between executors: bytes and rates of each pair");
+  }
+
+  @Test
+  void whatTheDoctorFoundStandsBesideTheReasonThatItExplains() throws Exception {
+    model.add(fellBack(1, "it does not hold them", new Cause("ZH-6033", "", 768)));
+    final Advice small = new Advice("sizes", "warn", "ZH-2001", "a pool", "", "set a key");
+    model.add(ShuffleReportEvent.of("driver", List.of(small)).report());
+    assertThat(text(page(PageQuery.ALL), "//table[@id='zerohop-reasons']//td[6]/div"))
+        .isEqualTo("The doctor found the cause, ZH-2001: set a key.");
+  }
+
+  @Test
+  void chartsHaveRoundValuesAndTimes() throws Exception {
+    assertThat(TimeLine.step(33.5 * (1 << 30))).isEqualTo(10.0 * (1 << 30));
+    assertThat(TimeLine.step(2_000)).isEqualTo(512);
+    assertThat(TimeLine.step(999)).isEqualTo(500);
+    final long minute = 60_000;
+    assertThat(Times.ticks(7, 61_000, 4)).containsExactly(30_000L, 60_000L);
+    assertThat(Times.ticks(0, 90 * minute, 4)).hasSizeBetween(2, 4);
+    assertThat(Times.ticks(0, 30 * 24 * 60 * minute, 4)).hasSizeBetween(2, 4);
+    model.add(Reports.full("1"));
+    model.add(Reports.ofMemory("1", 60_000, 3 << 20));
+    final Document page = page(PageQuery.ALL);
+    final String chart = "//div[@id='zerohop-time']/div[@class='chart'][2]";
+    assertThat(text(page, chart + "/div[@class='values']/span[last()]")).isEqualTo("10 MiB");
+    assertThat(text(page, chart + "/div[@class='names']/span[last()]")).isEqualTo("files");
+    assertThat(text(page, "count(" + chart + "//polyline)")).isEqualTo("3");
   }
 
   private static PageQuery query(final String path, final String text) {

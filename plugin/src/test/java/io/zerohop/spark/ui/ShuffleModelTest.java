@@ -69,6 +69,35 @@ class ShuffleModelTest {
   }
 
   @Test
+  void pairsBeyondTheLimitAreAddedUpByNode() {
+    final ShuffleModel model =
+        new ShuffleModel(new ShuffleModel.Limits(10, 3, 2, 10, 4, 1, 2, 5, 2));
+    for (int i = 0; i < 12; i++) {
+      model.isOn("" + i, "host-" + i / 4);
+    }
+    for (int round = 0; round < 2; round++) { // In the first one only some machines are known.
+      for (int i = 0; i < 12; i++) {
+        final List<ShuffleReport.Flow> flows =
+            IntStream.range(0, 12).mapToObj(j -> Reports.flow("" + j, "peer", 1, 100, 10)).toList();
+        model.add(new ShuffleReport("" + i, "machine-" + i / 4, 1, flows, null, null, null, null));
+      }
+    }
+    final UiSnapshot snapshot = model.snapshot();
+    assertThat(snapshot.pairs()).hasSizeLessThanOrEqualTo(10 + 9);
+    final Map<String, Long> byNode = new java.util.TreeMap<>();
+    snapshot
+        .pairs()
+        .forEach(
+            pair ->
+                byNode.merge(
+                    snapshot.nodes().get(pair.reader()) + " " + snapshot.nodes().get(pair.owner()),
+                    pair.bytes(),
+                    Long::sum));
+    assertThat(byNode).hasSize(9);
+    assertThat(byNode.values()).containsOnly(2L * 4 * 4 * 100);
+  }
+
+  @Test
   void pointsAreThinnedAndKeepTheFirstAndTheLast() {
     final ShuffleModel model = new ShuffleModel(SMALL);
     for (int i = 0; i <= 1_000; i++) {
@@ -232,8 +261,31 @@ class ShuffleModelTest {
             null,
             null));
     final List<UiSnapshot.Rate> rates = model.snapshot().rates();
-    assertThat(rates).hasSize(6);
-    assertThat(rates).extracting(rate -> rate.bytes().get("peer")).containsOnly(1_000L);
+    assertThat(rates).hasSize(5);
+    assertThat(rates).extracting(rate -> rate.bytes().get("peer")).containsOnly(1_200L);
+  }
+
+  @Test
+  void whereReportsMeetThereIsNoPeak() {
+    final ShuffleModel model = new ShuffleModel();
+    for (int i = 0; i < 4; i++) {
+      for (int executor = 0; executor < 10; executor++) {
+        final List<ShuffleReport.Flow> flows = List.of(Reports.flow("2", "peer", 1, 5_000, 10));
+        model.add(
+            new ShuffleReport(
+                "" + executor,
+                "",
+                Reports.BEGIN + 5_000L * i + 70 * executor,
+                flows,
+                null,
+                null,
+                null,
+                null));
+      }
+    }
+    final List<UiSnapshot.Rate> rates = model.snapshot().rates();
+    assertThat(rates.subList(1, rates.size() - 1))
+        .allSatisfy(rate -> assertThat(rate.bytes().get("peer")).isBetween(9_900L, 10_100L));
   }
 
   @Test

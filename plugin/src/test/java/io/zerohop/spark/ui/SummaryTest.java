@@ -55,7 +55,8 @@ class SummaryTest {
     assertThat(summary().details())
         .containsExactly(
             "Tasks waited for blocks 0.2 % of their time.",
-            "None of 4.0 GiB fell back to Spark's block transfer.");
+            "None of 4.0 GiB took the fallback.",
+            "The verdict rests on waits, fallbacks and the doctor, not on rates.");
   }
 
   @Test
@@ -68,7 +69,8 @@ class SummaryTest {
     assertThat(summary().details())
         .containsExactly(
             "How long tasks waited for blocks is not known yet.",
-            "68 % of 100 B fell back to Spark's block transfer, for one reason.");
+            "68 % of 100 B took the fallback, for one reason.",
+            "The verdict rests on waits, fallbacks and the doctor, not on rates.");
   }
 
   @Test
@@ -126,5 +128,17 @@ class SummaryTest {
     assertThat(Summary.percent(0.0001)).isEqualTo("< 0.1 %");
     assertThat(Summary.percent(0.021)).isEqualTo("2.1 %");
     assertThat(Summary.percent(1)).isEqualTo("100 %");
+  }
+
+  @Test
+  void sharesAddUpTo100() {
+    final Map<String, Long> parts = new java.util.LinkedHashMap<>();
+    parts.put("a", 1L);
+    parts.put("b", 1L);
+    parts.put("c", 1L);
+    assertThat(Summary.shares(parts).values()).containsExactly("33.4 %", "33.3 %", "33.3 %");
+    parts.put("a", 1_000_000L);
+    assertThat(Summary.shares(parts).values()).containsExactly("100 %", "< 0.1 %", "< 0.1 %");
+    assertThat(Summary.shares(Map.of("a", 0L)).values()).containsExactly("0.0 %");
   }
 }

@@ -271,8 +271,8 @@ public final class PathChooser {
         source.executorId(),
         ShuffleCode.SENDER_NOT_REACHED
             .says(
-                "an executor cannot send its blocks here, so they are staged; one of the two may be"
-                    + " leaving, or have paused")
+                "an executor does not send its blocks here; one of the two may be leaving, or have"
+                    + " paused")
             .because(why),
         why);
   }
