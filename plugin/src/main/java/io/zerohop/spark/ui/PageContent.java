@@ -392,9 +392,7 @@ final class PageContent {
     }
   }
 
-  /**
-   * The shuffles: stages, what came by which path, how long readers waited, why fallbacks.
-   */
+  /** The shuffles: stages, what came by which path, how long readers waited, why fallbacks. */
   private static final class ShuffleTable {
     private static final int NANOS_PER_MILLI = 1_000_000;
 

@@ -243,7 +243,7 @@ public record Config(
               max = "1t",
               doc =
                   "Size of the receive buffers that one reader reserves at once for blocks"
-                    + " that cannot be read in place.")
+                      + " that cannot be read in place.")
           long windowSize,
       @Key(
               name = "fetch.receiveBuffers",
@@ -303,8 +303,8 @@ public record Config(
               max = "16t",
               doc =
                   "Maximum GPU memory per executor for shuffle blocks; RAPIDS leaves it free"
-                    + " (spark.rapids.memory.gpu.reserve). `auto` is a fifth of the smallest GPU."
-                    + " Blocks that do not fit go to host memory.")
+                      + " (spark.rapids.memory.gpu.reserve). `auto` is a fifth of the smallest GPU."
+                      + " Blocks that do not fit go to host memory.")
           long poolSize,
       @Key(
               name = "device.segment.size",
