@@ -455,9 +455,9 @@ final class NodeParts {
       throw new IllegalStateException(
           String.format(
               Locale.ROOT,
-              "executor %s ends while writers %s, leases %s and %d fetch windows are still open,"
-                  + " copies of %d map outputs are under way and %d receive buffers are in"
-                  + " use; its memory stays mapped",
+              "executor %s ends while writers %s, leases %s and %d fetch windows are still open."
+                  + " Copies of %d map outputs are under way, %d receive buffers are in use, and"
+                  + " the executor's memory stays mapped",
               executorId,
               writers,
               leases,

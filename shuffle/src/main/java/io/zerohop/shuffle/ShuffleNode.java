@@ -234,8 +234,8 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * What a node is started with: its configuration, and what its process gives it. Not thread safe;
-   * not changed any more once a node was started with it.
+   * The settings that a node is started with: its configuration, and what its process gives it. Not
+   * thread safe; not changed any more once a node was started with it.
    */
   public static final class Setup {
     final String appId;

@@ -208,7 +208,7 @@ public final class BlockTransferTransport implements FallbackTransport {
   }
 
   /**
-   * A staged block's stream whose failures say that the block could not be read: bytes that cannot
+   * A staged block's stream whose failures say that the block could not be read. Bytes that cannot
    * be decompressed or end too early must make Spark run the map task again, and not just this
    * task. Not thread safe.
    */

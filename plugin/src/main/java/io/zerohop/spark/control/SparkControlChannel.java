@@ -429,7 +429,10 @@ public final class SparkControlChannel implements ControlChannel {
       return "control link to " + peer;
     }
 
-    /** What comes back for one question; its buffer is Spark's, which takes it back. */
+    /**
+     * The receiver of the answer to one question; the answer's buffer is Spark's, which takes it
+     * back.
+     */
     private final class Reply implements RpcResponseCallback {
       private final CompletableFuture<ByteBuffer> future;
 

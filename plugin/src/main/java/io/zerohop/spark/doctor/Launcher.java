@@ -100,9 +100,10 @@ public final class Launcher {
   }
 
   /**
-   * Loads the jar's own classes where no Spark is on the class path, with the jars of an
-   * installation of Spark, or else with the logging interface that lies in our jar as a jar of its
-   * own. Whatever is in our packages comes from our jar, which is asked first, and from no other.
+   * A loader of the jar's own classes where no Spark is on the class path. It loads them with the
+   * jars of an installation of Spark, or else with the logging interface that lies in our jar as a
+   * jar of its own. Whatever is in our packages comes from our jar, which is asked first, and from
+   * no other.
    */
   private static final class AloneLoader extends URLClassLoader {
     static final String LOGGING_JAR = "/META-INF/alone/slf4j-api.jar";

@@ -212,8 +212,8 @@ public final class Machine {
   }
 
   /**
-   * Whether the port for other nodes, or one behind it, can be served on this host. It is bound and
-   * not listened at, so nobody can connect to it meanwhile.
+   * A check of whether the port for other nodes, or one behind it, can be served on this host. The
+   * port is bound and not listened at, so nobody can connect to it meanwhile.
    */
   static final class PortCheck implements Check {
     private static final String DEFAULT_RETRIES = "16";

@@ -252,7 +252,7 @@ final class RateCheck {
     }
   }
 
-  /** Gets of this process from itself, as many at a time as a reader has under way. */
+  /** The rate of gets of this process from itself, as many at once as a reader has under way. */
   static final class UcxRate {
     private static final int REQUESTS = 16;
     private static final int REQUEST_BYTES = 1 << 20;

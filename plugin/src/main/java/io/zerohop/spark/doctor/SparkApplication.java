@@ -210,7 +210,7 @@ public final class SparkApplication {
     }
 
     /**
-     * What an executor says.
+     * The answer of an executor.
      *
      * @param executorId who it is
      * @param version its release of Zerohop

@@ -177,7 +177,10 @@ final class SparkChecks {
     }
   }
 
-  /** What an application's settings come to, by the classes that decide it when it starts. */
+  /**
+   * A check of what an application's settings come to, by the classes that decide it when it
+   * starts.
+   */
   static final class SparkCheck implements Check {
     /** First parts of the releases that the jar is tested with, oldest and newest. */
     static final List<String> TESTED = List.of("3.5", "4.0", "4.1", "4.2");

@@ -299,7 +299,7 @@ public final class PoolSizing {
   }
 
   /**
-   * What bounds an executor's memory on its own machine, in bytes, as seen when it starts.
+   * The bounds of an executor's memory on its own machine, in bytes, as read when it starts.
    *
    * @param totalBytes the machine's memory
    * @param availableBytes what could be taken now

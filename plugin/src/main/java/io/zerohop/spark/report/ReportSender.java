@@ -144,9 +144,10 @@ public final class ReportSender implements AutoCloseable {
   }
 
   /**
-   * When an executor may report: in every interval, but after a long report only so many intervals
-   * later as it was long; and when it falls idle at once, in bursts, in the long run no more than
-   * the same. All times are readings of {@link System#nanoTime}. Not thread safe.
+   * The rate at which an executor may report: in every interval, but after a long report only so
+   * many intervals later as it was long. When it falls idle it may report at once, in bursts, but
+   * no more often in the long run. All times are readings of {@link System#nanoTime}. Not thread
+   * safe.
    */
   static final class SendRate {
     /** Characters that an executor may send in an interval: they all end up in the event log. */

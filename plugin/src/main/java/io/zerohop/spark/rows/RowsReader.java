@@ -363,7 +363,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
     }
   }
 
-  /** How the bytes of a block become records. Belongs to one reader; holds no block. */
+  /** A way to turn the bytes of a block into records. Belongs to one reader; holds no block. */
   private interface BlockRecords {
 
     /** The records of a block, valid until the fetcher moves past it. */

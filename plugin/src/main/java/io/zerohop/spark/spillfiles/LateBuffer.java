@@ -37,7 +37,10 @@ public abstract class LateBuffer extends ManagedBuffer {
     return SslBytes.of(bytes());
   }
 
-  /** What goes over an encrypted connection: a method that buffers have from Spark 4.0 on. */
+  /**
+   * The form of a buffer that goes over an encrypted connection: a method that buffers have from
+   * Spark 4.0 on.
+   */
   private static final class SslBytes {
     private static final MethodHandle CONVERT = find();
 

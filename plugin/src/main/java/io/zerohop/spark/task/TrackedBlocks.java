@@ -105,7 +105,7 @@ public final class TrackedBlocks {
   }
 
   /**
-   * Locations by the text that carries them, parsed once: each reduce task meets those of all
+   * Locations by the text that carries them, parsed once. Each reduce task meets those of all
    * owners, and parsing a thousand of them takes several times as long as all that Spark does to
    * list its blocks. Thread safe.
    */

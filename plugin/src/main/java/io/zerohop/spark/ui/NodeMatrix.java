@@ -14,9 +14,9 @@ import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 
 /**
- * Who read how much of whom, by nodes; one node may be unfolded into its executors. A cell says
- * bytes, the rate where links were in use without a break, and what took the fallback. The worse of
- * both colours it, in bold.
+ * A table of who read how much of whom, by nodes; one node may be unfolded into its executors. A
+ * cell says bytes, the rate where links were in use without a break, and what took the fallback.
+ * The worse of both colours it, in bold.
  */
 final class NodeMatrix {
   /** Rows and columns at most; the rest is summed up. */

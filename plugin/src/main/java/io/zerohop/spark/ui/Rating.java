@@ -11,7 +11,7 @@ import java.util.Locale;
  */
 record Rating(Shade shade, Cause cause) {
 
-  /** What decides a colour. */
+  /** The reasons for a colour. */
   enum Cause {
     /** Nothing is known but bytes. */
     NONE,
@@ -33,7 +33,7 @@ record Rating(Shade shade, Cause cause) {
     ORANGE("r-mid2", 0.35, 0.2),
     /** Much is wrong. */
     DEEP("r-mid3", 0.2, 0.35),
-    /** Most is wrong. */
+    /** Very much is wrong. */
     RED("r-bad", 0.1, 0.5);
 
     private final String css;

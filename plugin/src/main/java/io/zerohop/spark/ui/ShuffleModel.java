@@ -34,7 +34,7 @@ import java.util.stream.Collectors;
  * second one. Thread safe.
  */
 final class ShuffleModel {
-  /** Before the name of a node: those of its executors of which no pairs are kept. */
+  /** Before the name of a node: those of its executors whose pairs are not kept. */
   static final String OTHERS_OF = ReportCounters.OTHERS + " of ";
 
   /** Of names that are kept only to be counted. */

@@ -67,8 +67,8 @@ record Summary(
   }
 
   /**
-   * Why blocks took the fallback, all reasons of one code together for which the same is to be
-   * done. One of an earlier release, which tells no code, stands alone.
+   * The reasons of one code why blocks took the fallback, which all have the same remedy. One of an
+   * earlier release, which tells no code, stands alone.
    *
    * @param code of the runbook; empty if there is none, or none is known
    * @param remedy what to do; empty if only the runbook says that

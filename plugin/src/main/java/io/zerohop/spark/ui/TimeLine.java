@@ -53,7 +53,7 @@ final class TimeLine {
   }
 
   /**
-   * What lies in one place.
+   * A place that bytes lie in.
    *
    * @param name for users
    * @param color its name in the style sheet

@@ -41,7 +41,9 @@ class ZerohopConfTest {
   private static String markdown() {
     final StringBuilder page = new StringBuilder();
     page.append("# Configuration\n\n");
-    page.append("Generated from `Config`; a test fails when this page is stale. ");
+    page.append("For operators. This page lists every configuration key, with its default, its ");
+    page.append("range and what it does. ");
+    page.append("It is generated from `Config`; a test fails when it is stale. ");
     page.append("No key is needed beside `spark.plugins=io.zerohop.spark.ZerohopPlugin`, ");
     page.append("with which Spark 3.5 also needs ");
     page.append("`spark.shuffle.manager=io.zerohop.spark.ZerohopShuffleManager`. ");

@@ -176,7 +176,7 @@ public record Config(
                       + " to.")
           Duration segmentIdle) {}
 
-  /** When map outputs leave memory. */
+  /** The thresholds at which map outputs leave memory. */
   public record Spill(
       @Key(
               name = "spill.start",
@@ -196,7 +196,7 @@ public record Config(
                       + " executor may spill it.")
           Duration idle) {}
 
-  /** How blocks come from other nodes by UCX. */
+  /** The settings for blocks that come from other nodes by UCX. */
   public record Ucx(
       @Key(
               name = "ucx.trustedNetwork",
@@ -227,7 +227,7 @@ public record Config(
               doc = "Has gets by UCX taken that are emulated, for tests without an adapter.")
           boolean emulatedGets) {}
 
-  /** What one reader, and all of an executor's, hold at a time. */
+  /** The limits of what one reader, and all of an executor's, hold at once. */
   public record Fetch(
       @Key(
               name = "fetch.window.blocks",
@@ -339,7 +339,7 @@ public record Config(
                       + " them on its own GPU.")
           boolean asyncCommit) {}
 
-  /** How sent blocks are compressed. */
+  /** The choices for the compression of sent blocks. */
   public enum SentCodec {
     AUTO,
     NONE,
@@ -347,7 +347,7 @@ public record Config(
     ZSTD
   }
 
-  /** Where blocks of rows lie. */
+  /** The kinds of memory that blocks of rows lie in. */
   public enum TestDevice {
     HOST,
     CUDA

@@ -127,11 +127,11 @@ public final class Devices implements AutoCloseable {
   }
 
   /**
-   * Which executors of this node let this one map their GPU memory. Where most do not (no peer
-   * access on the PCI bus, MIG, containers that see one GPU each), what this executor's GPU writes
-   * goes to host memory, which all of them map: one copy from the GPU and one to the other GPU, at
-   * the bus's rate. Access between two GPUs is mutual, so what holds for their memory is taken to
-   * hold for this executor's. Thread safe.
+   * The executors of this node that let this one map their GPU memory, and those that do not. Where
+   * most do not (no peer access on the PCI bus, MIG, containers that see one GPU each), what this
+   * executor's GPU writes goes to host memory, which all of them map: one copy from the GPU and one
+   * to the other GPU, at the bus's rate. Access between two GPUs is mutual, so what holds for their
+   * memory is taken to hold for this executor's. Thread safe.
    */
   public static final class PeerGpus {
     private static final Logger LOG = LoggerFactory.getLogger(PeerGpus.class);

@@ -73,9 +73,9 @@ public final class Tiers implements SegmentResolver, AutoCloseable {
   }
 
   /**
-   * What found no room in a pool and went one tier down, as it was written or later: one line in
-   * the log for each shuffle and pool, with the key that would have made room, and how many bytes
-   * left the GPU. Thread safe.
+   * A record of what found no room in a pool and went one tier down, as it was written or later. It
+   * writes one line to the log for each shuffle and pool, with the key that would have made room,
+   * and counts the bytes that left the GPU. Thread safe.
    */
   public static final class Overflow {
     private static final Logger LOG = LoggerFactory.getLogger(Overflow.class);

@@ -365,8 +365,8 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   }
 
   /**
-   * An upload to this executor itself, as others make them: whether the Spark at hand has the way
-   * at all, and whether it takes uploads now, which it does not once the executor is being
+   * An upload to this executor itself, as others make them. It shows whether the Spark at hand has
+   * the way at all, and whether it takes uploads now, which it does not once the executor is being
    * decommissioned. Thread safe; the connection is its connections'.
    */
   private static final class SelfTest {

@@ -458,9 +458,9 @@ public final class PathChooser {
   }
 
   /**
-   * Who lives although it cannot be asked, such as an owner behind a firewall: found out by trying
-   * to reach what serves its staged blocks, and remembered for a while, since every task wants to
-   * know. Thread safe.
+   * A check of whether owners live that cannot be asked, such as one behind a firewall. It tries to
+   * reach what serves their staged blocks, and remembers the answer for a while, since every task
+   * needs it. Thread safe.
    */
   static final class OwnerLiveness {
     /**

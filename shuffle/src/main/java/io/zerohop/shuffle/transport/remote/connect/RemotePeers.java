@@ -152,8 +152,8 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
   }
 
   /**
-   * What is known of one owner, met or not: its connection, and after a failure when to try again.
-   * One thread at a time connects, with the lock held; the connection may be looked at by any. Owns
+   * The state of one owner, met or not: its connection, and after a failure when to try again.
+   * Threads connect one at a time, with the lock held; the connection may be looked at by any. Owns
    * the connection.
    */
   private static final class Contact<P extends RemotePeer> {

@@ -269,12 +269,13 @@ public final class Sends implements CarrierAnswers<SentReader> {
   }
 
   /**
-   * What is to be sent to readers, a few requests at a time: each holds copies of small blocks, and
-   * of those in GPU memory, until the reader has them. Readers take turns, so that one with many
-   * requests keeps nobody waiting for more than one of its own; all together have no more bytes
-   * than a limit, but for one alone that has more; and none may have all places or bytes, but by
-   * one request, so that one that takes nothing does not stop the others (two such hold all places,
-   * until their leases end). Each step costs the same for any number of readers. Thread safe.
+   * A queue of requests that are to be sent to readers, a few at once. Each of those holds copies
+   * of small blocks, and of those in GPU memory, until the reader has them. Readers take turns, so
+   * that one with many requests keeps nobody waiting for more than one of its own; all together
+   * have no more bytes than a limit, but for one alone that has more; and none may have all places
+   * or bytes, but by one request, so that one that takes nothing does not stop the others (two such
+   * hold all places, until their leases end). Each step costs the same for any number of readers.
+   * Thread safe.
    */
   static final class SendQueue {
     private static final Logger LOG = LoggerFactory.getLogger(SendQueue.class);
@@ -290,13 +291,13 @@ public final class Sends implements CarrierAnswers<SentReader> {
     /** By reader; those that have nothing here are not in it. */
     private final Map<Object, Line> lines = new HashMap<>();
 
-    /** Lines of which one may begin now, in the order of their turns. */
+    /** Lines with a request that may begin now, in the order of their turns. */
     private final Deque<Line> turns = new ArrayDeque<>();
 
     private int underWay;
     private long bytes;
 
-    /** What is to be sent. */
+    /** A request that is to be sent. */
     private record Request(long bytes, Runnable begin) {}
 
     /** One reader's requests. */
@@ -322,7 +323,7 @@ public final class Sends implements CarrierAnswers<SentReader> {
     }
 
     /**
-     * Has it begun when it is its turn; whoever begun it says when it has {@link #ended}.
+     * Has a request begun when it is its turn; its sender then says when it has {@link #ended}.
      *
      * @param reader whom it is for
      * @param size in bytes

@@ -252,7 +252,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   }
 
   /**
-   * What first contact with a peer has shown: gets are taken where they are one-sided.
+   * The results of first contact with a peer: gets are taken where they are one-sided.
    *
    * @param rdma whether both nodes have an adapter
    * @param host gets from host memory to host memory
@@ -264,11 +264,12 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     private static final Logger LOG = LoggerFactory.getLogger(SelfTest.class);
 
     /**
-     * What is read, and to where, which stays the caller's; {@code gpu} is null if none is tried.
+     * The reads to try and their destinations, which stay the caller's; {@code gpu} is null if none
+     * is tried.
      */
     record Trial(TestReads reads, TestRange.Destination host, TestRange.Destination gpu) {}
 
-    /** What can be got of a peer, and whether both nodes have an adapter. */
+    /** The targets that can be got of a peer, and whether both nodes have an adapter. */
     record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
 
     /** Whether host memory is got: where an adapter does it, and a busy owner is no evidence. */
@@ -375,7 +376,10 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     }
   }
 
-  /** Whether blocks in a peer's GPU memory are got into that of this GPU, and why not. */
+  /**
+   * The answers to whether blocks in a peer's GPU memory are got into that of this GPU, and why
+   * not.
+   */
   enum GpuReach {
     /** This executor has no GPU. */
     NO_GPU(null, ""),

@@ -232,7 +232,7 @@ final class JucxEndpoint implements UcxEndpoint {
    * @param <K> an unpacked key
    */
   static final class UnpackedKeys<K> {
-    /** Segments that a peer has at most at a time. */
+    /** Segments that a peer has at most at once. */
     static final int MOST = SegmentIds.MAX_SLOTS;
 
     private final Function<byte[], K> unpacker;

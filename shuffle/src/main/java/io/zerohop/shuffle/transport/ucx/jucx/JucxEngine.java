@@ -347,7 +347,7 @@ public final class JucxEngine implements UcxEngine {
     }
   }
 
-  /** Which libucx this process has loaded. Immutable. */
+  /** A version of libucx, such as that which this process has loaded. Immutable. */
   record LibucxVersion(int major, int minor, int patch) {
 
     /**
