@@ -151,9 +151,10 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final Location owner,
       final SelfTest.Targets targets,
       final GpuTrial trial) {
-    final TestRange.Destination to = memory.hostTest().destination();
+    final TestRange.Destination to = memory.hostTest().destination(largest);
     try {
-      final TestReads reads = new TestReads(peer, owner.incarnation(), conf.requestTimeout());
+      final TestReads reads =
+          new TestReads(peer, owner.incarnation(), largest, conf.requestTimeout());
       return SelfTest.run(new SelfTest.Trial(reads, to, trial.to()), targets);
     } finally {
       to.release();
@@ -184,7 +185,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       return new GpuTrial(null, obstacle);
     }
     try {
-      return new GpuTrial(memory.gpuTest().destination(), null);
+      return new GpuTrial(memory.gpuTest().destination(largest), null);
     } catch (final UcxException e) {
       LOG.debug("UCX cannot register GPU memory for a test", e);
       return new GpuTrial(null, GpuReach.NOT_REGISTERED);
@@ -327,8 +328,8 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
         final TestReads reads, final TestTarget target, final TestRange.Destination to)
         throws ExecutionException, TimeoutException, InterruptedException {
       final long begin = reads.clock().nanos();
-      reads.get(target, to, TestRange.BYTES);
-      return 1e9 * TestRange.BYTES / Math.max(1, reads.clock().since(begin));
+      reads.get(target, to, reads.largest());
+      return 1e9 * reads.largest() / Math.max(1, reads.clock().since(begin));
     }
 
     private static GetKind gpuGets(final Trial trial, final TestTarget target)
@@ -428,7 +429,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     }
 
     private static String wanted() {
-      return "over NVLink they want libucx 1.22 or later; over an adapter nvidia-peermem, which is "
+      return "over NVLink they need libucx 1.22 or later; over an adapter nvidia-peermem, which is "
           + (RdmaDevices.peermem() ? "" : "not ")
           + "loaded here, or dma-buf";
     }

@@ -20,15 +20,19 @@ import java.util.concurrent.TimeoutException;
 final class TestReads {
   private final UcxPeer peer;
   private final long incarnation;
+  private final int largest;
   private final Duration limit;
 
   /**
    * @param incarnation of the peer, which says what its range has in it
+   * @param largest bytes of the largest read
    * @param limit of each read
    */
-  TestReads(final UcxPeer peer, final long incarnation, final Duration limit) {
+  TestReads(
+      final UcxPeer peer, final long incarnation, final int largest, final Duration limit) {
     this.peer = peer;
     this.incarnation = incarnation;
+    this.largest = largest;
     this.limit = limit;
   }
 
@@ -86,6 +90,11 @@ final class TestReads {
                   }
                 }));
     await(end);
+  }
+
+  /** Returns the bytes of the largest read. */
+  int largest() {
+    return largest;
   }
 
   /** Events that the peer's UCX has handled so far. */

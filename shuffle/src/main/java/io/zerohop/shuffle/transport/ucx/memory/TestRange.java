@@ -15,6 +15,9 @@ public final class TestRange implements AutoCloseable {
   /** Bytes of it: more than any threshold of libucx between its ways to move bytes. */
   public static final int BYTES = 16 << 20;
 
+  /** Bytes that are read where libucx has shown before that it gets all of them right. */
+  public static final int FEWER_BYTES = 1 << 20;
+
   private final UcxEngine engine;
   private final Device device;
   private final Tier kind;
@@ -45,7 +48,7 @@ public final class TestRange implements AutoCloseable {
       throw new IllegalStateException("this executor is shutting down");
     }
     if (memory == null) {
-      memory = allocate();
+      memory = allocate(BYTES);
       memory.fill(seed);
     }
     if (registered == null) {
@@ -62,15 +65,16 @@ public final class TestRange implements AutoCloseable {
   /**
    * Memory of the same kind for test reads of one peer.
    *
+   * @param bytes of the largest read
    * @return the caller's to release
    * @throws io.zerohop.device.ZerohopException if there is none now, or UCX refuses it
    */
-  public Destination destination() {
-    final PatternMemory target = allocate();
+  public Destination destination(final int bytes) {
+    final PatternMemory target = allocate(bytes);
     UcxMemory known = null;
     boolean done = false;
     try {
-      known = kind == Tier.DEVICE ? engine.register(kind, target.address(), BYTES) : null;
+      known = kind == Tier.DEVICE ? engine.register(kind, target.address(), bytes) : null;
       final Destination destination = new Destination(target, known);
       done = true;
       return destination;
@@ -82,10 +86,10 @@ public final class TestRange implements AutoCloseable {
   }
 
   /** None of the pool's, which a test must not use up. */
-  private PatternMemory allocate() {
+  private PatternMemory allocate(final int bytes) {
     return kind == Tier.DEVICE
-        ? PatternMemory.segment(device, BYTES)
-        : PatternMemory.hostBuffer(device, BYTES);
+        ? PatternMemory.segment(device, bytes)
+        : PatternMemory.hostBuffer(device, bytes);
   }
 
   /** Frees it; the engine must have ended, so that nothing reads it. Idempotent. */

@@ -57,12 +57,12 @@ final class FakeOwner implements ControlLink, UcxEndpoint {
   TestReads reads() {
     final UcxPeer peer = new UcxPeer("7", this, Clock.system());
     peer.endpoint(this);
-    return new TestReads(peer, INCARNATION, LIMIT);
+    return new TestReads(peer, INCARNATION, TestRange.BYTES, LIMIT);
   }
 
   /** Memory for test reads, which the caller gives back. */
   TestRange.Destination destination() {
-    return new TestRange(null, device, Tier.HOST, 0).destination();
+    return new TestRange(null, device, Tier.HOST, 0).destination(TestRange.BYTES);
   }
 
   @Override
