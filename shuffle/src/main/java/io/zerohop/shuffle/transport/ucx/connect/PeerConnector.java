@@ -47,6 +47,9 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   /** After so many owners, and none that worked, it is this node's fault; each costs its limit. */
   private static final int MAX_GPU_FAILURES = 3;
 
+  /** Owners of which the largest read is tried: all of a thousand would be too much. */
+  private static final int MAX_LARGE_READS = 4;
+
   private final UcxEngine engine;
   private final ControlChannel channel;
   private final TransferMemory memory;
@@ -60,6 +63,9 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
    * with it: then none is tried again.
    */
   private final Set<Long> gpuFailed = ConcurrentHashMap.newKeySet();
+
+  /** Owners of which the largest read was tried. */
+  private final AtomicInteger largeReads = new AtomicInteger();
 
   /** How often GPU memory could not be got. */
   private final AtomicInteger gpuFailures = new AtomicInteger();
@@ -123,9 +129,13 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     GpuTrial trial = null;
     boolean done = false;
     try {
-      trial = gpuTrial(location);
+      final int largest =
+          largeReads.getAndUpdate(tried -> Math.min(tried + 1, MAX_LARGE_READS)) < MAX_LARGE_READS
+              ? TestRange.BYTES
+              : TestRange.FEWER_BYTES;
+      trial = gpuTrial(location, largest);
       final SelfTest.Targets targets = introduce(peer, location, host, trial);
-      final SelfTest test = test(peer, location, targets, trial);
+      final SelfTest test = test(peer, location, targets, trial, largest);
       learn(location, test);
       final GpuReach reach = trial.to() == null ? trial.obstacle() : reach(test);
       peer.gets(conf.ucx().emulatedGets() || test.takesHost(), reach == GpuReach.DIRECT);
@@ -150,7 +160,8 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final UcxPeer peer,
       final Location owner,
       final SelfTest.Targets targets,
-      final GpuTrial trial) {
+      final GpuTrial trial,
+      final int largest) {
     final TestRange.Destination to = memory.hostTest().destination(largest);
     try {
       final TestReads reads =
@@ -179,7 +190,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   private record GpuTrial(TestRange.Destination to, GpuReach obstacle) {}
 
   /** That there is none must not keep anybody from the rest. */
-  private GpuTrial gpuTrial(final Location owner) {
+  private GpuTrial gpuTrial(final Location owner, final int largest) {
     final GpuReach obstacle = obstacle(owner);
     if (obstacle != null) {
       return new GpuTrial(null, obstacle);

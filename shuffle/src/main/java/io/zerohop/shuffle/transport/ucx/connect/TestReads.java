@@ -28,8 +28,7 @@ final class TestReads {
    * @param largest bytes of the largest read
    * @param limit of each read
    */
-  TestReads(
-      final UcxPeer peer, final long incarnation, final int largest, final Duration limit) {
+  TestReads(final UcxPeer peer, final long incarnation, final int largest, final Duration limit) {
     this.peer = peer;
     this.incarnation = incarnation;
     this.largest = largest;
