@@ -47,7 +47,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   /** After so many owners, and none that worked, it is this node's fault; each costs its limit. */
   private static final int MAX_GPU_FAILURES = 3;
 
-  /** Owners of which the largest read is tried: all of a thousand would be too much. */
+  /** How many owners the largest read is tried with: a thousand would be too many. */
   private static final int MAX_LARGE_READS = 4;
 
   private final UcxEngine engine;
@@ -64,7 +64,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
    */
   private final Set<Long> gpuFailed = ConcurrentHashMap.newKeySet();
 
-  /** Owners of which the largest read was tried. */
+  /** How many owners the largest read was tried with. */
   private final AtomicInteger largeReads = new AtomicInteger();
 
   /** How often GPU memory could not be got. */
