@@ -74,6 +74,7 @@ final class PageStyle {
         .scroll-btn-container { display: none; }
         @media (max-width: 600px) {
           .zerohop td, .zerohop th { font-size: .8rem; padding: .2rem; min-width: 3.2rem; }
+          .zerohop #zerohop-links th { min-width: 5.5rem; }
           .zerohop .chart { grid-template-columns: 4.6rem minmax(0, 1fr) 1.2rem; }
           .zerohop .names { display: none; }
           .zerohop .stack thead { display: none; }
