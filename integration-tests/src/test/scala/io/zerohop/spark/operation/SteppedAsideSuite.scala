@@ -16,7 +16,7 @@ class SteppedAsideSuite extends AnyFunSuite {
     withContext("spark.shuffle.service.enabled" -> "true") { sc =>
       shuffle(sc)
       Bounded.until("the doctor is not heard", 40.seconds)(page(sc).contains("zerohop-doctor"))
-      val row = "<td [^>]*>fail</td><td>steps-aside</td>.*?</tr>".r.findFirstIn(page(sc))
+      val row = "<td[^>]*>fail</td><td[^>]*>steps-aside</td>.*?</tr>".r.findFirstIn(page(sc))
       assert(row.exists(_.contains("spark.shuffle.service.enabled=false")), page(sc))
     }
   }

@@ -80,7 +80,8 @@ class StandaloneSuite extends AnyFunSuite {
   private def linkBytes(tab: String): Map[String, Long] = {
     val table = tab.substring(tab.indexOf("id=\"zerohop-links\""))
     val rows = table.substring(0, table.indexOf("</table>")).split("<tr>").toSeq.tail
-    rows.map("<td(?: sorttable_customkey=\"(\\d+)\")?>([^<]*)".r.findAllMatchIn(_).toSeq)
+    val cell = "<td(?: sorttable_customkey=\"(\\d+)\"|[^>]*)>([^<]*)".r
+    rows.map(cell.findAllMatchIn(_).toSeq)
       .collect { case Seq(_, _, path, _, bytes, _*) => path.group(2) -> bytes.group(1).toLong }
       .toMap
   }
