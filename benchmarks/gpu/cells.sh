@@ -62,7 +62,7 @@ step() { # cell, step, GPU, lane, lanes
       check | paths | checksums) export PER_GPU=2 CORES=4 ;;
       faults)
         [[ "$1" == *-26.* ]] || export SLICES_LEFT=1
-        export SUITES="${SUITES:-GpuFaultSuite GpuAsyncCommitFaultSuite}"
+        export SUITES="${SUITES:-GpuFaultSuite}"
         ;;
       tpcds) export CORES=8 MODE=check CONTENDERS=zerohop ;;
     esac

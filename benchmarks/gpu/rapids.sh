@@ -62,8 +62,8 @@
 #               (of zerohop: by UCX), +between (as if each executor were on a node of its own, at
 #               defaults; of files, too), +crypto and +link (see between), +isolated
 #               (each executor sees one GPU, as in containers), +nopeers (none can map another's GPU
-#               memory, as without peer access), +packed (of zerohop: RAPIDS' own split), +async (of zerohop: published before copies
-#               have ended), +tight (little GPU memory)
+#               memory, as without peer access), +packed (of zerohop: RAPIDS' own split), +sync (of zerohop: map tasks
+#               wait for their copies), +tight (little GPU memory)
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
 #   QUERIES     each partitions:query,query:rounds:millions, or MAPSxPARTITIONS:..., and with a fifth

@@ -192,7 +192,7 @@ vary() { # a variation of a contender
       echo "--conf spark.rapids.shuffle.kudo.serializer.write.mode=GPU
         --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU"
       ;;
-    async) echo "--conf spark.zerohop.device.asyncCommit=true" ;;
+    sync) echo "--conf spark.zerohop.device.asyncCommit=false" ;;
     packed) echo "--conf spark.zerohop.rapids.kudo.enabled=false" ;;
     # A tenth of the default of our pool, which is a fifth of the GPU, and little for RAPIDS.
     tight)
@@ -200,7 +200,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, nopeers, killed, arena, compress, skipmerge, kudo, packed, async and tight" >&2
+      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, nopeers, killed, arena, compress, skipmerge, kudo, packed, sync and tight" >&2
       return 1
       ;;
   esac

@@ -51,7 +51,7 @@ gpu_runner() { # number, GPU, seconds
     round=$((round + 1))
     PORT=$((port + 10 * $1)) GPUS=1 prepare "$dir" "$kit" "$folder/$round"
     # Runners take turns at the settings that the suites stand for.
-    all=(GpuFaultSuite GpuSentFaultSuite GpuAsyncCommitFaultSuite)
+    all=(GpuFaultSuite GpuSentFaultSuite)
     [ -z "${SENT:-}" ] || all=(GpuSentFaultSuite)
     TESTS=killed LIMIT=$((left + GRACE)) UNTIL="$end" RUNS="${RUNS:-12}" GPU_APPS="$apps" \
       suites "${all[($1 + round) % ${#all[@]}]}" > "$out/runner.out" 2> "$out/runner.err" || status=$?

@@ -40,6 +40,15 @@ public interface CopyStream extends AutoCloseable {
   void await(Signal signal, int epoch, Duration limit);
 
   /**
+   * The same for several signals, which a device can wait for in one launch.
+   *
+   * @param limit the longest time that all waits may take together
+   */
+  default void await(final List<SignalEpoch> all, final Duration limit) {
+    submit(newBatch(), all, List.of(), limit);
+  }
+
+  /**
    * Enqueues {@code signal.raise(epoch)}: everything submitted before is visible to its waiters.
    */
   void raise(Signal signal, int epoch);

@@ -44,9 +44,17 @@ class AsyncCommitTest {
 
   private ShuffleNode node(final String executorId, final DeviceOnlyGpu device) {
     final ShuffleNode node =
+        ShuffleNode.start(TestNodes.config(base.resolve("s"), executorId), device);
+    nodes.add(node);
+    return node;
+  }
+
+  /** A node that takes copies for late after so long. */
+  private ShuffleNode impatient(final Duration limit) {
+    final ShuffleNode node =
         ShuffleNode.start(
-            TestNodes.config(base.resolve("s"), executorId).set("device.asyncCommit", true),
-            device);
+            TestNodes.config(base.resolve("s"), "owner").set("device.timeout", limit),
+            ownersDevice);
     nodes.add(node);
     return node;
   }
@@ -252,6 +260,49 @@ class AsyncCommitTest {
     }
   }
 
+  /** The executor goes on: its other outputs are well, and so is what it writes afterwards. */
+  @Test
+  void copiesThatAreLateFailTheirOwnOutputAlone() throws Exception {
+    final ShuffleNode owner = impatient(Duration.ofSeconds(2));
+    final BlockSource well = one(owner, 0);
+    TestNodes.eventually("it is there", () -> owner.stats().outputs().pendingCommits() == 0);
+    final long before = owner.stats().device().usedBytes();
+    ownersDevice.hold();
+    final BlockSource late = one(owner, 1);
+    final ShuffleNode reader = node("reader", readersDevice);
+    final List<CompletableFuture<Void>> reads = new ArrayList<>();
+    for (final ReadSide side : ReadSide.values()) {
+      reads.add(CompletableFuture.runAsync(() -> readFirst(reader, late, side)));
+    }
+    for (final CompletableFuture<Void> read : reads) {
+      assertThatThrownBy(() -> read.get(LIMIT_SECONDS, TimeUnit.SECONDS))
+          .hasCauseInstanceOf(BlockFetchException.class)
+          .hasMessageContaining("did not become ready");
+    }
+    TestNodes.eventually("it is withdrawn", () -> !owner.holds(1, 1));
+    assertThat(owner.stats().outputs().pendingCommits()).isOne();
+    assertThat(owner.stats().device().usedBytes()).isGreaterThan(before);
+    assertThat(readersBlocks.readAll(reader, well, 1, block -> {})).isPositive();
+    ownersDevice.letGo();
+    TestNodes.eventually("its memory is free", () -> owner.stats().device().usedBytes() == before);
+    assertThat(readersBlocks.readAll(reader, one(owner, 2), 1, block -> {})).isPositive();
+  }
+
+  /** A map output of shuffle 1. */
+  private BlockSource one(final ShuffleNode owner, final long mapId) {
+    try (MapOutputWriter writer = owner.newMapOutput(1, mapId, GpuBlocks.PARTITIONS)) {
+      made.append(writer, mapId, 0);
+      final long[] lengths = writer.commit();
+      final List<Block> blocks = new ArrayList<>();
+      for (int partition = 0; partition < lengths.length; partition++) {
+        if (lengths[partition] > 0) {
+          blocks.add(new Block(1, mapId, (int) mapId, partition, lengths[partition]));
+        }
+      }
+      return new BlockSource("owner", owner.location(), "owner", blocks);
+    }
+  }
+
   /** Nothing of its memory is given to others then, so this takes a process of its own. */
   @Test
   void copiesThatFailEndTheExecutorAndItsReadersAreTold() throws Exception {
@@ -266,7 +317,7 @@ class AsyncCommitTest {
           new BlockSource("far", owner.location(), "far", List.of(new Block(1, 0, 0, 0, 100)));
       assertThatThrownBy(() -> readFirst(reader, source, ReadSide.DEVICE))
           .hasMessageContaining("staged: [");
-      assertThat(owner.ask("pend", 1)).contains("earlier copies of this executor failed");
+      assertThat(owner.ask("pend", 1)).contains("the GPU of this executor has failed");
       owner.kill();
     }
   }

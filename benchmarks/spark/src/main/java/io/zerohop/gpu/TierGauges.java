@@ -9,7 +9,10 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.metrics.source.Source;
 
-/** What Zerohop's executors say of their tiers, summed over those that answer. */
+/**
+ * What Zerohop's executors say of their tiers, and of map outputs that were published before their
+ * copies had ended; summed over those that answer.
+ */
 record TierGauges(Map<String, Long> sums) {
   private static final List<String> NAMES =
       List.of(
@@ -19,7 +22,9 @@ record TierGauges(Map<String, Long> sums) {
           "spill.host.nanos",
           "spill.files.bytes",
           "spill.files.nanos",
-          "files.bytes");
+          "files.bytes",
+          "commits.async",
+          "fetch.unready");
   private static final int TASKS_EACH = 4;
   private static final long HOLD_MS = 20;
 

@@ -114,13 +114,6 @@ class GpuSentFaultSuite extends GpuFaults("sent_bytes") {
     super.settings + ("spark.zerohop.paths" -> "local,sent,staged")
 }
 
-/** Map outputs are published before their copies have ended. */
-@RunBy.Gpu
-class GpuAsyncCommitFaultSuite extends GpuFaults("peer_bytes") {
-  override protected def settings: Map[String, String] =
-    super.settings + ("spark.zerohop.device.asyncCommit" -> "true")
-}
-
 /** Each executor takes the other to be on another node, and gets what it holds by UCX. */
 @RunBy.Gpu
 class GpuNodeFaultSuite extends GpuFaults("ucx_bytes") {

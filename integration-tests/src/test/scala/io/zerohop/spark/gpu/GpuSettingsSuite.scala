@@ -36,14 +36,13 @@ class GpuSettingsSuite extends GpuSuite {
     }
   }
 
-  test(
-    "spark.zerohop.device.asyncCommit=true: nobody waits for copies before an output is published") {
+  test("spark.zerohop.device.asyncCommit=false: map tasks wait for their copies") {
     needsRapids()
-    asked("spark.zerohop.device.asyncCommit" -> "true")("group_by", "join", "round_robin") {
+    asked("spark.zerohop.device.asyncCommit" -> "false")("group_by", "join", "round_robin") {
       facts =>
         assertOnGpu(facts)
         assert(facts.number("direct_bytes") > 0, facts)
-        assert(facts.number("async_commits") > 0, facts)
+        assert(facts.number("async_commits") === 0, facts)
     }
   }
 

@@ -31,8 +31,7 @@ object HeldOwner {
         .set("pool.size", 16L << 20)
         .set("segment.size", 4L << 20)
         .set("device.pool.size", 64L << 20)
-        .set("device.segment.size", 32L << 20)
-        .set("device.asyncCommit", true),
+        .set("device.segment.size", 32L << 20),
       device)
 
   /** What a byte of the output is. */

@@ -22,8 +22,10 @@ import java.util.function.BooleanSupplier;
  * @param node which has a GPU
  * @param files take what finds no room
  * @param limit of one batch of copies
+ * @param readyLimit of a reader's wait for copies of others
  */
-public record DeviceTableStore(ShuffleNode node, MapOutputFiles files, Duration limit)
+public record DeviceTableStore(
+    ShuffleNode node, MapOutputFiles files, Duration limit, Duration readyLimit)
     implements TableStore {
 
   @Override
@@ -50,6 +52,6 @@ public record DeviceTableStore(ShuffleNode node, MapOutputFiles files, Duration 
 
   @Override
   public TableGather newGather() {
-    return new DeviceGather(node, limit);
+    return new DeviceGather(node, limit, readyLimit);
   }
 }

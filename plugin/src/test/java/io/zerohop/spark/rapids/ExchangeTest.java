@@ -147,14 +147,7 @@ class ExchangeTest {
   @ParameterizedTest
   @EnumSource(names = {"KUDO", "PACKED"})
   void outputsArePublishedBeforeTheirCopiesHaveEnded(final Form form) {
-    try (TestExchange exchange =
-        new TestExchange(
-            SPARK.context(),
-            base,
-            Store.DEVICE,
-            STRINGS,
-            3,
-            config -> config.set("device.asyncCommit", true))) {
+    try (TestExchange exchange = exchange(Store.DEVICE, STRINGS, 3)) {
       exchange.write(form, 0.2, 50);
       exchange.write(form, 0.2, 50);
       exchange.check();

@@ -96,7 +96,7 @@ public record Config(
             min = "1ms",
             doc =
                 "Timeout for the response of a connected executor, whose blocks are staged"
-                    + " afterwards, and for a map output whose copies have not ended.")
+                    + " afterwards.")
         Duration requestTimeout,
     @Key(
             name = "orphans.interval",
@@ -144,6 +144,14 @@ public record Config(
 
   /** A size that stands for {@code auto}: it depends on the machine. */
   public static final long AUTO = -1;
+
+  /**
+   * The longest wait of a reader for a map output that was published before its copies ended. The
+   * owner withdraws an output after {@code device.timeout}, so its answer comes first.
+   */
+  public Duration readyTimeout() {
+    return device.timeout().plus(requestTimeout);
+  }
 
   /** The pool in shared host memory. */
   public record Pool(
@@ -332,7 +340,7 @@ public record Config(
           Duration timeout,
       @Key(
               name = "device.asyncCommit",
-              value = "false",
+              value = "true",
               doc =
                   "Whether a map output in GPU memory is published once the GPU has accepted its"
                       + " copies, before they have ended. A reader that comes earlier waits for"

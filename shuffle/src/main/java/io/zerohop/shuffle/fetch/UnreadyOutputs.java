@@ -84,7 +84,7 @@ final class UnreadyOutputs {
   private void await(final Block block, final SignalEpoch ready) {
     final BooleanSupplier over = () -> ended.getAsBoolean() || !memory.alive();
     try {
-      ready.signal().await(ready.epoch(), context.conf().requestTimeout(), over);
+      ready.signal().await(ready.epoch(), context.conf().readyTimeout(), over);
     } catch (final WaitException e) {
       if (e.reason() == WaitException.Reason.CANCELLED && memory.alive()) {
         throw e;

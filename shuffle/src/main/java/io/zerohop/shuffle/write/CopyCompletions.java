@@ -2,16 +2,21 @@ package io.zerohop.shuffle.write;
 
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Signal;
+import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.slf4j.Logger;
@@ -20,11 +25,12 @@ import org.slf4j.LoggerFactory;
 /**
  * Map outputs that were published when the GPU had accepted their copies. The GPU raises an
  * output's ready word behind them, which readers wait for, on their GPU or on the host. One thread
- * follows, in the order in which outputs were published: it wakes who sleeps on the word, gives the
+ * looks at the words of all these outputs: when one is raised, it wakes who sleeps on it, gives the
  * stream back and drops the references that keep the memory from others while copies write to it.
  *
- * <p>A copy that fails cannot be told to a task that has ended: the output's readers are told, and
- * the thread ends with an error, which ends the executor. Thread safe.
+ * <p>Copies that take longer than the limit fail their own output: its readers are told, it is
+ * withdrawn, so that Spark runs the map task again, and its memory is given back once the copies
+ * have ended. A GPU that reports an error ends the executor, as everywhere. Thread safe.
  */
 public final class CopyCompletions implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(CopyCompletions.class);
@@ -34,18 +40,47 @@ public final class CopyCompletions implements AutoCloseable {
 
   private static final Duration STOP_LIMIT = Duration.ofSeconds(30);
 
+  /** Between looks at the words: sleeping hosts look themselves after 5 ms at most. */
+  private static final long LOOK_MICROS = 200;
+
+  /** Between questions to the driver, which tell whether the GPU can still raise a word. */
+  private static final Duration ASK_EVERY = Duration.ofMillis(50);
+
   private final Devices devices;
   private final Catalog catalog;
   private final Duration limit;
-  private final BlockingQueue<Pending> queue = new LinkedBlockingQueue<>();
+  private final BlockingQueue<UnderWay> queue = new LinkedBlockingQueue<>();
   private final AtomicInteger pending = new AtomicInteger();
   private final LongAdder begun = new LongAdder();
   private final Thread thread;
   private RuntimeException failure;
   private boolean closed;
 
-  /** Null at the end. */
-  private record Pending(OwnOutput output, CopyStream copies) {}
+  /** An output whose copies are under way; used by the thread alone once it is queued. */
+  private static final class UnderWay {
+    private final OwnOutput output;
+    private final CopyStream copies;
+    private final Deadline due;
+    private Deadline nextQuestion = Deadline.in(ASK_EVERY);
+    private boolean withdrawn;
+
+    /**
+     * @param output null to wake the thread when this is closed
+     */
+    UnderWay(final OwnOutput output, final CopyStream copies, final Duration limit) {
+      this.output = output;
+      this.copies = copies;
+      this.due = Deadline.in(limit);
+    }
+
+    boolean takeQuestion() {
+      if (!nextQuestion.isOver()) {
+        return false;
+      }
+      nextQuestion = Deadline.in(ASK_EVERY);
+      return true;
+    }
+  }
 
   /**
    * @param limit of the copies of one map output
@@ -67,7 +102,7 @@ public final class CopyCompletions implements AutoCloseable {
    * @param copies taken over likewise
    * @return false if the GPU cannot reach the word, or the node ends: somebody has to wait for the
    *     copies
-   * @throws ZerohopException (FATAL) if copies of an output before have failed
+   * @throws ZerohopException (FATAL) if the GPU has failed
    */
   boolean follow(final OwnOutput output, final CopyStream copies) {
     final Signal ready = output.ready(devices.host(), devices.of(Tier.DEVICE));
@@ -77,7 +112,7 @@ public final class CopyCompletions implements AutoCloseable {
     synchronized (this) {
       if (failure != null) {
         throw new ZerohopException(
-            ZerohopException.Category.FATAL, "earlier copies of this executor failed", failure);
+            ZerohopException.Category.FATAL, "the GPU of this executor has failed", failure);
       }
       if (closed) {
         return false;
@@ -85,48 +120,89 @@ public final class CopyCompletions implements AutoCloseable {
       copies.raise(ready, OwnOutput.READY_EPOCH);
       begun.increment();
       pending.incrementAndGet();
-      queue.add(new Pending(output, copies));
+      queue.add(new UnderWay(output, copies, limit));
       return true;
     }
   }
 
   private void run() {
-    while (true) {
+    final List<UnderWay> underWay = new ArrayList<>();
+    while (!(underWay.isEmpty() && isClosed() && queue.isEmpty())) {
       try {
-        final Pending next = queue.take();
-        if (next.output() == null) {
-          return;
+        final UnderWay next =
+            underWay.isEmpty() ? queue.take() : queue.poll(LOOK_MICROS, TimeUnit.MICROSECONDS);
+        if (next != null && next.output != null) {
+          underWay.add(next);
         }
-        finish(next);
       } catch (final InterruptedException e) {
         LOG.debug("interrupted, and goes on until it is closed", e);
       }
+      underWay.removeIf(this::hasEnded);
     }
   }
 
-  private void finish(final Pending next) {
-    final OwnOutput output = next.output();
-    final Signal ready = output.ready(devices.host());
+  private synchronized boolean isClosed() {
+    return closed;
+  }
+
+  private boolean hasEnded(final UnderWay next) {
+    final Signal ready = next.output.ready(devices.host());
     try {
-      next.copies().synchronize(limit);
+      if (!ready.reached(OwnOutput.READY_EPOCH) && !(next.takeQuestion() && isIdle(next.copies))) {
+        if (next.due.isOver() && !next.withdrawn) {
+          withdraw(next, ready);
+        }
+        return false;
+      }
+      next.copies.synchronize(limit); // The raise was the last that it was given.
       ready.wake();
-      next.copies().close();
+      next.copies.close();
     } catch (final RuntimeException e) {
       fail(e);
       ready.abort(COPIES_FAILED);
-      catalog.remove(output);
+      catalog.remove(next.output);
       // Its memory is never given back: nobody knows whether something still writes to it.
       throw new InternalError(
-          "Zerohop cannot go on in this executor: the copies of map output "
-              + output.mapId()
+          "Zerohop cannot go on in this executor: the GPU failed while it copied map output "
+              + next.output.mapId()
               + " of shuffle "
-              + output.shuffleId()
-              + " failed, or took longer than spark.zerohop.device.timeout, after it was published;"
-              + " its readers will fail",
+              + next.output.shuffleId()
+              + ", which was published; its readers will fail",
           e);
     }
-    output.release();
+    next.output.release();
     pending.decrementAndGet();
+    return true;
+  }
+
+  /** Whether a stream has nothing left to do; throws if it never will do it. */
+  private static boolean isIdle(final CopyStream copies) {
+    try {
+      copies.synchronize(Duration.ZERO);
+      return true;
+    } catch (final WaitException e) {
+      if (e.reason() != WaitException.Reason.TIMEOUT) {
+        throw e;
+      }
+      return false;
+    }
+  }
+
+  /** Fails the output alone; what writes to its memory keeps it until it has ended. */
+  private void withdraw(final UnderWay late, final Signal ready) {
+    late.withdrawn = true;
+    ready.abort(COPIES_FAILED);
+    catalog.remove(late.output);
+    ShuffleCode.COPIES_LATE
+        .says(
+            "copies of a map output took longer than "
+                + limit
+                + " after it was published; it is withdrawn")
+        .at("map output " + late.output.mapId() + " of shuffle " + late.output.shuffleId())
+        .remedy(
+            "look at the GPU's load; spark.zerohop.device.timeout is the limit, and"
+                + " spark.zerohop.device.asyncCommit=false makes the map task wait")
+        .warn(LOG);
   }
 
   private synchronized void fail(final RuntimeException cause) {
@@ -151,7 +227,7 @@ public final class CopyCompletions implements AutoCloseable {
   public void close() {
     synchronized (this) {
       closed = true;
-      queue.add(new Pending(null, null));
+      queue.add(new UnderWay(null, null, Duration.ZERO));
     }
     Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);
   }

@@ -186,7 +186,10 @@ public final class DeviceOnlyGpu implements Device {
   enum Failure {
     NONE,
     REFUSED,
-    TIMED_OUT
+    TIMED_OUT,
+
+    /** The GPU cannot be used any more. */
+    BROKEN
   }
 
   /** Fails all copies of a thread from now on. */

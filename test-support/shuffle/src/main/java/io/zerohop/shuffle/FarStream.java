@@ -82,6 +82,9 @@ final class FarStream implements CopyStream {
     if (device.fails(Failure.TIMED_OUT)) {
       throw new WaitException(WaitException.Reason.TIMEOUT, "the copies are not done yet");
     }
+    if (device.fails(Failure.BROKEN)) {
+      throw new ZerohopException(ZerohopException.Category.FATAL, "the GPU is broken");
+    }
     stream.synchronize(limit);
     end();
   }

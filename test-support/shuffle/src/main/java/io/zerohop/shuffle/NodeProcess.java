@@ -156,9 +156,7 @@ final class NodeProcess implements AutoCloseable {
   public static void main(final String[] arguments) throws IOException {
     final DeviceOnlyGpu device = arguments[1].startsWith(WITH_DEVICE) ? new DeviceOnlyGpu() : null;
     try (ShuffleNode node =
-        ShuffleNode.start(
-            TestNodes.config(base(arguments[0]), arguments[1]).set("device.asyncCommit", true),
-            device)) {
+        ShuffleNode.start(TestNodes.config(base(arguments[0]), arguments[1]), device)) {
       System.out.println(node.location().encode());
       final BufferedReader commands =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -239,7 +237,7 @@ final class NodeProcess implements AutoCloseable {
     private String fail() {
       final CompletableFuture<Throwable> end = new CompletableFuture<>();
       Thread.setDefaultUncaughtExceptionHandler((thread, error) -> end.complete(error));
-      device.fail("zerohop-copy-completions", DeviceOnlyGpu.Failure.TIMED_OUT);
+      device.fail("zerohop-copy-completions", DeviceOnlyGpu.Failure.BROKEN);
       device.hold();
       new GpuBlocks(device).write(node, "far", 1, 1);
       return end.join().toString();

@@ -20,6 +20,7 @@ import java.util.Map;
 public final class DeviceGather implements TableGather {
   private final ShuffleNode node;
   private final Duration limit;
+  private final Duration readyLimit;
   private final TaskStream stream;
 
   /** What the stream is to wait for, and a block of each. */
@@ -29,10 +30,12 @@ public final class DeviceGather implements TableGather {
 
   /**
    * @param limit of one gather
+   * @param readyLimit of the wait for blocks whose copies have not ended
    */
-  public DeviceGather(final ShuffleNode node, final Duration limit) {
+  public DeviceGather(final ShuffleNode node, final Duration limit, final Duration readyLimit) {
     this.node = node;
     this.limit = limit;
+    this.readyLimit = readyLimit;
     this.stream = new TaskStream(node::gpuStream);
   }
 
@@ -44,10 +47,16 @@ public final class DeviceGather implements TableGather {
     }
   }
 
-  /** The stream waits on the GPU, right before it gathers. */
+  /**
+   * The stream waits on the GPU, right before it gathers: one launch of one warp for all blocks.
+   * The gather's own launch could wait, but would hold multiprocessors that the copies need that it
+   * waits for.
+   */
   private void enqueueWaits(final CopyStream by) {
     underWay = true;
-    awaited.keySet().forEach(ready -> by.await(ready.signal(), ready.epoch(), limit));
+    if (!awaited.isEmpty()) {
+      by.await(List.copyOf(awaited.keySet()), readyLimit);
+    }
   }
 
   /**
