@@ -18,7 +18,7 @@ final case class SampleLog(executors: Int, gpu: Boolean = false, fallbacks: Bool
   private val Rounds = 12
   private val PerNode = 8
   private val Leaving =
-    "an executor does not send its blocks here; one of the two may be leaving, or have paused: " +
+    "the owner did not send its blocks to this reader; one of them may be shutting down or paused: " +
       "an executor did not answer within 5000 ms"
   private val Name = "io.zerohop.spark.ui.ShuffleReportEvent"
 

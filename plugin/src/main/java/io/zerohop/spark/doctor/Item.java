@@ -105,7 +105,7 @@ public enum Item {
       "warn: less than 512 MiB, with the remedy"),
   RATES(
       "GB/s of every path, compared with a minimum for this kind of machine",
-      "warn: less than half of it");
+      "warn: less than half of that minimum");
 
   private final String looks;
   private final String verdicts;

@@ -52,7 +52,11 @@ public enum Metric {
   FETCH_WAIT(
       "fetch.wait.nanos", Type.COUNTER, "ns", Owner.ANY, "Time that tasks waited for blocks"),
   FILES_BYTES(
-      "files.bytes", Type.GAUGE, "bytes", Owner.ANY, "Map outputs that lie in files of Spark's"),
+      "files.bytes",
+      Type.GAUGE,
+      "bytes",
+      Owner.ANY,
+      "Map outputs in files, in Spark's local directories"),
   SHARED_BLOCKS(
       "staged.shared.blocks",
       Type.TOTAL,
@@ -67,12 +71,12 @@ public enum Metric {
       Type.GAUGE,
       "bytes",
       Owner.MEMORY,
-      "Blocks in all pools, those included that only wait for readers to end"),
+      "Blocks in all pools, and blocks of ended shuffles that somebody still reads"),
   POOL_SEGMENTS("pool.segments", Type.GAUGE, "segments", Owner.MEMORY, "Segments of all pools"),
   HOST_LIMIT(
       "pool.host.limit.bytes", Type.GAUGE, "bytes", Owner.MEMORY, Doc.LIMIT + "shared memory"),
   HOST_USED("pool.host.used.bytes", Type.GAUGE, "bytes", Owner.MEMORY, Doc.USED + "shared memory"),
-  HOST_PEAK("pool.host.peak.bytes", Type.TOTAL, "bytes", Owner.MEMORY, "Most of that so far"),
+  HOST_PEAK("pool.host.peak.bytes", Type.TOTAL, "bytes", Owner.MEMORY, Doc.PEAK),
   FILES_OUTPUTS(
       "spill.files.outputs",
       Type.TOTAL,
@@ -147,7 +151,7 @@ public enum Metric {
 
   DEVICE_LIMIT("pool.device.limit.bytes", Type.GAUGE, "bytes", Owner.GPU, Doc.LIMIT + "GPU memory"),
   DEVICE_USED("pool.device.used.bytes", Type.GAUGE, "bytes", Owner.GPU, Doc.USED + "GPU memory"),
-  DEVICE_PEAK("pool.device.peak.bytes", Type.TOTAL, "bytes", Owner.GPU, "Most of that so far"),
+  DEVICE_PEAK("pool.device.peak.bytes", Type.TOTAL, "bytes", Owner.GPU, Doc.PEAK),
   DEVICE_OVERFLOW(
       "pool.device.overflow.bytes",
       Type.TOTAL,
@@ -176,7 +180,7 @@ public enum Metric {
       Owner.GPU,
       "Published before their copies had ended"),
   COMMITS_PENDING(
-      "commits.pending", Type.GAUGE, "map outputs", Owner.GPU, "Those whose copies are under way"),
+      "commits.pending", Type.GAUGE, "map outputs", Owner.GPU, "Published, with copies under way"),
   FETCH_UNREADY(
       "fetch.unready",
       Type.TOTAL,
@@ -262,6 +266,7 @@ public enum Metric {
     static final String USED = "Blocks in the pool in ";
     static final String THEIR_BYTES = "Their bytes";
     static final String THEIR_TIME = "Time that moving them took";
-    static final String FAILURES = "One could not be moved";
+    static final String PEAK = "Largest size of the blocks in this pool so far";
+    static final String FAILURES = "Map outputs that could not be moved";
   }
 }

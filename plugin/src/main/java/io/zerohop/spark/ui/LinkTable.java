@@ -113,9 +113,10 @@ final class LinkTable {
     final Map<Link, String> shares = Summary.shares(bytes);
     page.raw("<h4>Links: rates between two executors</h4><p class=\"note\">");
     page.text(
-        "Zerohop messages: the owner sends whole windows of blocks out of its memory. Fallback:"
-            + " Spark's own block transfer reads block by block, from memory or files. A rate needs"
-            + " 30 ms of blocks without a break. Tasks that compute between two reads lower it.");
+        "Zerohop messages: the owner sends many blocks at once out of its memory, over the network."
+            + " Fallback: Spark's own block transfer reads block by block, from memory or files. A"
+            + " rate needs 30 ms of blocks without a break. It looks lower than it is if tasks"
+            + " compute between two reads.");
     page.raw("</p><div class=\"scroll\">");
     page.table(
         "zerohop-links",
@@ -125,7 +126,7 @@ final class LinkTable {
         "Blocks",
         "Bytes",
         "Share",
-        "Time in use, all pairs added up",
+        "Time in use, sum of all pairs",
         "Rate",
         "Expected, at least",
         "Share of expected");
@@ -147,7 +148,7 @@ final class LinkTable {
     final double rate = sum.fullMillis == 0 ? 0 : 1e3 * sum.fullBytes / sum.fullMillis;
     page.cell((long) rate, Html.rate(sum.fullBytes, sum.fullMillis));
     if (expected == null) {
-      page.cell(0, "no expectation").cell(0, "");
+      page.cell(0, "not known").cell(0, "");
     } else {
       page.cell(expected.longValue(), Html.rate(expected.longValue(), 1_000));
       if (sum.fullMillis == 0) {

@@ -95,9 +95,9 @@ final class NodeMatrix {
     page.raw("<p class=\"note\">");
     page.text(
         "A cell has the bytes that the reader got from the owner, their rate with its share of the"
-            + " expected rate, and the bytes that took the fallback. With several links the rate is"
-            + " that of the one with the lowest share. The worse of rate and fallback sets the"
-            + " colour and is bold:");
+            + " expected rate, and the bytes that took the fallback with their share of all. If a pair"
+            + " uses several links, the cell shows the one with the lowest share of its expected"
+            + " rate. The worse of the two shares sets the colour and is bold:");
     page.raw("</p>");
     Rating.legend(page);
     matrix.worst(page);
@@ -137,8 +137,8 @@ final class NodeMatrix {
       final PageQuery query) {
     final List<String> names = new java.util.ArrayList<>(rows());
     if (moved.size() > names.size()) {
-      page.raw("<p class=\"note\">The " + names.size() + " of " + moved.size());
-      page.raw(" that moved most, and all others together.</p>");
+      page.raw("<p class=\"note\">The " + names.size() + " with the most bytes have rows of their");
+      page.raw(" own; the other " + (moved.size() - names.size()) + " are added up.</p>");
     }
     if (cells.containsKey(REST) || cells.values().stream().anyMatch(row -> row.containsKey(REST))) {
       names.add(REST);

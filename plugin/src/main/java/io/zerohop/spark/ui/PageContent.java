@@ -75,8 +75,8 @@ final class PageContent {
     }
     page.raw("<h4>Why blocks took the fallback</h4><p class=\"note\">");
     page.text(
-        "Fallback: Spark's own block transfer reads them. Bytes are from map statuses, which round"
-            + " them. A shuffle counts in each of its reasons.");
+        "Fallback: Spark's own block transfer reads them. Bytes are Spark's estimates. A shuffle with"
+            + " several reasons is counted in each of them.");
     page.raw("</p><div class=\"scroll stack\">");
     final Head head = new Head("Bytes", "Blocks", "Shuffles", "Reason", "Code", "What to do");
     page.table("zerohop-reasons", head.columns);

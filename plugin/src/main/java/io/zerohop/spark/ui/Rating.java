@@ -65,7 +65,12 @@ record Rating(Shade shade, Cause cause) {
     private String rule() {
       return switch (this) {
         case GREY -> "no rate, or no expected rate";
-        case GREEN -> "none of the others";
+        case GREEN ->
+            String.format(
+                Locale.ROOT,
+                "%.0f %% of the expected rate or more, and less than %.0f %% fallback",
+                100 * YELLOW.belowRate,
+                100 * YELLOW.fromFallback);
         default ->
             String.format(
                 Locale.ROOT,

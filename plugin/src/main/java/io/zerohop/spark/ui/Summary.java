@@ -190,11 +190,12 @@ record Summary(
     if (!problems.isEmpty()) {
       details.add(
           problems.size() == 1
-              ? "The doctor has one thing to fix."
-              : "The doctor has " + problems.size() + " things to fix.");
+              ? "Zerohop's checks found one thing to fix."
+              : "Zerohop's checks found " + problems.size() + " things to fix.");
     }
     if (known.aside() == null && total > 0) {
-      details.add("The verdict rests on waits, fallbacks and the doctor, not on rates.");
+      details.add(
+          "The verdict depends on waits, fallbacks and findings of Zerohop's checks, not on rates.");
     }
     return details;
   }

@@ -28,7 +28,7 @@ class PageContentTest {
     model.add(Reports.full("1"));
     final Document page = page(PageQuery.ALL);
     assertThat(text(page, "//table[@id='zerohop-links']//tr[td='peer']"))
-        .isEqualTo("same node, link not knownsame nodepeer204.8 MiB100 %10 msno expectation");
+        .isEqualTo("same node, link not knownsame nodepeer204.8 MiB100 %10 msnot known");
     assertThat(text(page, "//table[@id='zerohop-nodes']//tr[th='1']/td[2]")).isEqualTo("4.8 MiB");
     assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr/td[9]")).isEqualTo("300 B");
     assertThat(text(page, "//table[@id='zerohop-shuffles']/tbody/tr")).contains("2 ms");

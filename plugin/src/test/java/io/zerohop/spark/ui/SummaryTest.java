@@ -56,7 +56,7 @@ class SummaryTest {
         .containsExactly(
             "Tasks waited for blocks 0.2 % of their time.",
             "None of 4.0 GiB took the fallback.",
-            "The verdict rests on waits, fallbacks and the doctor, not on rates.");
+            "The verdict depends on waits, fallbacks and findings of Zerohop's checks, not on rates.");
   }
 
   @Test
@@ -70,7 +70,7 @@ class SummaryTest {
         .containsExactly(
             "How long tasks waited for blocks is not known yet.",
             "68 % of 100 B took the fallback, for one reason.",
-            "The verdict rests on waits, fallbacks and the doctor, not on rates.");
+            "The verdict depends on waits, fallbacks and findings of Zerohop's checks, not on rates.");
   }
 
   @Test
@@ -93,7 +93,7 @@ class SummaryTest {
     assertThat(summary().problems())
         .extracting(line -> line.advice().verdict())
         .containsExactly("fail", "warn");
-    assertThat(summary().details()).contains("The doctor has 2 things to fix.");
+    assertThat(summary().details()).contains("Zerohop's checks found 2 things to fix.");
   }
 
   @Test

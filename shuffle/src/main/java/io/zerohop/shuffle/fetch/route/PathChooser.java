@@ -271,7 +271,7 @@ public final class PathChooser {
         source.executorId(),
         ShuffleCode.SENDER_NOT_REACHED
             .says(
-                "an executor does not send its blocks here; one of the two may be leaving, or have"
+                "the owner did not send its blocks to this reader; one of them may be shutting down or"
                     + " paused")
             .because(why),
         why);
