@@ -45,9 +45,10 @@ object Survivors {
   private val SocketsAlone = 1
   private val SocketsPerPeer = 2
 
-  // Four of the node itself; those of path `sent`: two each that answer, send and take, and one
-  // that asks the driver for neighbours.
-  private val ThreadsAlone = 11
+  // Four of the node itself, and one that follows copies of a GPU; those of path `sent`: two that
+  // answer, one that asks the driver for neighbours, and by processors those that send and take.
+  private val ThreadsAlone =
+    8 + 2 * math.max(2, math.min(4, Runtime.getRuntime.availableProcessors / 4))
   private val ThreadsPerPeer = 2
 
   /** The folders of this user's applications; the names end with what only those know. */
