@@ -8,6 +8,7 @@ import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -41,6 +42,9 @@ final class ServedLinks implements AutoCloseable {
    */
   private static final int TRIES = 3;
 
+  /** Ended links whose numbers are remembered: more than all readers end while a question waits. */
+  private static final int MAX_ENDED = 1024;
+
   private final ControlService service;
   private final Function<String, Connection> connector;
   private final Executor executor;
@@ -53,6 +57,20 @@ final class ServedLinks implements AutoCloseable {
 
   /** The attempts to connect that are under way. */
   private final Map<String, CompletableFuture<Connection>> attempts = new HashMap<>();
+
+  /**
+   * Links that their readers have ended, the last ones. Words of a link are read by several
+   * threads, so that its end may overtake a question: a lease that this took would stay until it
+   * expires. Numbers of links are random and never used again.
+   */
+  private final Set<Long> ended =
+      Collections.newSetFromMap(
+          new LinkedHashMap<>() {
+            @Override
+            protected boolean removeEldestEntry(final Map.Entry<Long, Boolean> eldest) {
+              return size() > MAX_ENDED;
+            }
+          });
 
   /** Readers that left, or could not be reached: nobody connects to them before they ask again. */
   private final Set<String> gone = new HashSet<>();
@@ -91,6 +109,11 @@ final class ServedLinks implements AutoCloseable {
    * @param link the reader's number for it
    */
   void asked(final String executorId, final long link, final int question, final ByteBuffer words) {
+    synchronized (lock) {
+      if (ended.contains(link)) {
+        return;
+      }
+    }
     final Connection back;
     try {
       back = back(executorId, true);
@@ -103,7 +126,7 @@ final class ServedLinks implements AutoCloseable {
     final boolean anew;
     synchronized (lock) {
       final Reader reader = readers.get(executorId);
-      if (reader == null || reader.back != back) {
+      if (reader == null || reader.back != back || ended.contains(link)) {
         return; // It is gone again.
       }
       reader.hasAsked = true;
@@ -125,6 +148,13 @@ final class ServedLinks implements AutoCloseable {
     } catch (final RuntimeException e) {
       answer(executorId, link, question, Wire.refusal(e));
     }
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader != null && Long.valueOf(id).equals(reader.links.get(link))) {
+        return;
+      }
+    }
+    service.disconnected(id); // It ended meanwhile, maybe before the service knew it.
   }
 
   private void answer(
@@ -277,6 +307,7 @@ final class ServedLinks implements AutoCloseable {
     final Long id;
     final Connection last;
     synchronized (lock) {
+      ended.add(link);
       final Reader reader = readers.get(executorId);
       if (reader == null) {
         return;

@@ -22,6 +22,9 @@ class ServedLinksTest {
   private static final long TRANSFER = 5;
 
   private final List<EmbeddedChannel> channels = new ArrayList<>();
+  private final List<Long> asked = new ArrayList<>();
+  private final List<Long> disconnected = new ArrayList<>();
+  private Runnable meanwhile = () -> {};
   private boolean refuses;
 
   private final ServedLinks links =
@@ -29,10 +32,15 @@ class ServedLinksTest {
           new ControlService() {
             @Override
             public void asked(
-                final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {}
+                final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+              meanwhile.run();
+              asked.add(link);
+            }
 
             @Override
-            public void disconnected(final long link) {}
+            public void disconnected(final long link) {
+              disconnected.add(link);
+            }
           },
           this::connect,
           Runnable::run);
@@ -64,7 +72,7 @@ class ServedLinksTest {
     links.ended(READER, LINK);
     links.lost(READER, TRANSFER);
     assertThat(channels).hasSize(1);
-    ask(0);
+    links.asked(READER, LINK + 1, 0, Questions.ping());
     links.lost(READER, TRANSFER);
     assertThat(channels).hasSize(2);
   }
@@ -89,5 +97,28 @@ class ServedLinksTest {
     assertThat(channels).hasSize(2);
     channels.get(1).close(); // It has not asked since.
     assertThat(channels).hasSize(2);
+  }
+
+  /** As after a pause, when several threads read what has come meanwhile. */
+  @Test
+  void aQuestionThatTheEndOfItsLinkHasOvertakenIsNotAnswered() {
+    ask(0);
+    links.ended(READER, LINK);
+    ask(1);
+    assertThat(asked).hasSize(1);
+    assertThat(disconnected).isEqualTo(asked);
+    links.ended(READER, LINK + 1);
+    links.asked(READER, LINK + 1, 0, Questions.ping());
+    assertThat(asked).hasSize(1);
+    assertThat(channels).hasSize(1);
+  }
+
+  @Test
+  void aLinkThatEndsWhileItIsAskedHoldsNothing() {
+    meanwhile = () -> links.ended(READER, LINK);
+    ask(0);
+    assertThat(asked).hasSize(1);
+    assertThat(disconnected).endsWith(asked.get(0));
+    assertThat(disconnected).hasSize(2); // The first one came before the question.
   }
 }
