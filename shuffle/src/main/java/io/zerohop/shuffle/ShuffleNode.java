@@ -104,9 +104,22 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.outputs.holds(shuffleId, mapId);
   }
 
-  /** A hold on one of this node's own map outputs, for the caller to close; null if not held. */
+  /**
+   * A hold on one of this node's own map outputs, for the caller to close; null if not held. Waits
+   * for one whose copies have not ended, as long as readers do.
+   */
   public MapOutputLease lease(final int shuffleId, final long mapId) {
-    return parts.outputs.lease(shuffleId, mapId);
+    return lease(shuffleId, mapId, parts.readyTimeout);
+  }
+
+  /**
+   * The same for a thread that others need.
+   *
+   * @param patience how long to wait for copies
+   * @throws io.zerohop.device.WaitException (RETRY) if they have not ended by then
+   */
+  public MapOutputLease lease(final int shuffleId, final long mapId, final Duration patience) {
+    return parts.outputs.lease(shuffleId, mapId, patience);
   }
 
   /**

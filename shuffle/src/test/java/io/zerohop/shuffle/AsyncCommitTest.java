@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.WaitException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
@@ -12,14 +13,22 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.spill.EvictionScope;
+import io.zerohop.shuffle.transport.remote.owner.CarrierAnswers;
+import io.zerohop.shuffle.transport.remote.owner.RemoteService;
+import io.zerohop.shuffle.transport.remote.owner.ServedLease;
+import io.zerohop.shuffle.transport.remote.owner.ServedReader;
+import io.zerohop.shuffle.transport.remote.wire.Questions;
+import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -301,6 +310,81 @@ class AsyncCommitTest {
       }
       return new BlockSource("owner", owner.location(), "owner", blocks);
     }
+  }
+
+  /** Two threads answer all readers: they must not wait for a GPU. */
+  @Test
+  void whoServesOtherNodesAnswersOthersWhileCopiesAreUnderWay() {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    final RemoteService<ServedReader> service = service(owner, Duration.ofMinutes(1));
+    pending(owner);
+    final List<ByteBuffer> answers = new ArrayList<>();
+    service.asked(1, question(), answers::add);
+    service.asked(1, Questions.ping(), answers::add);
+    assertThat(answers).hasSize(1);
+    service.expire();
+    assertThat(answers).hasSize(1);
+    assertThat(service.leases()).isOne();
+    ownersDevice.letGo();
+    TestNodes.eventually("it is there", () -> owner.stats().outputs().pendingCommits() == 0);
+    service.expire();
+    assertThat(answers).hasSize(2);
+    assertThat(answers.get(1).get()).isEqualTo(Wire.GRANTED);
+    service.close();
+    assertThat(service.leases()).isZero();
+  }
+
+  @Test
+  void whoServesOtherNodesRefusesWhatIsNotThereInTime() {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    final RemoteService<ServedReader> service = service(owner, Duration.ZERO);
+    pending(owner);
+    final List<ByteBuffer> answers = new ArrayList<>();
+    service.asked(1, question(), answers::add);
+    service.expire();
+    assertThat(answers).hasSize(1);
+    assertThat(answers.get(0).get()).isEqualTo(Wire.REFUSED);
+    service.asked(2, question(), answers::add);
+    service.disconnected(2);
+    service.expire();
+    assertThat(service.leases()).isZero();
+    ownersDevice.letGo();
+  }
+
+  /** For a block of map output 0. */
+  private static ByteBuffer question() {
+    return ByteBuffer.allocate(21).put(Wire.OPEN).putInt(1).putInt(1).putLong(0).putInt(0).flip();
+  }
+
+  private static RemoteService<ServedReader> service(
+      final ShuffleNode owner, final Duration limit) {
+    return new RemoteService<>(
+        1,
+        new CarrierAnswers<>() {
+          @Override
+          public ServedReader reader(final Consumer<ServedLease> left) {
+            return new ServedReader(left, Clock.system());
+          }
+
+          @Override
+          public byte[] hello(final ServedReader reader, final byte[] address, final boolean gpu) {
+            return new byte[0];
+          }
+
+          @Override
+          public void answer(
+              final byte kind,
+              final ByteBuffer question,
+              final ServedReader reader,
+              final Consumer<ByteBuffer> answer) {
+            throw new IllegalArgumentException("not asked here");
+          }
+        },
+        NodeParts.holder(owner.parts.outputs),
+        limit,
+        Clock.system(),
+        Runnable::run,
+        Runnable::run);
   }
 
   /** Nothing of its memory is given to others then, so this takes a process of its own. */

@@ -14,6 +14,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
+import java.time.Duration;
 import java.util.UUID;
 import java.util.function.Supplier;
 import org.apache.spark.SparkEnv;
@@ -49,6 +50,11 @@ final class MemoryBlockBuffer extends LateBuffer {
 
   /** More is served from a temporary file, so that it never fills the heap. */
   private static final long MAX_PLAIN_BYTES = 32L << 20;
+
+  /**
+   * Of copies to a map output in GPU memory that is published already: they end in milliseconds.
+   */
+  private static final Duration COPIES_LIMIT = Duration.ofSeconds(1);
 
   /** Nothing of it is asked for by a buffer that has its file. */
   private static final TransportConf TRANSPORT =
@@ -89,7 +95,7 @@ final class MemoryBlockBuffer extends LateBuffer {
   }
 
   private ManagedBuffer wrap() {
-    try (MapOutputLease output = node.lease(blocks.shuffleId(), blocks.mapId())) {
+    try (MapOutputLease output = node.lease(blocks.shuffleId(), blocks.mapId(), COPIES_LIMIT)) {
       if (output == null) {
         return inFile.get();
       }

@@ -13,6 +13,7 @@ import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -109,6 +110,7 @@ public final class CopyCompletions implements AutoCloseable {
     if (ready == null) {
       return false;
     }
+    copies.raise(ready, OwnOutput.READY_EPOCH); // May block if the GPU does not take more work.
     synchronized (this) {
       if (failure != null) {
         throw new ZerohopException(
@@ -117,7 +119,6 @@ public final class CopyCompletions implements AutoCloseable {
       if (closed) {
         return false;
       }
-      copies.raise(ready, OwnOutput.READY_EPOCH);
       begun.increment();
       pending.incrementAndGet();
       queue.add(new UnderWay(output, copies, limit));
@@ -127,6 +128,16 @@ public final class CopyCompletions implements AutoCloseable {
 
   private void run() {
     final List<UnderWay> underWay = new ArrayList<>();
+    try {
+      follow(underWay);
+    } finally {
+      queue.drainTo(underWay);
+      underWay.stream().filter(next -> next.output != null).forEach(this::abort);
+    }
+  }
+
+  /** Until it is closed and nothing is under way, or the GPU fails. */
+  private void follow(final List<UnderWay> underWay) {
     while (!(underWay.isEmpty() && isClosed() && queue.isEmpty())) {
       try {
         final UnderWay next =
@@ -137,7 +148,11 @@ public final class CopyCompletions implements AutoCloseable {
       } catch (final InterruptedException e) {
         LOG.debug("interrupted, and goes on until it is closed", e);
       }
-      underWay.removeIf(this::hasEnded);
+      for (final Iterator<UnderWay> each = underWay.iterator(); each.hasNext(); ) {
+        if (hasEnded(each.next())) {
+          each.remove(); // At once: nothing of it may be touched any more.
+        }
+      }
     }
   }
 
@@ -150,7 +165,7 @@ public final class CopyCompletions implements AutoCloseable {
     try {
       if (!ready.reached(OwnOutput.READY_EPOCH) && !(next.takeQuestion() && isIdle(next.copies))) {
         if (next.due.isOver() && !next.withdrawn) {
-          withdraw(next, ready);
+          withdraw(next);
         }
         return false;
       }
@@ -159,8 +174,6 @@ public final class CopyCompletions implements AutoCloseable {
       next.copies.close();
     } catch (final RuntimeException e) {
       fail(e);
-      ready.abort(COPIES_FAILED);
-      catalog.remove(next.output);
       // Its memory is never given back: nobody knows whether something still writes to it.
       throw new InternalError(
           "Zerohop cannot go on in this executor: the GPU failed while it copied map output "
@@ -173,6 +186,12 @@ public final class CopyCompletions implements AutoCloseable {
     next.output.release();
     pending.decrementAndGet();
     return true;
+  }
+
+  /** Tells its readers, and withdraws it; its memory stays. Returns whether it was there. */
+  private boolean abort(final UnderWay next) {
+    next.output.ready(devices.host()).abort(COPIES_FAILED);
+    return catalog.remove(next.output);
   }
 
   /** Whether a stream has nothing left to do; throws if it never will do it. */
@@ -189,10 +208,11 @@ public final class CopyCompletions implements AutoCloseable {
   }
 
   /** Fails the output alone; what writes to its memory keeps it until it has ended. */
-  private void withdraw(final UnderWay late, final Signal ready) {
+  private void withdraw(final UnderWay late) {
     late.withdrawn = true;
-    ready.abort(COPIES_FAILED);
-    catalog.remove(late.output);
+    if (!abort(late)) {
+      return; // Its shuffle has ended.
+    }
     ShuffleCode.COPIES_LATE
         .says(
             "copies of a map output took longer than "
@@ -221,12 +241,16 @@ public final class CopyCompletions implements AutoCloseable {
 
   /**
    * Takes nothing more, waits for what is under way for a limited time, and ends the thread; {@link
-   * #pending} tells whether something is left. Idempotent.
+   * #pending} tells whether something is left. After a failure of the GPU nothing is waited for:
+   * the thread may be the one that ends the process. Idempotent.
    */
   @Override
   public void close() {
     synchronized (this) {
       closed = true;
+      if (failure != null) {
+        return;
+      }
       queue.add(new UnderWay(null, null, Duration.ZERO));
     }
     Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);

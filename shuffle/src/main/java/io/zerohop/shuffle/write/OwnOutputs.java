@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.write;
 
+import io.zerohop.device.Signal;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.Catalog;
@@ -7,6 +8,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -75,31 +77,38 @@ public final class OwnOutputs {
     return catalog.stored();
   }
 
-  /** A hold on a map output, for the caller to close; null if it is not held. */
-  public MapOutputLease lease(final int shuffleId, final long mapId) {
+  /**
+   * A hold on a complete map output, for the caller to close; null if it is not held.
+   *
+   * @param patience how long to wait until it is complete
+   * @throws io.zerohop.device.WaitException (RETRY) if it is not complete by then
+   */
+  public MapOutputLease lease(final int shuffleId, final long mapId, final Duration patience) {
     final OwnOutput output = retain(shuffleId, mapId);
-    return output == null ? null : leaseOf(output);
-  }
-
-  /** For who reads it on the host or sends it: waits until it is complete. */
-  public OwnOutput retain(final int shuffleId, final long mapId) {
-    accessTimes.touch(shuffleId);
-    final OwnOutput output = catalog.retain(shuffleId, mapId);
-    if (output == null || output.isReady(devices.host())) {
-      return output;
+    if (output == null) {
+      return null;
     }
     boolean ready = false;
     try {
-      output
-          .ready(devices.host())
-          .await(OwnOutput.READY_EPOCH, writerParts.conf().requestTimeout(), ending);
+      output.ready(devices.host()).await(OwnOutput.READY_EPOCH, patience, ending);
       ready = true;
-      return output;
     } finally {
       if (!ready) {
         output.release();
       }
     }
+    return leaseOf(output);
+  }
+
+  /** A map output, complete or not, for the caller to release; null if it is not held. */
+  public OwnOutput retain(final int shuffleId, final long mapId) {
+    accessTimes.touch(shuffleId);
+    return catalog.retain(shuffleId, mapId);
+  }
+
+  /** The word that says when a map output is complete, at {@link OwnOutput#READY_EPOCH}. */
+  public Signal ready(final OwnOutput retained) {
+    return retained.ready(devices.host());
   }
 
   /** A hold for who moves it; null if it was freed, or is not complete yet. */

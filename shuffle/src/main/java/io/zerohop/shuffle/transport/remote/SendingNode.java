@@ -59,7 +59,13 @@ public final class SendingNode implements AutoCloseable {
     sends = new Sends(carrier, slabs, devices, conf, self.clock(), threads.sends());
     service =
         new RemoteService<>(
-            self.incarnation(), sends, holder, self.clock(), threads.answers(), threads.sends());
+            self.incarnation(),
+            sends,
+            holder,
+            conf.readyTimeout(),
+            self.clock(),
+            threads.answers(),
+            threads.sends());
     peers =
         new RemotePeers<>(
             new OwnerConnector(carrier, conf, self.contacts(), self.clock()), conf, self.clock());

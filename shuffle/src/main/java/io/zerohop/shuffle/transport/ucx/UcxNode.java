@@ -79,6 +79,7 @@ public final class UcxNode implements AutoCloseable {
             self.incarnation(),
             new UcxAnswers(engine, memory, self.clock()),
             holder,
+            conf.readyTimeout(),
             self.clock(),
             threads.answers(),
             threads.sends());

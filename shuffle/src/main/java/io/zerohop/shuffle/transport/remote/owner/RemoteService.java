@@ -39,11 +39,25 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
   private final Executor slow;
   private final Map<Long, R> readers = new ConcurrentHashMap<>();
   private final Queue<ServedLease> left = new ConcurrentLinkedQueue<>();
+
+  /** Requests for blocks whose copies have not ended: threads that answer do not wait for a GPU. */
+  private final Queue<Waiting<R>> waiting = new ConcurrentLinkedQueue<>();
+
+  private final Duration readyLimit;
   private final AtomicLong nextLease = new AtomicLong();
+
+  /**
+   * A request that is answered when its blocks are there.
+   *
+   * @param due when it is given up
+   */
+  private record Waiting<R extends ServedReader>(
+      R reader, ServedLease lease, Consumer<ByteBuffer> answer, long due) {}
 
   /**
    * @param incarnation which life of this executor answers
    * @param more what only this way is asked
+   * @param readyLimit longest time for copies of map outputs that are published
    * @param clock by which leases end
    * @param quick answers, which takes no time but more than a channel's thread should
    * @param slow lets go of what readers had
@@ -52,12 +66,14 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
       final long incarnation,
       final CarrierAnswers<R> more,
       final BlockHolder holder,
+      final Duration readyLimit,
       final Clock clock,
       final Executor quick,
       final Executor slow) {
     this.incarnation = incarnation;
     this.more = more;
     this.holder = holder;
+    this.readyLimit = readyLimit;
     this.clock = clock;
     this.quick = quick;
     this.slow = slow;
@@ -87,7 +103,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     switch (kind) {
       case Wire.HELLO -> answer.accept(hello(reader, question));
       case Wire.PING -> answer.accept(Wire.granted(0).flip());
-      case Wire.OPEN -> answer.accept(open(reader, question));
+      case Wire.OPEN -> open(reader, question, answer);
       case Wire.CLOSE ->
           answer.accept(
               Wire.granted(1).put((byte) (reader.drop(question.getLong()) ? 1 : 0)).flip());
@@ -105,13 +121,44 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     return answer.putInt(Wire.VERSION).putLong(incarnation).put(rest).flip();
   }
 
-  private ByteBuffer open(final R reader, final ByteBuffer question) {
+  private void open(final R reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
     final ServedLease lease = ServedLease.of(holder, question.getInt(), question, clock);
+    if (lease.isReady()) {
+      answer.accept(grant(reader, lease));
+    } else {
+      waiting.add(new Waiting<>(reader, lease, answer, clock.in(readyLimit)));
+    }
+  }
+
+  private ByteBuffer grant(final R reader, final ServedLease lease) {
     final long id = nextLease.incrementAndGet();
     final ByteBuffer answer = Wire.granted(8 + lease.extents().encodedBytes()).putLong(id);
     lease.extents().write(answer);
     reader.hold(id, lease);
     return answer.flip();
+  }
+
+  /** Answers requests whose blocks are there by now, or never will be. */
+  @SuppressWarnings("ModifyCollectionInEnhancedForLoop") // A concurrent queue.
+  private void answerWaiting() {
+    for (final Waiting<R> next : waiting) {
+      final boolean over =
+          next.reader().isGone() || next.lease().hasFailed() || clock.isOver(next.due());
+      if ((over || next.lease().isReady()) && waiting.remove(next)) {
+        inBackground(quick, () -> settle(next));
+      }
+    }
+  }
+
+  private void settle(final Waiting<R> next) {
+    if (next.lease().isReady()) {
+      tell(next.answer(), grant(next.reader(), next.lease()));
+    } else {
+      next.lease().release();
+      tell(
+          next.answer(),
+          Wire.refusal(new IllegalStateException("copies of a map output have not ended")));
+    }
   }
 
   /** A reader that is gone needs no answer, and one that was answered gets no second one. */
@@ -135,6 +182,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
   /** Ends what readers take too long for, and what those who are gone have left. */
   @SuppressWarnings("ModifyCollectionInEnhancedForLoop") // A concurrent queue.
   public void expire() {
+    answerWaiting();
     readers.values().forEach(reader -> reader.expire(LEASE_LIMIT.toNanos()));
     for (final ServedLease lease : left) {
       // Not counted any more when its memory is free; close() may have taken it meanwhile.
@@ -151,7 +199,9 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
 
   /** Leases that readers hold here. */
   public int leases() {
-    return left.size() + readers.values().stream().mapToInt(ServedReader::leases).sum();
+    return waiting.size()
+        + left.size()
+        + readers.values().stream().mapToInt(ServedReader::leases).sum();
   }
 
   @Override
@@ -166,6 +216,9 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
   public void close() {
     readers.values().forEach(ServedReader::close);
     readers.clear();
+    for (Waiting<R> next = waiting.poll(); next != null; next = waiting.poll()) {
+      next.lease().release();
+    }
     for (ServedLease lease = left.poll(); lease != null; lease = left.poll()) {
       lease.release();
     }

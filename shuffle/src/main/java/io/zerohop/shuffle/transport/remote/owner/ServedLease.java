@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.remote.owner;
 
+import io.zerohop.device.Signal;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.OwnOutput;
@@ -21,6 +22,10 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class ServedLease {
   private final List<OwnOutput> outputs = new ArrayList<>();
+
+  /** The words of outputs that were not complete when they were looked up. */
+  private final List<Signal> unready = new ArrayList<>();
+
   private final RemoteExtents extents = new RemoteExtents();
 
   /** Where each extent lies here; those in GPU memory in a copy, once there is one. */
@@ -71,6 +76,10 @@ public final class ServedLease {
         output = holder.retain(shuffleId, mapId);
         if (output != null) {
           outputs.add(output);
+          final Signal ready = holder.ready(output);
+          if (!ready.reached(OwnOutput.READY_EPOCH)) {
+            unready.add(ready);
+          }
         }
       }
       if (output != null && partition >= 0 && partition < output.partitions()) {
@@ -85,6 +94,17 @@ public final class ServedLease {
     final boolean onGpu = extents.isOnGpu(extents.size() - 1);
     places.add(extent.address(memory), extent.length(), onGpu);
     bytes += extent.length();
+  }
+
+  /** Returns whether the copies of all blocks have ended. */
+  boolean isReady() {
+    return unready.stream().allMatch(word -> word.reached(OwnOutput.READY_EPOCH));
+  }
+
+  /** Returns whether some of them never will be there. */
+  boolean hasFailed() {
+    return unready.stream()
+        .anyMatch(word -> word.aborted() != 0 && !word.reached(OwnOutput.READY_EPOCH));
   }
 
   /** Returns the extents for the reader. */

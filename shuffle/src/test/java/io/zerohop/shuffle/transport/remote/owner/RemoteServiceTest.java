@@ -2,12 +2,15 @@ package io.zerohop.shuffle.transport.remote.owner;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Signal;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CompletableFuture;
@@ -47,8 +50,22 @@ public class RemoteServiceTest {
   public static <R extends ServedReader> RemoteService<R> serviceOfNothing(
       final CarrierAnswers<R> more, final Executor slow) {
     return new RemoteService<>(
-        1, more, (shuffleId, mapId) -> null, Clock.system(), Runnable::run, slow);
+        1, more, NOTHING, Duration.ofMinutes(1), Clock.system(), Runnable::run, slow);
   }
+
+  /** An owner without map outputs. */
+  static final BlockHolder NOTHING =
+      new BlockHolder() {
+        @Override
+        public OwnOutput retain(final int shuffleId, final long mapId) {
+          return null;
+        }
+
+        @Override
+        public Signal ready(final OwnOutput retained) {
+          throw new AssertionError("it has none");
+        }
+      };
 
   private static long open(final RemoteService<SentReader> service) {
     final long[] lease = new long[1];

@@ -20,7 +20,7 @@ class ServedReaderTest {
   private final ServedReader reader = new ServedReader(lease -> {}, Clock.system());
 
   private static ServedLease lease() {
-    return ServedLease.of((shuffleId, mapId) -> null, 1, ByteBuffer.allocate(4), Clock.system());
+    return ServedLease.of(RemoteServiceTest.NOTHING, 1, ByteBuffer.allocate(4), Clock.system());
   }
 
   @Test
