@@ -34,7 +34,7 @@ class PlatformFilesSuite extends AnyFunSuite {
     assert(confs.size > 4)
     for ((file, conf) <- confs) {
       assert(
-        conf.get("spark.plugins").contains("io.zerohop.spark.ZerohopPlugin") ||
+        conf.get("spark.plugins").exists(_.split(',').contains("io.zerohop.spark.ZerohopPlugin")) ||
           conf.get("spark.shuffle.manager").contains("io.zerohop.spark.ZerohopShuffleManager"),
         file)
       for (key <- conf.keys if key.startsWith("spark.zerohop.")) {
@@ -110,6 +110,25 @@ class PlatformFilesSuite extends AnyFunSuite {
       assert(Seq(Examples.conf("kubernetes/zerohop.conf")(key)) === jar)
       assert(Seq(texts(application.at("/spec/sparkConf"))(key)) === jar)
     }
+  }
+
+  test("the settings for GPUs are those for the host, with RAPIDS and its pod template") {
+    val host = Examples.conf("kubernetes/zerohop.conf")
+    val gpu = Examples.conf("kubernetes/zerohop-gpu.conf")
+    assert(gpu("spark.plugins") === "com.nvidia.spark.SQLPlugin," + host("spark.plugins"))
+    assert(gpu("spark.kubernetes.executor.podTemplateFile") === "executor-pod-gpu.yaml")
+    for (key <- Seq("driver", "executor").map(side => s"spark.$side.extraClassPath"))
+      assert(gpu(key) === "/opt/zerohop/rapids-4-spark.jar:" + host(key))
+    for (key <- Seq("spark.zerohop.socket.dir",
+        "spark.kubernetes.executor.podTemplateContainerName"))
+      assert(gpu(key) === host(key))
+    assert(host.keySet -- gpu.keySet === Set.empty)
+    // The row of docs/tuning.md, whose pool TuningPageTest computes.
+    val row = Files.readAllLines(Examples.folder.resolve("../docs/tuning.md")).asScala
+      .find(_.startsWith("| Kubernetes, one H100 ")).get.split('|').map(_.trim)
+    val of = (key: String) => gpu(key).replace("g", " GiB")
+    assert(row.slice(2, 7) === Array(of("spark.executor.memory"), gpu("spark.executor.cores"),
+      "any", of("spark.executor.memoryOverhead"), of("spark.rapids.memory.pinnedPool.size")))
   }
 
   /** Names in a file of ours that the operator's of the same kind does not have. */
