@@ -81,6 +81,7 @@ public final class RpcProbe implements SparkPlugin {
       public Object receive(final Object message) {
         if (message instanceof Latencies latencies) {
           add(latencies.micros());
+          return null; // Nobody waits for an answer to it.
         }
         return PING;
       }
