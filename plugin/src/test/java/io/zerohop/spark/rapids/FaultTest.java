@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import ai.rapids.cudf.FakeGpu;
 import com.nvidia.spark.rapids.jni.GpuRetryOOM;
 import com.nvidia.spark.rapids.jni.GpuSplitAndRetryOOM;
+import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
@@ -272,6 +273,8 @@ class FaultTest {
   void aTaskMayEndWhileAThreadOfItReads(final Form form) throws Exception {
     try (TestExchange exchange = exchange(Store.DEVICE)) {
       exchange.write(form, 0.2, 30);
+      TestNodes.eventually(
+          "its copies have ended", () -> exchange.node().stats().outputs().pendingCommits() == 0);
       final CountDownLatch isReading = new CountDownLatch(1);
       final CountDownLatch hasEnded = new CountDownLatch(1);
       final TestTask task = new TestTask();

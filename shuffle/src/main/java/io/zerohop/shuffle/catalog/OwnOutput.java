@@ -2,16 +2,23 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
+import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import java.time.Duration;
 import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A map output that the catalog holds. Where its blocks lie is not kept twice: it is read from the
  * entry, as peers do. Thread safe.
  */
 public final class OwnOutput {
+  private static final Logger LOG = LoggerFactory.getLogger(OwnOutput.class);
+  private static final Duration MOMENT = Duration.ofMillis(50);
+
   /** What {@link #ready} is raised to; each output has a word of its own. */
   public static final int READY_EPOCH = ShuffleChunk.READY_EPOCH;
 
@@ -93,19 +100,27 @@ public final class OwnOutput {
   }
 
   /**
-   * The same for who reads it at once.
+   * The same for who moves it, and waits a moment for copies: RAPIDS may run out of memory right
+   * behind a map task, whose copies end in milliseconds.
    *
-   * @return false, with nothing taken, also if its bytes are not there yet
+   * @return false, with nothing taken, also if its bytes are not there by then
    */
   public boolean retainReady(final Device host) {
     if (!retain()) {
       return false;
     }
-    if (isReady(host)) {
-      return true;
+    boolean ready = false;
+    try {
+      ready(host).await(READY_EPOCH, MOMENT, () -> false);
+      ready = true;
+    } catch (final WaitException e) {
+      LOG.debug("map output {} of shuffle {} is not complete yet", mapId(), shuffleId());
+    } finally {
+      if (!ready) {
+        release();
+      }
     }
-    release();
-    return false;
+    return ready;
   }
 
   /** Drops what {@link #retain} took. */
