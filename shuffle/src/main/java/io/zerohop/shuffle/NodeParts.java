@@ -1,7 +1,6 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.device.Device;
-import io.zerohop.device.Signal;
 import io.zerohop.device.Topology;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
@@ -13,7 +12,6 @@ import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
-import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.FetchContext;
@@ -34,7 +32,6 @@ import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
 import io.zerohop.shuffle.transport.mapped.SocketWatch;
 import io.zerohop.shuffle.transport.remote.SendingNode;
-import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import io.zerohop.shuffle.write.CopyCompletions;
 import io.zerohop.shuffle.write.MapOutputWriter;
@@ -124,15 +121,14 @@ final class NodeParts {
       final Tiers tiers = memory.tiers();
       outputs = newOutputs(conf, begun);
       final Self self = new Self(executorId, incarnation, setup.contacts, clock);
-      final BlockHolder holder = holder(outputs);
       final String clique = conf.paths().contains(Path.PEER) ? devices.fabric().clique() : "";
       ucx =
           UcxNode.start(
-              conf, self, setup.ucx, setup.controlChannels, clique, devices, tiers, holder);
+              conf, self, setup.ucx, setup.controlChannels, clique, devices, tiers, outputs);
       if (ucx != null) {
         begun.push(ucx::close);
       }
-      sending = SendingNode.start(conf, self, setup.carrier, devices, holder);
+      sending = SendingNode.start(conf, self, setup.carrier, devices, outputs);
       if (sending != null) {
         begun.push(sending::close);
       }
@@ -227,21 +223,6 @@ final class NodeParts {
       final ToLongFunction<UcxNode> byUcx, final ToLongFunction<SendingNode> bySending) {
     return (ucx == null ? 0 : byUcx.applyAsLong(ucx))
         + (sending == null ? 0 : bySending.applyAsLong(sending));
-  }
-
-  /** What finds map outputs for readers on other nodes. */
-  static BlockHolder holder(final OwnOutputs outputs) {
-    return new BlockHolder() {
-      @Override
-      public OwnOutput retain(final int shuffleId, final long mapId) {
-        return outputs.retain(shuffleId, mapId);
-      }
-
-      @Override
-      public Signal ready(final OwnOutput retained) {
-        return outputs.ready(retained);
-      }
-    };
   }
 
   private OwnOutputs newOutputs(final Config conf, final Deque<Runnable> begun) {

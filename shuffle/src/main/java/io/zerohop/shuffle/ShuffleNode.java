@@ -109,7 +109,12 @@ public final class ShuffleNode implements AutoCloseable {
    * for one whose copies have not ended, as long as readers do.
    */
   public MapOutputLease lease(final int shuffleId, final long mapId) {
-    return lease(shuffleId, mapId, parts.readyTimeout);
+    return lease(shuffleId, mapId, readyTimeout());
+  }
+
+  /** The longest wait for copies of a map output that is published. */
+  public Duration readyTimeout() {
+    return parts.readyTimeout;
   }
 
   /**

@@ -10,13 +10,14 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.spill.EvictionScope;
-import io.zerohop.shuffle.transport.remote.owner.CarrierAnswers;
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.owner.RemoteService;
-import io.zerohop.shuffle.transport.remote.owner.ServedLease;
-import io.zerohop.shuffle.transport.remote.owner.ServedReader;
+import io.zerohop.shuffle.transport.remote.owner.Sends;
+import io.zerohop.shuffle.transport.remote.owner.SentReader;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.write.MapOutputWriter;
@@ -28,7 +29,6 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -316,18 +316,18 @@ class AsyncCommitTest {
   @Test
   void whoServesOtherNodesAnswersOthersWhileCopiesAreUnderWay() {
     final ShuffleNode owner = node("owner", ownersDevice);
-    final RemoteService<ServedReader> service = service(owner, Duration.ofMinutes(1));
+    final RemoteService<SentReader> service = service(owner, Duration.ofMinutes(1));
     pending(owner);
     final List<ByteBuffer> answers = new ArrayList<>();
     service.asked(1, question(), answers::add);
     service.asked(1, Questions.ping(), answers::add);
     assertThat(answers).hasSize(1);
-    service.expire();
+    service.maintain();
     assertThat(answers).hasSize(1);
     assertThat(service.leases()).isOne();
     ownersDevice.letGo();
     TestNodes.eventually("it is there", () -> owner.stats().outputs().pendingCommits() == 0);
-    service.expire();
+    service.maintain();
     assertThat(answers).hasSize(2);
     assertThat(answers.get(1).get()).isEqualTo(Wire.GRANTED);
     service.close();
@@ -337,16 +337,16 @@ class AsyncCommitTest {
   @Test
   void whoServesOtherNodesRefusesWhatIsNotThereInTime() {
     final ShuffleNode owner = node("owner", ownersDevice);
-    final RemoteService<ServedReader> service = service(owner, Duration.ZERO);
+    final RemoteService<SentReader> service = service(owner, Duration.ZERO);
     pending(owner);
     final List<ByteBuffer> answers = new ArrayList<>();
     service.asked(1, question(), answers::add);
-    service.expire();
+    service.maintain();
     assertThat(answers).hasSize(1);
     assertThat(answers.get(0).get()).isEqualTo(Wire.REFUSED);
     service.asked(2, question(), answers::add);
     service.disconnected(2);
-    service.expire();
+    service.maintain();
     assertThat(service.leases()).isZero();
     ownersDevice.letGo();
   }
@@ -356,35 +356,35 @@ class AsyncCommitTest {
     return ByteBuffer.allocate(21).put(Wire.OPEN).putInt(1).putInt(1).putLong(0).putInt(0).flip();
   }
 
-  private static RemoteService<ServedReader> service(
-      final ShuffleNode owner, final Duration limit) {
+  private static RemoteService<SentReader> service(final ShuffleNode owner, final Duration limit) {
+    final NodeParts parts = owner.parts;
+    final Slabs slabs = new Slabs(parts.devices.host()::hostBuffer, 0, Clock.system());
+    final Sends sends =
+        new Sends(null, slabs, parts.devices, Config.defaults(), Clock.system(), Runnable::run);
     return new RemoteService<>(
-        1,
-        new CarrierAnswers<>() {
-          @Override
-          public ServedReader reader(final Consumer<ServedLease> left) {
-            return new ServedReader(left, Clock.system());
-          }
+        1, sends, parts.outputs, limit, Clock.system(), Runnable::run, Runnable::run);
+  }
 
-          @Override
-          public byte[] hello(final ServedReader reader, final byte[] address, final boolean gpu) {
-            return new byte[0];
-          }
+  /** As a thread of Spark's that serves other connections, too. */
+  @Test
+  void whoCannotWaitGetsNoLeaseAndHoldsNothing() {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    pending(owner);
+    assertThatThrownBy(() -> owner.lease(1, 0, BRIEF)).isInstanceOf(WaitException.class);
+    ownersDevice.letGo();
+  }
 
-          @Override
-          public void answer(
-              final byte kind,
-              final ByteBuffer question,
-              final ServedReader reader,
-              final Consumer<ByteBuffer> answer) {
-            throw new IllegalArgumentException("not asked here");
-          }
-        },
-        NodeParts.holder(owner.parts.outputs),
-        limit,
-        Clock.system(),
-        Runnable::run,
-        Runnable::run);
+  /** RAPIDS may be out of memory right behind a map task. */
+  @Test
+  void aSpillWaitsAMomentForCopiesThatAreUnderWay() throws Exception {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    pending(owner);
+    final CompletableFuture<Void> copied =
+        CompletableFuture.runAsync(
+            ownersDevice::letGo, CompletableFuture.delayedExecutor(10, TimeUnit.MILLISECONDS));
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, Duration.ofSeconds(60))).isPositive();
+    copied.get(LIMIT_SECONDS, TimeUnit.SECONDS);
+    assertThat(owner.stats().evictions().toHost().outputs()).isOne();
   }
 
   /** Nothing of its memory is given to others then, so this takes a process of its own. */

@@ -31,7 +31,10 @@ class GpuQuerySuite extends GpuSuite {
   test("adaptive execution coalesces partitions") {
     val facts = staysOnGpu("coalesced")
     assert(facts.flag("coalesced"))
-    if (!GpuHost.isSmoke) assert(facts.number("kudo_exchanges") > 0, facts)
+    if (!GpuHost.isSmoke) {
+      assert(facts.number("kudo_exchanges") > 0, facts)
+      assert(facts.number("async_commits") > 0, facts)
+    }
   }
 
   test("adaptive execution splits a skewed join") {

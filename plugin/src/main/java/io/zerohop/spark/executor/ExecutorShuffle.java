@@ -109,7 +109,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.reports = reports;
     this.tables =
         node != null && node.hasGpu()
-            ? new DeviceTableStore(node, files, conf.device().timeout(), conf.readyTimeout())
+            ? new DeviceTableStore(node, files, conf.device().timeout())
             : new HostTableStore(node, files, staged);
     this.pages = new PagePool(conf.writeBuffer() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);

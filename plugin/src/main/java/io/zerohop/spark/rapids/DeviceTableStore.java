@@ -22,10 +22,8 @@ import java.util.function.BooleanSupplier;
  * @param node which has a GPU
  * @param files take what finds no room
  * @param limit of one batch of copies
- * @param readyLimit of a reader's wait for copies of others
  */
-public record DeviceTableStore(
-    ShuffleNode node, MapOutputFiles files, Duration limit, Duration readyLimit)
+public record DeviceTableStore(ShuffleNode node, MapOutputFiles files, Duration limit)
     implements TableStore {
 
   @Override
@@ -52,6 +50,6 @@ public record DeviceTableStore(
 
   @Override
   public TableGather newGather() {
-    return new DeviceGather(node, limit, readyLimit);
+    return new DeviceGather(node, limit);
   }
 }

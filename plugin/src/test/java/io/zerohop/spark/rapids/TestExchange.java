@@ -121,7 +121,7 @@ final class TestExchange implements AutoCloseable {
     files = new MapOutputFiles();
     tables =
         store == Store.DEVICE
-            ? new DeviceTableStore(node, files, LIMIT, LIMIT)
+            ? new DeviceTableStore(node, files, LIMIT)
             : new HostTableStore(node, files, new StagedReads(config));
     readersTables = tables;
     staged =
@@ -169,7 +169,7 @@ final class TestExchange implements AutoCloseable {
   /** Has another executor with a GPU read. */
   TestExchange readByAPeer(final Path base) {
     peer = ShuffleNode.start(config(base, "2"), new FakeGpuDevice());
-    readersTables = new DeviceTableStore(peer, files, LIMIT, LIMIT);
+    readersTables = new DeviceTableStore(peer, files, LIMIT);
     return this;
   }
 

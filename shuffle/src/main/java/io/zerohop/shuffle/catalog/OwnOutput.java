@@ -17,7 +17,9 @@ import org.slf4j.LoggerFactory;
  */
 public final class OwnOutput {
   private static final Logger LOG = LoggerFactory.getLogger(OwnOutput.class);
-  private static final Duration MOMENT = Duration.ofMillis(50);
+
+  /** Of a spill for copies that have not ended. */
+  private static final Duration SPILL_PATIENCE = Duration.ofMillis(50);
 
   /** What {@link #ready} is raised to; each output has a word of its own. */
   public static final int READY_EPOCH = ShuffleChunk.READY_EPOCH;
@@ -111,7 +113,7 @@ public final class OwnOutput {
     }
     boolean ready = false;
     try {
-      ready(host).await(READY_EPOCH, MOMENT, () -> false);
+      ready(host).await(READY_EPOCH, SPILL_PATIENCE, () -> false);
       ready = true;
     } catch (final WaitException e) {
       LOG.debug("map output {} of shuffle {} is not complete yet", mapId(), shuffleId());

@@ -216,8 +216,8 @@ public final class CopyCompletions implements AutoCloseable {
     ShuffleCode.COPIES_LATE
         .says(
             "copies of a map output took longer than "
-                + limit
-                + " after it was published; it is withdrawn")
+                + limit.toMillis()
+                + " ms after it was published; it is withdrawn")
         .at("map output " + late.output.mapId() + " of shuffle " + late.output.shuffleId())
         .remedy(
             "look at the GPU's load; spark.zerohop.device.timeout is the limit, and"

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -18,7 +19,7 @@ import java.util.function.BooleanSupplier;
  * The map outputs of this executor: who writes them, and who holds some of them. Thread safe.
  * Writers and leases are closed by those who asked for them.
  */
-public final class OwnOutputs {
+public final class OwnOutputs implements BlockHolder {
   private final Devices devices;
   private final Catalog catalog;
   private final AccessTimes accessTimes;
@@ -90,7 +91,7 @@ public final class OwnOutputs {
     }
     boolean ready = false;
     try {
-      output.ready(devices.host()).await(OwnOutput.READY_EPOCH, patience, ending);
+      ready(output).await(OwnOutput.READY_EPOCH, patience, ending);
       ready = true;
     } finally {
       if (!ready) {
@@ -100,13 +101,13 @@ public final class OwnOutputs {
     return leaseOf(output);
   }
 
-  /** A map output, complete or not, for the caller to release; null if it is not held. */
+  @Override
   public OwnOutput retain(final int shuffleId, final long mapId) {
     accessTimes.touch(shuffleId);
     return catalog.retain(shuffleId, mapId);
   }
 
-  /** The word that says when a map output is complete, at {@link OwnOutput#READY_EPOCH}. */
+  @Override
   public Signal ready(final OwnOutput retained) {
     return retained.ready(devices.host());
   }

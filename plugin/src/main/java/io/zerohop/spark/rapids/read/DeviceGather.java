@@ -20,7 +20,6 @@ import java.util.Map;
 public final class DeviceGather implements TableGather {
   private final ShuffleNode node;
   private final Duration limit;
-  private final Duration readyLimit;
   private final TaskStream stream;
 
   /** What the stream is to wait for, and a block of each. */
@@ -30,12 +29,10 @@ public final class DeviceGather implements TableGather {
 
   /**
    * @param limit of one gather
-   * @param readyLimit of the wait for blocks whose copies have not ended
    */
-  public DeviceGather(final ShuffleNode node, final Duration limit, final Duration readyLimit) {
+  public DeviceGather(final ShuffleNode node, final Duration limit) {
     this.node = node;
     this.limit = limit;
-    this.readyLimit = readyLimit;
     this.stream = new TaskStream(node::gpuStream);
   }
 
@@ -55,7 +52,7 @@ public final class DeviceGather implements TableGather {
   private void enqueueWaits(final CopyStream by) {
     underWay = true;
     if (!awaited.isEmpty()) {
-      by.await(List.copyOf(awaited.keySet()), readyLimit);
+      by.await(List.copyOf(awaited.keySet()), node.readyTimeout());
     }
   }
 

@@ -169,7 +169,7 @@ public final class SendingNode implements AutoCloseable {
   public void maintain() {
     carrier.maintain();
     peers.check();
-    service.expire();
+    service.maintain();
     slabs.trim();
   }
 

@@ -255,7 +255,7 @@ public final class UcxNode implements AutoCloseable {
   /** Small chores that nobody waits for. */
   public void maintain() {
     peers.check();
-    service.expire();
+    service.maintain();
     memory.slabs().trim();
     if (fabric != null) {
       fabric.sweep();

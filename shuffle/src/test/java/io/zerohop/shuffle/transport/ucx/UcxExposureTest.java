@@ -51,9 +51,8 @@ class UcxExposureTest {
         UcxMemory memory = register(owner)) {
       assumeTrue(owner.rdma(), "no RDMA adapter here");
       final byte[] right = memory.key();
-      // UCX's key of an adapter ends with the adapter's own key and one for atomics, of 4 bytes
-      // each;
-      // since 1.20 a byte follows.
+      // UCX's key of an adapter ends with the adapter's own key and one for atomics, 4 bytes each.
+      // Since 1.20 a byte follows.
       int row = 0;
       int longest = 0;
       for (int i = 1; i <= Long.BYTES + 1; i++) {

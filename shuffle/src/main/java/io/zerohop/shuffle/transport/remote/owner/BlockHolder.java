@@ -14,6 +14,6 @@ public interface BlockHolder {
    */
   OwnOutput retain(int shuffleId, long mapId);
 
-  /** The word that says when a retained map output is complete. */
+  /** The word that says when a map output is complete, at {@link OwnOutput#READY_EPOCH}. */
   Signal ready(OwnOutput retained);
 }

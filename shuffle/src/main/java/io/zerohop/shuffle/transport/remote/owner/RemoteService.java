@@ -179,9 +179,12 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     }
   }
 
-  /** Ends what readers take too long for, and what those who are gone have left. */
+  /**
+   * Answers requests that waited for copies, and ends what readers take too long for and what those
+   * who are gone have left. To be called some ten times a second.
+   */
   @SuppressWarnings("ModifyCollectionInEnhancedForLoop") // A concurrent queue.
-  public void expire() {
+  public void maintain() {
     answerWaiting();
     readers.values().forEach(reader -> reader.expire(LEASE_LIMIT.toNanos()));
     for (final ServedLease lease : left) {
