@@ -199,9 +199,10 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     if (id.type() == UploadId.ECHO) {
       return selfTest.arriving(id);
     }
+    final long due = clock.in(port.conf().device().timeout()); // Before it takes room.
     final ArrivingWord word = wordOf(id);
     if (word != null) {
-      arrivingWords.put(word, clock.in(port.conf().device().timeout()));
+      arrivingWords.put(word, due);
     }
     return word;
   }
