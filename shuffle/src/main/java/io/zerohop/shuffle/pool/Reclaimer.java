@@ -1,9 +1,11 @@
 package io.zerohop.shuffle.pool;
 
 import java.util.ArrayDeque;
-import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Deque;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Set;
 
 /**
  * Holds retired regions until the last reader that may see them has passed. Thread safe. Owns one
@@ -12,7 +14,6 @@ import java.util.List;
 public final class Reclaimer {
   private final LeaseBarrier barrier;
   private final Deque<Retired> waiting = new ArrayDeque<>();
-  private int regions;
 
   public Reclaimer(final LeaseBarrier barrier) {
     this.barrier = barrier;
@@ -33,36 +34,40 @@ public final class Reclaimer {
     }
     synchronized (this) {
       waiting.add(new Retired(List.copyOf(retired), snapshot));
-      regions += retired.size();
     }
   }
 
-  /** Releases what no reader can see any more. Does not block on readers. */
+  /**
+   * Releases what no reader can see any more. Does not block on readers. A region counts as waiting
+   * until it is released, so who sees that none waits finds its memory free.
+   */
   public void poll() {
-    final List<Region> passed = new ArrayList<>();
-    synchronized (this) {
-      waiting.removeIf(
-          retired -> {
-            if (!retired.snapshot.passed()) {
-              return false;
-            }
-            passed.addAll(retired.regions);
-            return true;
-          });
-      regions -= passed.size();
-    }
-    passed.forEach(Region::release);
+    releaseIf(false);
   }
 
   /** Releases everything, readers or not: the memory is about to be closed for good. */
   public void drop() {
-    final List<Region> dropped = new ArrayList<>();
+    releaseIf(true);
+  }
+
+  private void releaseIf(final boolean all) {
+    final Set<Retired> passed = Collections.newSetFromMap(new IdentityHashMap<>());
     synchronized (this) {
-      waiting.forEach(retired -> dropped.addAll(retired.regions));
-      waiting.clear();
-      regions = 0;
+      for (final Retired retired : waiting) {
+        if (!retired.passed && (all || retired.snapshot.passed())) {
+          retired.passed = true;
+          passed.add(retired);
+        }
+      }
     }
-    dropped.forEach(Region::release);
+    if (passed.isEmpty()) {
+      return;
+    }
+    // Not under the lock: a segment that becomes empty may be unmapped.
+    passed.forEach(retired -> retired.regions.forEach(Region::release));
+    synchronized (this) {
+      waiting.removeIf(passed::contains);
+    }
   }
 
   /** Bytes of a tier that wait for readers. */
@@ -76,8 +81,19 @@ public final class Reclaimer {
 
   /** Regions that wait for readers. */
   public synchronized int waitingRegions() {
-    return regions;
+    return waiting.stream().mapToInt(retired -> retired.regions.size()).sum();
   }
 
-  private record Retired(List<Region> regions, LeaseBarrier.Snapshot snapshot) {}
+  private static final class Retired {
+    private final List<Region> regions;
+    private final LeaseBarrier.Snapshot snapshot;
+
+    /** Whether somebody releases them; guarded by the reclaimer. */
+    private boolean passed;
+
+    Retired(final List<Region> regions, final LeaseBarrier.Snapshot snapshot) {
+      this.regions = regions;
+      this.snapshot = snapshot;
+    }
+  }
 }

@@ -8,6 +8,7 @@ import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -216,6 +217,35 @@ class PoolTest {
     assertThat(pool.stats().regions()).isZero();
     reclaimer.retire(List.of(pool.allocate(100)));
     assertThat(pool.stats().regions()).as("nobody reads: freed at once").isZero();
+  }
+
+  @Test
+  void aRegionWaitsUntilItIsFree() {
+    final boolean[] passed = {false};
+    final Reclaimer reclaimer = new Reclaimer(() -> () -> passed[0]);
+    final List<Long> seen = new ArrayList<>();
+    // A pool asks for the time while it frees a region.
+    final Clock watching =
+        (Clock)
+            Proxy.newProxyInstance(
+                Clock.class.getClassLoader(),
+                new Class<?>[] {Clock.class},
+                (proxy, method, arguments) -> {
+                  seen.add(reclaimer.waitingBytes(Tier.HOST));
+                  return method.invoke(Clock.system(), arguments);
+                });
+    try (Pool watched = new Pool(device, Tier.HOST, PeerAccess.READ, names, CONF, watching)) {
+      final Region region = watched.allocate(100);
+      final long bytes = region.bytes();
+      reclaimer.retire(List.of(region));
+      seen.clear();
+      passed[0] = true;
+      reclaimer.poll();
+      assertThat(seen).as("while it is freed").isNotEmpty().containsOnly(bytes);
+      assertThat(reclaimer.waitingBytes(Tier.HOST)).isZero();
+      assertThat(watched.stats().regions()).isZero();
+      reclaimer.drop();
+    }
   }
 
   private static void fill(final Region region, final long pattern) {
