@@ -151,7 +151,7 @@ object DashboardSuite {
 
   /** The metrics that an expression asks for, those of a pattern of names one by one. */
   def namesIn(expression: String): Set[String] =
-    raw"zerohop_[a-z_(|)]*[a-z]".r.findAllIn(expression).flatMap(expand).toSet
+    raw"zerohop_[a-z0-9_(|)]*[a-z0-9]".r.findAllIn(expression).flatMap(expand).toSet
 
   /** `a_(b|c)` is `a_b` and `a_c`. */
   private def expand(pattern: String): Seq[String] = {

@@ -51,6 +51,20 @@ public enum Metric {
   STAGED_BLOCKS("staged.blocks", Type.COUNTER, "blocks", Owner.ANY, Doc.BLOCKS + "`staged.bytes`"),
   FETCH_WAIT(
       "fetch.wait.nanos", Type.COUNTER, "ns", Owner.ANY, "Time that tasks waited for blocks"),
+  FETCH_WAITS(
+      "fetch.waits",
+      Type.COUNTER,
+      "waits",
+      Owner.ANY,
+      "Times that a task asked for its next window of blocks"),
+  FETCH_WAIT_MEDIAN(
+      "fetch.wait.p50.nanos", Type.GAUGE, "ns", Owner.ANY, Doc.WAIT + "median" + Doc.LATELY),
+  FETCH_WAIT_P99(
+      "fetch.wait.p99.nanos",
+      Type.GAUGE,
+      "ns",
+      Owner.ANY,
+      Doc.WAIT + "99th percentile" + Doc.LATELY),
   FILES_BYTES(
       "files.bytes",
       Type.GAUGE,
@@ -262,6 +276,8 @@ public enum Metric {
     static final String READ = "Read in place from ";
     static final String OF_PEER = "The part of `peer.bytes` ";
     static final String BLOCKS = "Blocks of ";
+    static final String WAIT = "Time until a task had its next window of blocks, ";
+    static final String LATELY = " of about the last five minutes";
     static final String LIMIT = "Limit of the pool in ";
     static final String USED = "Blocks in the pool in ";
     static final String THEIR_BYTES = "Their bytes";

@@ -6,6 +6,7 @@ import java.util.Collections;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongConsumer;
 
 /**
  * Counts what all fetchers of a node have handed out, by link, and how long their readers waited.
@@ -20,6 +21,7 @@ public final class FetchCounters {
 
   private final LongAdder unready = new LongAdder();
   private final LongAdder waitedNanos = new LongAdder();
+  private volatile LongConsumer waits = nanos -> {};
 
   void add(final Link link, final long moreBlocks, final long moreBytes) {
     blocks[link.ordinal()].add(moreBlocks);
@@ -28,6 +30,16 @@ public final class FetchCounters {
 
   void waited(final long nanos) {
     waitedNanos.add(nanos);
+    waits.accept(nanos);
+  }
+
+  /**
+   * Has each wait told from now on, to one who keeps their distribution.
+   *
+   * @param told is given nanoseconds, by the readers' own threads; must neither wait nor fail
+   */
+  public void onWait(final LongConsumer told) {
+    waits = told;
   }
 
   /** Returns what was handed out by one path since the node's start. */

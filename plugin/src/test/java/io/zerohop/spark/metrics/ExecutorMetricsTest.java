@@ -1,0 +1,57 @@
+package io.zerohop.spark.metrics;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.codahale.metrics.MetricRegistry;
+import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestBlocks;
+import io.zerohop.shuffle.TestNodes;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ExecutorMetricsTest {
+  private static final int SHUFFLE = 1;
+  private static final int BATCHES = 2;
+  private static final int PARTITIONS = 8;
+  private static final int MOST = 1_000;
+
+  @TempDir private Path base;
+  private final Leaks leaks = new Leaks();
+
+  @Test
+  void waitsHaveACountAndADistribution() {
+    try (ShuffleNode node =
+        ShuffleNode.start(TestNodes.config(base.resolve("s"), "executor"), null)) {
+      final MetricRegistry metrics = new ExecutorMetrics(node.counters()).metricRegistry();
+      assertThat(count(metrics, Metric.FETCH_WAITS)).isZero();
+      assertThat(gauge(metrics, Metric.FETCH_WAIT_P99)).isZero();
+      TestBlocks.write(node, SHUFFLE, 0, BATCHES, PARTITIONS, MOST);
+      TestNodes.fetchAndCheck(
+          node,
+          TestNodes.noStaging(),
+          BATCHES,
+          MOST,
+          TestBlocks.source("executor", node.location(), SHUFFLE, 0, 1, BATCHES, PARTITIONS, MOST));
+      final long waits = count(metrics, Metric.FETCH_WAITS);
+      final long median = gauge(metrics, Metric.FETCH_WAIT_MEDIAN);
+      final long p99 = gauge(metrics, Metric.FETCH_WAIT_P99);
+      final long sum = count(metrics, Metric.FETCH_WAIT);
+      assertThat(waits).isPositive();
+      assertThat(median).isPositive().isLessThanOrEqualTo(p99);
+      assertThat(p99).as("one of them").isLessThanOrEqualTo(sum);
+      assertThat(sum).as("of so many").isGreaterThanOrEqualTo(median * waits / 2);
+      node.unregisterShuffle(SHUFFLE);
+    }
+    leaks.check();
+  }
+
+  private static long count(final MetricRegistry metrics, final Metric metric) {
+    return metrics.getCounters().get(metric.key()).getCount();
+  }
+
+  private static long gauge(final MetricRegistry metrics, final Metric metric) {
+    return (long) metrics.getGauges().get(metric.key()).getValue();
+  }
+}
