@@ -181,7 +181,14 @@ final class NodeParts {
       maintenance = begin("maintenance", CHORES, this::maintain, begun);
       evictor =
           new Evictor(
-              conf, setup.coldStorage, devices, memory, accessTimes, outputs::leaseToSpill, clock);
+              conf,
+              setup.coldStorage,
+              devices,
+              memory,
+              accessTimes,
+              outputs::leaseToSpill,
+              () -> outputs.pendingCommits() > 0,
+              clock);
       begun.push(evictor::close);
       neighbours =
           setup.neighbours && conf.paths().contains(Path.PEER)

@@ -37,6 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Map outputs that are published before the device has copied them. */
 class AsyncCommitTest {
   private static final Duration BRIEF = Duration.ofMillis(100);
+  private static final Duration PATIENT = Duration.ofSeconds(60);
   private static final long LIMIT_SECONDS = 30;
 
   @TempDir private java.nio.file.Path base;
@@ -177,12 +178,12 @@ class AsyncCommitTest {
   void whatIsUnderWayDoesNotMoveToTheHost() {
     final ShuffleNode owner = node("owner", ownersDevice);
     final BlockSource source = pending(owner);
-    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, BRIEF)).isZero();
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, PATIENT)).as("it gives up").isZero();
     assertThat(owner.stats().evictions().toHost().outputs()).isZero();
     ownersDevice.letGo();
     TestNodes.eventually("it is there", () -> owner.stats().outputs().pendingCommits() == 0);
-    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, Duration.ofSeconds(60))).isPositive();
-    assertThat(owner.stats().evictions().toHost().outputs()).isOne();
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, PATIENT)).isPositive();
+    movedOne(owner);
     readersBlocks.readAll(node("reader", readersDevice), source, 1, block -> {});
   }
 
@@ -207,6 +208,8 @@ class AsyncCommitTest {
     final CompletableFuture<Integer> read =
         CompletableFuture.supplyAsync(() -> readersBlocks.readAll(reader, source, 1, block -> {}));
     TestNodes.eventually("it was found", () -> reader.stats().leases().unreadyOutputs() == 1);
+    TestNodes.eventually(
+        "all three segments are mapped", () -> reader.stats().peers().mappedSegments() == 3);
     nodes.remove(owner);
     final CompletableFuture<Void> end = CompletableFuture.runAsync(owner::close);
     Thread.sleep(BRIEF.toMillis());
@@ -275,10 +278,11 @@ class AsyncCommitTest {
     final ShuffleNode owner = impatient(Duration.ofSeconds(2));
     final BlockSource well = one(owner, 0);
     TestNodes.eventually("it is there", () -> owner.stats().outputs().pendingCommits() == 0);
+    final ShuffleNode reader = node("reader", readersDevice);
+    assertThat(readersBlocks.readAll(reader, well, 1, block -> {})).isPositive();
     final long before = owner.stats().device().usedBytes();
     ownersDevice.hold();
     final BlockSource late = one(owner, 1);
-    final ShuffleNode reader = node("reader", readersDevice);
     final List<CompletableFuture<Void>> reads = new ArrayList<>();
     for (final ReadSide side : ReadSide.values()) {
       reads.add(CompletableFuture.runAsync(() -> readFirst(reader, late, side)));
@@ -382,9 +386,25 @@ class AsyncCommitTest {
     final CompletableFuture<Void> copied =
         CompletableFuture.runAsync(
             ownersDevice::letGo, CompletableFuture.delayedExecutor(10, TimeUnit.MILLISECONDS));
-    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, Duration.ofSeconds(60))).isPositive();
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, PATIENT)).isPositive();
     copied.get(LIMIT_SECONDS, TimeUnit.SECONDS);
-    assertThat(owner.stats().evictions().toHost().outputs()).isOne();
+    movedOne(owner);
+  }
+
+  /** Who follows the copies holds the memory until it has seen that they have ended. */
+  @Test
+  void aSpillWaitsForWhoFollowsTheCopies() {
+    final ShuffleNode owner = node("owner", ownersDevice);
+    pending(owner);
+    ownersDevice.fail("zerohop-copy-completions", DeviceOnlyGpu.Failure.LATE);
+    ownersDevice.letGo();
+    assertThat(owner.shrinkDevicePool(1, EvictionScope.ALL, PATIENT)).isPositive();
+    movedOne(owner);
+  }
+
+  /** It is counted a moment after its memory was given back. */
+  private static void movedOne(final ShuffleNode owner) {
+    TestNodes.eventually("it is counted", () -> owner.stats().evictions().toHost().outputs() == 1);
   }
 
   /** Nothing of its memory is given to others then, so this takes a process of its own. */

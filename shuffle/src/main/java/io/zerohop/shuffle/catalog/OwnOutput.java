@@ -19,7 +19,7 @@ public final class OwnOutput {
   private static final Logger LOG = LoggerFactory.getLogger(OwnOutput.class);
 
   /** Of a spill for copies that have not ended. */
-  private static final Duration SPILL_PATIENCE = Duration.ofMillis(50);
+  private static final Duration SPILL_PATIENCE = Duration.ofMillis(250);
 
   /** What {@link #ready} is raised to; each output has a word of its own. */
   public static final int READY_EPOCH = ShuffleChunk.READY_EPOCH;

@@ -11,6 +11,7 @@ import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
 /**
@@ -41,6 +42,7 @@ public final class Evictor {
    * @param cold takes what leaves host memory; null if nothing does
    * @param memory whose pools have the room made
    * @param leases holds an output of the catalog's; gives null if it was freed
+   * @param copying whether copies of published outputs are under way
    * @throws io.zerohop.device.ZerohopException (FALLBACK) if there is no thread
    */
   public Evictor(
@@ -50,12 +52,15 @@ public final class Evictor {
       final OwnMemory memory,
       final AccessTimes accessTimes,
       final Function<OwnOutput, MapOutputLease> leases,
+      final BooleanSupplier copying,
       final Clock clock) {
     this.memory = memory;
     spiller = new Spiller(conf, cold, devices, memory, accessTimes, leases, clock);
     final boolean moves = conf.spill().start() < 1;
     shrinker =
-        devices.hasGpu() ? spiller.shrinker(moves ? this::hurry : null, memory::isShared) : null;
+        devices.hasGpu()
+            ? spiller.shrinker(moves ? this::hurry : null, memory::isShared, copying)
+            : null;
     for (final Pool pool : memory.tiers().all()) {
       pool.onShortage(() -> shortage(pool.tier()));
     }

@@ -20,6 +20,12 @@ final class PoolShrinker {
   /** Peers look every 100 ms for segments that are gone; until then their mappings keep memory. */
   private static final Duration PEERS_UNMAP = Duration.ofMillis(250);
 
+  /**
+   * How long memory is waited for that nothing can move, while copies of published outputs are
+   * under way: they hold it until they have ended, and a moment longer.
+   */
+  private static final Duration COPIES_END = Duration.ofMillis(250);
+
   /** The interval of checks whether readers have released something. */
   static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
@@ -27,6 +33,7 @@ final class PoolShrinker {
   private final Reclaimer reclaimer;
   private final Mover mover;
   private final BooleanSupplier peers;
+  private final BooleanSupplier copying;
   private final Clock clock;
   private final ReentrantLock turn = new ReentrantLock(true);
   private final LongAdder given = new LongAdder();
@@ -53,6 +60,7 @@ final class PoolShrinker {
    * @param pool in GPU memory
    * @param mover empties segments; null if nothing is to be moved
    * @param peers whether other processes may have segments mapped
+   * @param copying whether copies of published outputs are under way
    * @param clock by which its waits are measured
    */
   PoolShrinker(
@@ -60,11 +68,13 @@ final class PoolShrinker {
       final Reclaimer reclaimer,
       final Mover mover,
       final BooleanSupplier peers,
+      final BooleanSupplier copying,
       final Clock clock) {
     this.pool = pool;
     this.reclaimer = reclaimer;
     this.mover = mover;
     this.peers = peers;
+    this.copying = copying;
     this.clock = clock;
   }
 
@@ -136,11 +146,17 @@ final class PoolShrinker {
   }
 
   private void waitFor(final Eviction eviction, final long deadline) throws InterruptedException {
+    boolean stuck = false;
+    long copiesEnd = 0;
     try {
       while (!stopped && eviction.missing() > 0) {
         // Uncommitted outputs and own leases may hold the rest, for who knows how long.
         if (eviction.isExhausted() && reclaimer.waitingBytes(Tier.DEVICE) == 0) {
-          return;
+          copiesEnd = stuck ? copiesEnd : clock.in(COPIES_END);
+          stuck = true;
+          if (!copying.getAsBoolean() || clock.isOver(copiesEnd)) {
+            return;
+          }
         }
         final long left = clock.left(deadline);
         if (left <= 0) {

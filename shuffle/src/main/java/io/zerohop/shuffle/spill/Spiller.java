@@ -112,8 +112,10 @@ final class Spiller implements AutoCloseable {
    *
    * @param hurry has {@link #round} called soon; null if nothing is moved
    * @param peers whether other processes may have segments mapped
+   * @param copying whether copies of published outputs are under way
    */
-  PoolShrinker shrinker(final Runnable hurry, final BooleanSupplier peers) {
+  PoolShrinker shrinker(
+      final Runnable hurry, final BooleanSupplier peers, final BooleanSupplier copying) {
     final PoolShrinker.Mover mover =
         new PoolShrinker.Mover() {
           @Override
@@ -128,7 +130,7 @@ final class Spiller implements AutoCloseable {
           }
         };
     return new PoolShrinker(
-        tiers.of(Tier.DEVICE), reclaimer, hurry == null ? null : mover, peers, clock);
+        tiers.of(Tier.DEVICE), reclaimer, hurry == null ? null : mover, peers, copying, clock);
   }
 
   /** Bytes in GPU memory of shuffles that nobody uses. */

@@ -188,6 +188,9 @@ public final class DeviceOnlyGpu implements Device {
     REFUSED,
     TIMED_OUT,
 
+    /** None fails; who waits for them is late to see it. */
+    LATE,
+
     /** The GPU cannot be used any more. */
     BROKEN
   }

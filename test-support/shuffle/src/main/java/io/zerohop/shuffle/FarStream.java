@@ -11,12 +11,16 @@ import io.zerohop.shuffle.DeviceOnlyGpu.Failure;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A stream of a {@link DeviceOnlyGpu}: what its batches name has to be within the device's reach,
  * and it fails, waits and is interrupted as the device was told.
  */
 final class FarStream implements CopyStream {
+  private static final long LATE_MILLIS = 100;
+
   private final DeviceOnlyGpu device;
   private final CopyStream stream;
 
@@ -84,6 +88,9 @@ final class FarStream implements CopyStream {
     }
     if (device.fails(Failure.BROKEN)) {
       throw new ZerohopException(ZerohopException.Category.FATAL, "the GPU is broken");
+    }
+    if (device.fails(Failure.LATE)) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(LATE_MILLIS));
     }
     stream.synchronize(limit);
     end();
