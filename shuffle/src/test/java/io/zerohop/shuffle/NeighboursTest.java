@@ -119,7 +119,9 @@ class NeighboursTest {
       TestBlocks.write(owner, 1, 0, 1, PARTITIONS, MOST);
       TestBlocks.write(otherOwner, 1, 0, 1, PARTITIONS, MOST);
       for (final ShuffleNode each : List.of(owner, reader, otherOwner, otherReader)) {
-        TestNodes.eventually("knows its own", () -> each.stats().peers().connected() == 1);
+        TestNodes.eventually(
+            "knows its own",
+            () -> each.stats().peers().connected() == 1 && each.stats().peers().readable() == 1);
       }
       for (final List<ShuffleNode> pair :
           List.of(List.of(owner, reader), List.of(otherOwner, otherReader))) {

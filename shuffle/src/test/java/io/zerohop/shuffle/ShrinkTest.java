@@ -41,7 +41,7 @@ class ShrinkTest {
   /** Long enough for all that can go to be gone, on a busy machine, too. */
   private static final Duration PATIENT = Duration.ofSeconds(60);
 
-  private static final Duration BRIEF = Duration.ofMillis(200);
+  private static final Duration BRIEF = Duration.ofSeconds(2);
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();

@@ -69,7 +69,7 @@ class SpeculationSuite extends ClusterSuite {
 }
 
 private object SpeculationSuite {
-  private val LagMillis = 8000
+  private val LagMillis = 15000
 
   /** Slows the first attempt of a task down; the speculative one is the second. */
   def lag(): Unit = if (isFirst) Thread.sleep(LagMillis)

@@ -47,10 +47,12 @@ class UnwritableFoldersSuite extends AnyFunSuite {
       }
       assert(answer === Workload.expected)
       assert(cluster.gauges("pool.host.limit.bytes") === Map.empty)
+      def said(log: Seq[String]) = log.filter(_.contains("keeps shuffle blocks in files"))
+      Bounded.until("the lines are in the logs", 30.seconds)(
+        logs(cluster.sc.applicationId).forall(said(_).nonEmpty))
       for (log <- logs(cluster.sc.applicationId)) {
-        val said = log.filter(_.contains("keeps shuffle blocks in files"))
-        assert(said.size === 1, log.mkString("\n"))
-        assert(said.head.contains(key))
+        assert(said(log).size === 1, log.mkString("\n"))
+        assert(said(log).head.contains(key))
       }
       Bounded.until("both executors say so in the tab, too", 30.seconds)(
         advised.executors.size == 2)

@@ -20,7 +20,7 @@ class ExaminationTest {
     examination
         .run(
             Item.DRIVER,
-            Duration.ofMillis(50),
+            Duration.ofSeconds(2),
             notes -> {
               notes.add(Finding.ok(Item.DRIVER, "before"));
               try {

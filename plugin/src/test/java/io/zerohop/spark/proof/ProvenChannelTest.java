@@ -114,7 +114,7 @@ class ProvenChannelTest {
 
   @Test
   void aStrangerGetsANonceAndNothingElse() throws Exception {
-    final CompletableFuture<ProvenChannel> accepted = accepted(Duration.ofMillis(300));
+    final CompletableFuture<ProvenChannel> accepted = accepted(Duration.ofSeconds(2));
     try (Socket stranger = new Socket(address().getAddress(), address().getPort())) {
       stranger.getOutputStream().write("zerohop-proof-1\n".getBytes(StandardCharsets.US_ASCII));
       stranger.getOutputStream().write(new byte[NONCE_BYTES]);

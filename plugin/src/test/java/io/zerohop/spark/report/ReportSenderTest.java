@@ -53,7 +53,11 @@ class ReportSenderTest {
   @Test
   void memoryThatChangesIsReportedInTheNextIntervalAndOnce() throws Exception {
     start(OFTEN);
-    assertThat(take().memory().hostUsed()).isZero();
+    ShuffleReport first = take();
+    while (first.advice().isEmpty()) { // What the doctor says comes with one of the first.
+      assertThat(first.memory().hostUsed()).isZero();
+      first = take();
+    }
     used.set(4096);
     assertThat(take().memory().hostUsed()).isEqualTo(4096);
     assertThat(sent.poll(50, TimeUnit.MILLISECONDS)).isNull();

@@ -67,11 +67,11 @@ public final class TestNodes {
   /** A node that holds nothing for anybody. */
   public static void assertNothingHeld(final ShuffleNode node) {
     eventually("all regions are freed", () -> node.stats().poolUsedBytes() == 0);
-    // Who frees the last of them counts its lease as closed a moment later.
+    // Who frees the last of them counts its lease as closed a moment later, and takes them off.
     eventually("all leases are closed", () -> node.stats().leases().open() == 0);
+    eventually("no region waits", () -> node.stats().leases().retiredRegions() == 0);
     final NodeStats stats = node.stats();
     assertThat(stats.regions()).isZero();
-    assertThat(stats.leases().retiredRegions()).isZero();
     assertThat(stats.outputs().published()).isZero();
     assertThat(stats.outputs().writers()).isZero();
     assertThat(stats.receiveBuffers().bytes()).isZero();

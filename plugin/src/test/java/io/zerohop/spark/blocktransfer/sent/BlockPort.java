@@ -41,7 +41,7 @@ final class BlockPort implements AutoCloseable {
     conf =
         new SparkConf(false)
             .set("spark.app.id", "app-sent")
-            .set("spark.zerohop.connect.timeout", "2s");
+            .set("spark.zerohop.connect.timeout", "10s");
     // Several connections to a reader, as by default on 8 cores or more. Suites of Spark have one
     // where there are fewer.
     conf.set("spark.shuffle.io.clientThreads", "4");

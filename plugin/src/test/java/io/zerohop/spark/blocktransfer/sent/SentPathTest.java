@@ -51,7 +51,7 @@ class SentPathTest extends RemotePathContract {
     return config
         .set("node.id", "node-" + executor)
         .set("request.timeout", Duration.ofSeconds(4))
-        .set("connect.timeout", Duration.ofSeconds(2))
+        .set("connect.timeout", Duration.ofSeconds(10))
         .carrier(port.carrier(this::list));
   }
 

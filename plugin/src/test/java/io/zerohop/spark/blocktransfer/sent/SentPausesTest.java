@@ -65,7 +65,8 @@ class SentPausesTest {
     final CompletableFuture<Map<Path, Integer>> reading =
         CompletableFuture.supplyAsync(reader::read);
     TestNodes.eventually("the network pauses", paused::get);
-    for (Duration gone = STEP; gone.compareTo(LESS_THAN_HALF) < 0; gone = gone.plus(STEP)) {
+    final long begin = reader.clock().nanos();
+    while (reader.clock().since(begin) < LESS_THAN_HALF.minus(STEP).toNanos()) {
       reader.clock().advance(STEP);
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(3)); // For chores, which look each step.
     }

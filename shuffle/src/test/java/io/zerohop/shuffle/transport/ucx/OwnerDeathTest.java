@@ -78,6 +78,8 @@ class OwnerDeathTest {
         }
       }
       assertThat(reader.pending()).as("gets under way").isZero();
+      // Who asked is told a moment later.
+      TestNodes.eventually("all were told", () -> ends.stream().noneMatch(end -> end.get() == 0));
       assertThat(ends).allSatisfy(end -> assertThat(end).hasValue(1));
       LoopbackTest.run(reader); // It works for others.
     }

@@ -119,6 +119,8 @@ class UcxEngineTest {
         endpoint.close();
       }
       TestNodes.eventually("all gets have ended", () -> reader.pending() == 0);
+      // Who asked is told a moment later.
+      TestNodes.eventually("all were told", () -> ends.stream().noneMatch(end -> end.get() == 0));
       assertThat(ends).allSatisfy(end -> assertThat(end).hasValue(1));
     }
     LoopbackTest.run(reader);
