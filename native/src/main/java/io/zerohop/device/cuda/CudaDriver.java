@@ -11,7 +11,8 @@ import jcuda.driver.JCudaDriver;
 
 /**
  * The CUDA driver, loaded once per process and only when somebody asks for a GPU, so that the same
- * jar starts on machines without one. Thread safe.
+ * jar starts on machines without one; nothing else of this package works there. Needs no toolkit.
+ * Thread safe.
  */
 public final class CudaDriver {
   /** By name first, which honours LD_LIBRARY_PATH; then where containers put it. */

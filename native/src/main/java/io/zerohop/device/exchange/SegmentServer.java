@@ -23,7 +23,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Hands this process's segments to peers of the same user that know the secret. One daemon thread
  * serves all connections; no peer, however it behaves, makes it wait or end, or keeps those who
- * know the secret out.
+ * know the secret out. The protocol is drawn in docs/exchange.md; {@link PeerLink} is the peer's
+ * side of it.
  *
  * <p>{@link #start} and {@link #close} are thread safe. A server is used once.
  */

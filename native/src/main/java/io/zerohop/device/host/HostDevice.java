@@ -33,6 +33,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  * is sealed, so that no peer can make a reader fault. What peers may only read is sealed against
  * new writers too, so that not even a descriptor that is opened again lets anybody write. Memory
  * lives while any process holds a descriptor or a mapping of it, also after its owner was killed.
+ * Signals are words that waiters sleep on with a futex, and the processor makes the copies.
  */
 public final class HostDevice implements Device {
   /** Largest segment in bytes: what an int can index, in whole pages. */

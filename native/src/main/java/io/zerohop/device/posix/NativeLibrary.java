@@ -7,7 +7,9 @@ import java.util.Locale;
 
 /**
  * Loads {@code libzerohop.so} out of the jar, once per class loader. Whoever is the first to reach
- * native code calls {@link #require()}; after that the other classes of this package work.
+ * native code calls {@link #require()}; after that the other classes of this package work. They are
+ * the system calls that Java lacks, one static method each, to which descriptors and addresses are
+ * plain numbers.
  */
 public final class NativeLibrary {
   private static final String RESOURCE =

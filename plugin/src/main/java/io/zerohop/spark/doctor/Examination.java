@@ -9,6 +9,10 @@ import java.time.Duration;
 /**
  * Runs checks one after the other, each in its own thread and with a time limit. A check that fails
  * or does not end is a finding, and the next one goes on. Used by one thread.
+ *
+ * <p>What decides at run time is asked itself wherever it can be: there is no second opinion that
+ * could differ. Classes of this package whose names begin with {@code Spark} need Spark; no other
+ * one does.
  */
 public final class Examination {
   /** How long an interrupted check may take to clean up. */

@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 
-/** The complete proof of two hosts: each kind of memory, in both directions. For one thread. */
+/**
+ * The complete proof of two hosts: each kind of memory, in both directions. They read it by the
+ * product's own UCX code, while owners are stopped and killed. For one thread.
+ */
 final class Proof {
   private final Side first;
   private final Side second;

@@ -10,7 +10,11 @@ import scala.collection.immutable.Seq;
 import scala.xml.Node;
 import scala.xml.Unparsed;
 
-/** The tab: its page, and a page with the runbook's rows. */
+/**
+ * The tab GPU Shuffle: its page, and a page with the runbook's rows. Reports of executors become
+ * events of the application, events become a bounded model, and the model becomes the page, live
+ * and in the history server.
+ */
 final class ShuffleTab extends SparkUITab {
   /** As users see it. */
   static final String NAME = "GPU Shuffle";

@@ -17,7 +17,7 @@ import java.util.Map;
 /**
  * The index of this node's blocks, and the only writer of the memory in which peers search it.
  * Thread safe: a lock orders writers of this process; readers take no lock, see {@link
- * CatalogView}.
+ * CatalogView}. See docs/catalog.md.
  *
  * <p>Owns one reference of each region that it was given and of its chunks, until they are retired.
  */

@@ -37,7 +37,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Carries requests, responses and messages by uploads to the block ports that Spark's executors
- * have open. Thread safe; owns its connections.
+ * have open, with whatever proof and encryption Spark has on: path {@code sent}, see docs/sent.md.
+ * Thread safe; owns its connections.
  */
 final class PortCarrier implements Carrier, Uploads.Receiver {
   private static final Logger LOG = LoggerFactory.getLogger(PortCarrier.class);

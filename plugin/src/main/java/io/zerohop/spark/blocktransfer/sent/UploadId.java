@@ -4,6 +4,7 @@ import org.apache.spark.storage.ShuffleBlockBatchId;
 
 /**
  * The kind and target of an upload, encoded in the numbers of its block id, which are not negative.
+ * The id is a batch of shuffle blocks, which no migration of Spark's has.
  *
  * <pre>
  *              shuffle (31 bits)                            map (63)  first partition  last

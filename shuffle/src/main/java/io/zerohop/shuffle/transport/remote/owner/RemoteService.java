@@ -18,7 +18,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The owner's side: tells readers where blocks lie, and holds them in the meantime. See {@link
- * Wire} for what can be asked; each way between nodes has more. Thread safe.
+ * Wire} for what can be asked; each way between nodes has more. Leases are those of blocks that are
+ * sent and of those that are got by UCX. Thread safe.
  *
  * @param <R> what is kept of a reader
  */

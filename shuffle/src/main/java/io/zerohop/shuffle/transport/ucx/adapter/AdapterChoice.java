@@ -19,7 +19,8 @@ import java.util.stream.Collectors;
 
 /**
  * The RDMA ports that an executor uses: its GPU's share of those nearest to it. Where nothing tells
- * the ports apart, or a port may not reach all those of other nodes, it is all of them. Immutable.
+ * the ports apart, or a port may not reach all those of other nodes, it is all of them. It is made
+ * by sysfs and by nothing of UCX. Immutable.
  *
  * @param ports as UCX names them; empty if there is none
  * @param rails whether one transfer may be spread over several of them: they are as near as one

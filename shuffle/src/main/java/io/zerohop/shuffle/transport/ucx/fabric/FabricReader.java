@@ -17,8 +17,8 @@ import java.util.concurrent.RejectedExecutionException;
 /**
  * Reads GPU memory of owners on other nodes of this node's clique: copies it out of mappings into
  * this GPU's memory. A mapping holds nothing of what it shows, so no kernel ever reads one, and a
- * copy is made by copy engines, a bounded piece at a time, as long as somebody wants it. Thread
- * safe; owns the mappings.
+ * copy is made by copy engines, a bounded piece at a time, as long as somebody wants it. See
+ * docs/fabric.md. Thread safe; owns the mappings.
  */
 public final class FabricReader implements AutoCloseable {
   /** What is under way when an owner dies: 64 MiB take half a millisecond or less. */

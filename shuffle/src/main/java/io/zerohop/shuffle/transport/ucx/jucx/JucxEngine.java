@@ -35,7 +35,10 @@ import org.openucx.jucx.ucs.UcsConstants;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** {@link UcxEngine} by jucx. */
+/**
+ * {@link UcxEngine} by jucx. This package is the one place that knows jucx. {@code UcxLoader} may
+ * load it a second time, together with another jucx: nothing else refers to it by name.
+ */
 public final class JucxEngine implements UcxEngine {
   /**
    * Kinds of memory, said with every request: what jucx says otherwise is a number of the libucx

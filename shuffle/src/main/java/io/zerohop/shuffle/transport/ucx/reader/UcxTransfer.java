@@ -35,7 +35,7 @@ import java.util.stream.IntStream;
 /**
  * A window read by gets. It is handed out if the owner confirms at the end that its lease was held:
  * blocks from GPU memory to this GPU, others to the host. If one extent of it cannot be got, none
- * is: the owner has to send it.
+ * is: the owner has to send it. See docs/rdma.md.
  */
 public final class UcxTransfer extends RemoteTransfer {
   private final UcxPeer peer;

@@ -1,2 +1,0 @@
-/** Zerohop in Spark's metrics system and in Spark's metrics of tasks. */
-package io.zerohop.spark.metrics;

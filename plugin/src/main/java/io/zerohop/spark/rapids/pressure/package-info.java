@@ -1,2 +1,0 @@
-/** GPU memory that RAPIDS gets back from the pool when it runs out of it. */
-package io.zerohop.spark.rapids.pressure;

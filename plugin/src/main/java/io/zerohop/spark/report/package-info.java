@@ -1,2 +1,0 @@
-/** What executors count for the tab in Spark's UI, and tell the driver. */
-package io.zerohop.spark.report;

@@ -1,2 +1,0 @@
-/** What users configure: one table of keys, read once and handed down whole. */
-package io.zerohop.shuffle.conf;

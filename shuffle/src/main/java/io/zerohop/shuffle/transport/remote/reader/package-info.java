@@ -1,2 +1,0 @@
-/** The reader's side: blocks on their way from one owner. */
-package io.zerohop.shuffle.transport.remote.reader;

@@ -1,2 +1,0 @@
-/** What readers and owners write to one another: questions, and where blocks lie. */
-package io.zerohop.shuffle.transport.remote.wire;

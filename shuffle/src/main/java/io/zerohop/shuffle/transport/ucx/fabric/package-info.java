@@ -1,2 +1,0 @@
-/** GPU memory of owners on other nodes, read over an NVLink fabric; docs/fabric.md. */
-package io.zerohop.shuffle.transport.ucx.fabric;
