@@ -1,5 +1,6 @@
 package io.zerohop.device;
 
+import io.zerohop.device.Signal.SignalEpoch;
 import java.time.Duration;
 import java.util.List;
 

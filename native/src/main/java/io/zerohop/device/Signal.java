@@ -1,6 +1,7 @@
 package io.zerohop.device;
 
 import java.time.Duration;
+import java.util.Objects;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -66,5 +67,13 @@ public interface Signal {
   /** Cyclic comparison of two epochs. */
   static boolean atLeast(final int current, final int wanted) {
     return current - wanted >= 0;
+  }
+
+  /** An epoch that a signal is to have: to wait for, or to raise it to. */
+  record SignalEpoch(Signal signal, int epoch) {
+    /** Refuses null. */
+    public SignalEpoch {
+      Objects.requireNonNull(signal, "signal");
+    }
   }
 }

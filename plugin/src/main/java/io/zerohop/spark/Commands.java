@@ -1,7 +1,7 @@
 package io.zerohop.spark;
 
 import io.zerohop.spark.doctor.DoctorCommand;
-import io.zerohop.spark.doctor.ReleaseVersion;
+import io.zerohop.spark.doctor.Report.ReleaseVersion;
 import io.zerohop.spark.proof.ProofCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;

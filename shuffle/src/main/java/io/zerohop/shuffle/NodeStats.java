@@ -3,7 +3,7 @@ package io.zerohop.shuffle;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchCounters.MovedBlocks;
 import io.zerohop.shuffle.pool.PoolStats;
-import io.zerohop.shuffle.spill.SpilledOutputs;
+import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import java.util.Map;
 import java.util.function.ToLongFunction;
 

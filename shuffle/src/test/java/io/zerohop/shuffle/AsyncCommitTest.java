@@ -13,7 +13,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.spill.EvictionScope;
+import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.owner.RemoteService;
 import io.zerohop.shuffle.transport.remote.owner.Sends;

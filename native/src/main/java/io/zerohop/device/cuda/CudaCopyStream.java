@@ -7,7 +7,7 @@ import io.zerohop.device.Message;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
-import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.SpliceBatch;
 import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;

@@ -2,8 +2,8 @@ package io.zerohop.device.cuda;
 
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
+import io.zerohop.device.Device.FabricReach;
 import io.zerohop.device.DeviceMemoryException;
-import io.zerohop.device.FabricReach;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Message;
 import io.zerohop.device.OpenResources;

@@ -1,6 +1,6 @@
 package io.zerohop.device.cuda;
 
-import io.zerohop.device.FabricReach;
+import io.zerohop.device.Device.FabricReach;
 import java.util.function.Supplier;
 
 /**

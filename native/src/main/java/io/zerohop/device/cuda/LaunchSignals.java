@@ -1,7 +1,7 @@
 package io.zerohop.device.cuda;
 
 import io.zerohop.device.Signal;
-import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.WaitException;
 import java.time.Duration;
 import java.util.HashMap;

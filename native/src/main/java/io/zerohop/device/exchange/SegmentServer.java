@@ -1,6 +1,7 @@
 package io.zerohop.device.exchange;
 
 import io.zerohop.device.DeviceCode;
+import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -448,4 +449,42 @@ public final class SegmentServer implements AutoCloseable {
       return most.isEmpty() ? null : most.get(0);
     }
   }
+
+  /**
+   * The source of the segments that a {@link SegmentServer} serves. All calls come from the
+   * server's one thread, so they must not wait; an exception ends the connection that it concerns,
+   * but one of {@link #export} withholds the segment from the peer, this time, and nothing else.
+   */
+  public interface SegmentDirectory {
+
+    /**
+     * A peer has connected.
+     *
+     * @return greeting that the peer gets, at most {@link SegmentServer#MAX_GREETING_BYTES}
+     */
+    byte[] connected(PeerInfo peer);
+
+    /** A new handle to a segment, which the server closes once it is sent; null when it is gone. */
+    SegmentHandle export(long segmentId);
+
+    /**
+     * The server failed and ends, although nobody closed it. Called once, before any connection
+     * ends: to peers the end of their connection looks like the end of this process, and they trust
+     * what they have mapped. So whatever memory was handed out must not change from here on.
+     */
+    void failed(Throwable cause);
+
+    /** The peer's connection ended, exactly once for each {@link #connected} that returned. */
+    void disconnected(PeerInfo peer);
+  }
+
+  /**
+   * A peer that proved to know the secret.
+   *
+   * @param connectionId unique among the connections of one server, never used again
+   * @param name what the peer calls itself
+   * @param pid its process id as this process sees it; 0 when it is in another PID namespace
+   * @param uid its user id, always that of this process
+   */
+  public record PeerInfo(long connectionId, String name, int pid, int uid) {}
 }

@@ -4,6 +4,8 @@ import io.zerohop.device.DeviceCode;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.SegmentServer.PeerInfo;
+import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import java.util.Map;
 import java.util.Set;
 import org.slf4j.Logger;

@@ -6,7 +6,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Segment;
 import io.zerohop.device.Signal;
-import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.Signal.SignalEpoch;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;

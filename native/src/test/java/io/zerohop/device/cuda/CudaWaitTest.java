@@ -8,7 +8,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
 import io.zerohop.device.Signal;
-import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import java.time.Duration;

@@ -2,7 +2,7 @@ package io.zerohop.device.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.device.FabricReach;
+import io.zerohop.device.Device.FabricReach;
 import java.util.HashSet;
 import java.util.Set;
 import org.junit.jupiter.api.Test;

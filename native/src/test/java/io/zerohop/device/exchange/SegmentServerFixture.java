@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.zerohop.device.Device;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.device.host.HostDevice;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,5 +1,7 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.spark.doctor.Finding.Verdict;
+import io.zerohop.spark.doctor.Report.ReleaseVersion;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.file.Path;

@@ -4,7 +4,10 @@ import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.doctor.RateCheck.Rate;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Runs checks one after the other, each in its own thread and with a time limit. A check that fails
@@ -72,5 +75,63 @@ public final class Examination {
   /** Returns the findings so far. */
   public Notes notes() {
     return all;
+  }
+
+  /** Checks one or a few items. Ends by itself within a limited time, and leaves nothing behind. */
+  @FunctionalInterface
+  interface Check {
+
+    /**
+     * Looks.
+     *
+     * @param notes gets what was found
+     * @throws Exception whatever keeps it from looking, which is reported
+     */
+    void run(Notes notes) throws Exception;
+  }
+
+  /**
+   * The findings of checks. Thread safe: a check that did not end in time may still be writing, and
+   * is not heard any more.
+   */
+  public static final class Notes {
+    private final List<Finding> findings = new ArrayList<>();
+    private final List<Rate> rates = new ArrayList<>();
+    private boolean closed;
+
+    /** Adds a finding, unless these are closed. */
+    synchronized void add(final Finding finding) {
+      if (!closed) {
+        findings.add(finding);
+      }
+    }
+
+    /** Adds a rate, unless these are closed. */
+    synchronized void add(final Rate rate) {
+      if (!closed) {
+        rates.add(rate);
+      }
+    }
+
+    /** Adds all of another's. */
+    synchronized void addAll(final Notes other) {
+      findings.addAll(other.findings());
+      rates.addAll(other.rates());
+    }
+
+    /** Nothing is added any more. */
+    synchronized void close() {
+      closed = true;
+    }
+
+    /** A copy, in the order in which they came. */
+    public synchronized List<Finding> findings() {
+      return new ArrayList<>(findings);
+    }
+
+    /** A copy, in the order in which they came. */
+    public synchronized List<Rate> rates() {
+      return new ArrayList<>(rates);
+    }
   }
 }

@@ -2,6 +2,8 @@ package io.zerohop.spark.doctor;
 
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.posix.NativeLibrary;
+import io.zerohop.spark.doctor.Examination.Check;
+import io.zerohop.spark.doctor.Examination.Notes;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;

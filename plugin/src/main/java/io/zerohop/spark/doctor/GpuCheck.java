@@ -4,6 +4,8 @@ import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.spark.doctor.Examination.Check;
+import io.zerohop.spark.doctor.Examination.Notes;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -2,6 +2,9 @@ package io.zerohop.spark.doctor;
 
 import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
+import io.zerohop.spark.doctor.Examination.Check;
+import io.zerohop.spark.doctor.Examination.Notes;
+import io.zerohop.spark.doctor.Finding.Verdict;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.nio.file.Files;

@@ -15,9 +15,12 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
-import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
 import io.zerohop.spark.conf.NetworkTrust;
+import io.zerohop.spark.doctor.Examination.Check;
+import io.zerohop.spark.doctor.Examination.Notes;
+import io.zerohop.spark.doctor.Finding.Verdict;
 import java.io.IOException;
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -372,7 +375,8 @@ public final class Machine {
             : Finding.warn(
                 Item.MEMFD,
                 "the kernel does not seal shared memory against writers (F_SEAL_FUTURE_WRITE)",
-                "Linux 5.1 or later does; until then executors are trusted with one another's blocks");
+                "Linux 5.1 or later does; until then executors are trusted with one another's"
+                    + " blocks");
       }
     }
   }

@@ -11,11 +11,14 @@ import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
+import io.zerohop.spark.doctor.Examination.Check;
+import io.zerohop.spark.doctor.Examination.Notes;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.Serializable;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -23,6 +26,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -322,6 +326,34 @@ final class RateCheck {
         Thread.currentThread().interrupt();
         throw new UcxException("interrupted while UCX was measured", e);
       }
+    }
+  }
+
+  /**
+   * The rate of one path, measured once. Immutable.
+   *
+   * @param path what they move by
+   * @param from where they lie
+   * @param to who reads them
+   * @param gigabytes in 1e9 bytes a second
+   * @param expected the same for a machine of that kind with nothing else to do; 0 if nothing is
+   */
+  public record Rate(String path, String from, String to, double gigabytes, double expected)
+      implements Serializable {
+
+    /** Below this part of what is expected something is wrong, and not only busy. */
+    private static final double LEAST = 0.5;
+
+    /** Returns whether it is less than half of what is expected. */
+    boolean isLow() {
+      return gigabytes < LEAST * expected;
+    }
+
+    @Override
+    public String toString() {
+      final String hope = expected > 0 ? String.format(Locale.ROOT, "%.1f", expected) : "-";
+      return String.format(
+          Locale.ROOT, "%-9s %-14s %-14s %9.1f %9s", path, from, to, gigabytes, hope);
     }
   }
 }

@@ -2,9 +2,13 @@ package io.zerohop.spark.doctor;
 
 import io.zerohop.device.Message;
 import io.zerohop.spark.compat.JarVersion;
+import io.zerohop.spark.doctor.Examination.Notes;
+import io.zerohop.spark.doctor.Finding.Verdict;
+import io.zerohop.spark.doctor.RateCheck.Rate;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import picocli.CommandLine.IVersionProvider;
 
 /** The doctor's report on one process or several. Immutable. */
 public final class Report {
@@ -133,5 +137,13 @@ public final class Report {
   public static String version() {
     final String version = JarVersion.own();
     return version.isEmpty() ? "unknown" : version;
+  }
+
+  /** The release of the jar, for its commands. */
+  public static final class ReleaseVersion implements IVersionProvider {
+    @Override
+    public String[] getVersion() {
+      return new String[] {"Zerohop " + Report.version()};
+    }
   }
 }

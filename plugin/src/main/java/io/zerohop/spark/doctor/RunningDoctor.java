@@ -1,5 +1,6 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.spark.doctor.Finding.Verdict;
 import io.zerohop.spark.executor.OtherNodes;
 import io.zerohop.spark.report.Advice;
 import java.util.List;

@@ -2,6 +2,8 @@ package io.zerohop.spark.doctor;
 
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.compat.PlacedData;
+import io.zerohop.spark.doctor.Examination.Notes;
+import io.zerohop.spark.doctor.RateCheck.Rate;
 import io.zerohop.spark.doctor.SparkChecks.Address;
 import java.io.Serializable;
 import java.util.ArrayList;

@@ -4,9 +4,12 @@ import io.zerohop.device.Message;
 import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
-import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
-import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLoader.UcxLibrary;
+import io.zerohop.spark.doctor.Examination.Check;
+import io.zerohop.spark.doctor.Examination.Notes;
+import io.zerohop.spark.doctor.Finding.Verdict;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 

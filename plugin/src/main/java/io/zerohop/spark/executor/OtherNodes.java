@@ -7,7 +7,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
-import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
@@ -39,8 +39,8 @@ public final class OtherNodes {
 
   /** What has blocks sent that {@link #sendObstacle} keeps from it. */
   public static final String SEND_REMEDY =
-      "have 'sent' in spark.zerohop.paths, and encrypt the network where files are encrypted: spark.network.crypto.enabled with"
-          + " spark.authenticate";
+      "have 'sent' in spark.zerohop.paths, and encrypt the network where files are encrypted:"
+          + " spark.network.crypto.enabled with spark.authenticate";
 
   /** What Spark calls a driver that runs tasks itself. */
   private static final String DRIVER = "driver";
@@ -100,7 +100,8 @@ public final class OtherNodes {
           .warn(LOG);
     } else if (devices != null && RdmaDevices.any()) {
       LOG.info(
-          "Zerohop: executor {} uses {} for RDMA (to choose others, set spark.executorEnv.UCX_NET_DEVICES)",
+          "Zerohop: executor {} uses {} for RDMA (to choose others, set"
+              + " spark.executorEnv.UCX_NET_DEVICES)",
           executorId,
           devices.adapters().describe());
     }

@@ -10,7 +10,7 @@ import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.pool.PoolStats;
-import io.zerohop.shuffle.spill.SpilledOutputs;
+import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.util.concurrent.TimeUnit;

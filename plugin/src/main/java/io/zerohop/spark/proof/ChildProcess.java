@@ -3,6 +3,8 @@ package io.zerohop.spark.proof;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.proof.Proof.MemoryKind;
+import io.zerohop.spark.proof.Proof.ProofException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;

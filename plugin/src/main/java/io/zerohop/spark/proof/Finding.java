@@ -1,5 +1,7 @@
 package io.zerohop.spark.proof;
 
+import io.zerohop.spark.proof.Proof.MemoryKind;
+
 /**
  * One line of a proof. Immutable.
  *

@@ -13,6 +13,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.memory.PatternMemory;
+import io.zerohop.spark.proof.Proof.MemoryKind;
+import io.zerohop.spark.proof.Proof.ProofException;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;

@@ -2,6 +2,8 @@ package io.zerohop.spark.proof;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.proof.Proof.MemoryKind;
+import io.zerohop.spark.proof.Proof.ProofException;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.InetAddress;

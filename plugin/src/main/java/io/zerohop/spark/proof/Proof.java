@@ -156,4 +156,34 @@ final class Proof {
                 : "neither nvidia-peermem (modprobe nvidia-peermem) nor dma-buf (NVIDIA's open"
                     + " kernel module, Linux 5.12 or later)"));
   }
+
+  /** The kinds of memory at both ends of a proof. */
+  enum MemoryKind {
+    /** Shared memory of the host, as executors keep rows in. */
+    HOST,
+    /** GPU memory, as executors keep RAPIDS' batches in. */
+    GPU;
+
+    /** Its name in reports and questions. */
+    String key() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+
+    static MemoryKind of(final String key) {
+      return valueOf(key.toUpperCase(Locale.ROOT));
+    }
+  }
+
+  /** Thrown if a step of the proof could not be done; the message has the cause and the remedy. */
+  static final class ProofException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    ProofException(final String message) {
+      super(message);
+    }
+
+    ProofException(final String message, final Throwable cause) {
+      super(message, cause);
+    }
+  }
 }

@@ -5,7 +5,9 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.spark.doctor.ForeignCode;
 import io.zerohop.spark.doctor.Machine;
-import io.zerohop.spark.doctor.ReleaseVersion;
+import io.zerohop.spark.doctor.Report.ReleaseVersion;
+import io.zerohop.spark.proof.Proof.MemoryKind;
+import io.zerohop.spark.proof.Proof.ProofException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
@@ -94,8 +96,8 @@ public final class ProofCommand implements Callable<Integer> {
   @Option(
       names = "--trusted-network",
       description =
-          "Only trusted programs reach this network: UCX does not authenticate peers, and who reaches"
-              + " its ports can read and write the memory of the kit's processes.")
+          "Only trusted programs reach this network: UCX does not authenticate peers, and who"
+              + " reaches its ports can read and write the memory of the kit's processes.")
   private boolean trusted;
 
   @Option(

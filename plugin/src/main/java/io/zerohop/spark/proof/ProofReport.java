@@ -4,6 +4,7 @@ import io.zerohop.spark.doctor.Json;
 import io.zerohop.spark.doctor.Report;
 import io.zerohop.spark.proof.Finding.Check;
 import io.zerohop.spark.proof.Finding.Result;
+import io.zerohop.spark.proof.Proof.MemoryKind;
 import java.time.LocalDate;
 import java.time.ZoneOffset;
 import java.util.ArrayList;

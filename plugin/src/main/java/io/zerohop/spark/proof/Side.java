@@ -1,5 +1,7 @@
 package io.zerohop.spark.proof;
 
+import io.zerohop.spark.proof.Proof.MemoryKind;
+import io.zerohop.spark.proof.Proof.ProofException;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.List;

@@ -4,6 +4,7 @@ import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.proof.Finding.Check;
 import io.zerohop.spark.proof.Finding.Result;
+import io.zerohop.spark.proof.Proof.ProofException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;

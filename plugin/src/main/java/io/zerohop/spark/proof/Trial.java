@@ -3,6 +3,8 @@ package io.zerohop.spark.proof;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.spark.proof.Finding.Check;
 import io.zerohop.spark.proof.Finding.Result;
+import io.zerohop.spark.proof.Proof.MemoryKind;
+import io.zerohop.spark.proof.Proof.ProofException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;

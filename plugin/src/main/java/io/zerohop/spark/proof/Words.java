@@ -1,5 +1,6 @@
 package io.zerohop.spark.proof;
 
+import io.zerohop.spark.proof.Proof.ProofException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -2,6 +2,7 @@ package io.zerohop.spark.report;
 
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.ReportCounters.MovedCount;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Map;

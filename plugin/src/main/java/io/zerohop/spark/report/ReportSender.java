@@ -13,6 +13,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.rpc.RpcEndpointRef;
+import org.apache.spark.util.RpcUtils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -197,6 +201,32 @@ public final class ReportSender implements AutoCloseable {
       earn(now);
       due = now + nanos * (chars / INTERVAL_CHARS);
       left -= (double) chars / INTERVAL_CHARS; // Below 0 it takes as long until one is left again.
+    }
+  }
+
+  /**
+   * Sends reports to the driver over Spark's own RPC. Used by one thread. Where the driver does not
+   * take reports, each attempt waits as long as Spark's RPC does and fails.
+   */
+  public static final class DriverReports implements Consumer<String> {
+    /** The endpoint in the driver. */
+    public static final String ENDPOINT = "zerohop-reports";
+
+    private final SparkEnv env;
+    private final SparkConf conf;
+    private RpcEndpointRef driver;
+
+    public DriverReports(final SparkEnv env, final SparkConf conf) {
+      this.env = env;
+      this.conf = conf;
+    }
+
+    @Override
+    public void accept(final String report) {
+      if (driver == null) {
+        driver = RpcUtils.makeDriverRef(ENDPOINT, conf, env.rpcEnv());
+      }
+      driver.send(report);
     }
   }
 }

@@ -1,7 +1,7 @@
 package io.zerohop.spark.spillfiles;
 
 import io.zerohop.shuffle.catalog.MapOutputLease;
-import io.zerohop.shuffle.spill.ColdStorage;
+import io.zerohop.shuffle.spill.Evictor.ColdStorage;
 import io.zerohop.spark.log.SparkCode;
 import java.io.BufferedOutputStream;
 import java.io.DataOutputStream;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.spark.doctor.Finding.Verdict;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;

@@ -3,6 +3,8 @@ package io.zerohop.spark.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Message;
+import io.zerohop.spark.doctor.Examination.Notes;
+import io.zerohop.spark.doctor.Finding.Verdict;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.spark.doctor.RateCheck.Rate;
 import io.zerohop.spark.log.SparkCode;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -2,6 +2,8 @@ package io.zerohop.spark.doctor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.doctor.Examination.Notes;
+import io.zerohop.spark.doctor.Finding.Verdict;
 import io.zerohop.spark.doctor.SparkChecks.NamedJars;
 import io.zerohop.spark.doctor.SparkChecks.SparkCheck;
 import io.zerohop.spark.rapids.api.RapidsProbe;

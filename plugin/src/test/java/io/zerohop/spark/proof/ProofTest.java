@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.zerohop.device.TestClock;
 import io.zerohop.spark.proof.Finding.Check;
 import io.zerohop.spark.proof.Finding.Result;
+import io.zerohop.spark.proof.Proof.MemoryKind;
 import io.zerohop.spark.proof.ProofReport.Verdict;
 import java.io.IOException;
 import java.io.PrintWriter;

@@ -12,6 +12,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.doctor.Machine;
 import io.zerohop.spark.proof.Finding.Check;
 import io.zerohop.spark.proof.Finding.Result;
+import io.zerohop.spark.proof.Proof.MemoryKind;
+import io.zerohop.spark.proof.Proof.ProofException;
 import io.zerohop.spark.proof.ProofCommand.OtherSide;
 import java.io.IOException;
 import java.io.PrintWriter;

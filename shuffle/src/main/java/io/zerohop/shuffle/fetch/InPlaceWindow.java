@@ -2,7 +2,7 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.LogCode;
 import io.zerohop.device.Message;
-import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;

@@ -2,7 +2,7 @@ package io.zerohop.shuffle.pool;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Device;
-import io.zerohop.device.FabricReach;
+import io.zerohop.device.Device.FabricReach;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.StreamPool;
 import io.zerohop.device.ZerohopException;

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import java.util.function.LongSupplier;
 
 /**

@@ -10,6 +10,7 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -131,5 +132,42 @@ public final class Evictor {
   /** The thread if it is still at work; else null. */
   public ChoreThread alive() {
     return thread != null && thread.isAlive() ? thread : null;
+  }
+
+  /**
+   * Map outputs that left a pool since the node's start.
+   *
+   * @param outputs map outputs
+   * @param bytes their bytes
+   * @param nanos the time that moving them took, in nanoseconds
+   * @param failures how often one could not be moved
+   */
+  public record SpilledOutputs(long outputs, long bytes, long nanos, long failures) {}
+
+  /** The extent to which a pool releases memory. Segments that hold nothing go in any case. */
+  public enum EvictionScope {
+    /** Map outputs of shuffles that nobody uses leave it, as they would to make room for others. */
+    COLD,
+    /** Map outputs that are in use leave it, too, after the cold ones. */
+    ALL
+  }
+
+  /** Storage for map outputs that have to leave memory. Thread safe. */
+  public interface ColdStorage {
+
+    /**
+     * Keeps a map output, so that its owner can serve it from here. May take long. Damage must not
+     * get a new checksum, by which it would look right: the checksums that the output has go along,
+     * or it is verified on the way.
+     *
+     * @param output whose bytes stay readable until this returns
+     * @throws io.zerohop.shuffle.block.DamagedOutputException if it is seen not to be as it was
+     *     written; nothing is kept then
+     * @throws IOException if there is no room, or nothing can be written; nothing is kept then
+     */
+    void store(int shuffleId, long mapId, MapOutputLease output) throws IOException;
+
+    /** Forgets a map output whose shuffle ended while it was being stored. */
+    void drop(int shuffleId, long mapId);
   }
 }

@@ -2,7 +2,7 @@ package io.zerohop.shuffle;
 
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
-import io.zerohop.device.FabricReach;
+import io.zerohop.device.Device.FabricReach;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle;
 
-import io.zerohop.device.FabricReach;
+import io.zerohop.device.Device.FabricReach;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;

@@ -3,7 +3,7 @@ package io.zerohop.device.cuda;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Segment;
 import io.zerohop.device.Signal;
-import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.Signal.SignalEpoch;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;

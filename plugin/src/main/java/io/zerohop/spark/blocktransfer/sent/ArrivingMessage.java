@@ -2,9 +2,9 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.device.posix.Memory;
 import io.zerohop.shuffle.extent.Crc32c;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
-import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
+import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Arriving;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
 import java.nio.ByteBuffer;

@@ -4,7 +4,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.SentCodec;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier;
-import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.compat.SparkLinks;
 import java.util.ArrayList;

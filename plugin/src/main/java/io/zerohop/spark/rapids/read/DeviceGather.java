@@ -5,7 +5,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyRuns;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
-import io.zerohop.device.SignalEpoch;
+import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.SpliceBatch;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.fetch.FetchedBlock;

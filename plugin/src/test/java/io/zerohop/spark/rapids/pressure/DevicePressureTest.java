@@ -3,7 +3,7 @@ package io.zerohop.spark.rapids.pressure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.spill.EvictionScope;
+import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import io.zerohop.spark.rapids.api.SpillStore;
 import io.zerohop.spark.rapids.setup.PoolAdvice;
 import java.time.Duration;

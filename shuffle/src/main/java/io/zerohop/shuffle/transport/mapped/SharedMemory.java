@@ -2,8 +2,8 @@ package io.zerohop.shuffle.transport.mapped;
 
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Topology;
-import io.zerohop.device.exchange.PeerInfo;
-import io.zerohop.device.exchange.SegmentDirectory;
+import io.zerohop.device.exchange.SegmentServer.PeerInfo;
+import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.pool.Tiers;
 import java.util.concurrent.ConcurrentHashMap;

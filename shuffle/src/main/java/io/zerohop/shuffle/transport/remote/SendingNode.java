@@ -13,7 +13,7 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier;
-import io.zerohop.shuffle.transport.remote.carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.connect.OwnerConnector;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 
 /** By copies in this process, as where no libucx is installed. */
 class FakeUcxPathTest extends UcxPathContract {

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 
 /** By UCX, which is installed. */
 class UcxGetPathTest extends UcxPathContract {

@@ -2,6 +2,8 @@ package io.zerohop.device.exchange;
 
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.exchange.SegmentServer.PeerInfo;
+import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;

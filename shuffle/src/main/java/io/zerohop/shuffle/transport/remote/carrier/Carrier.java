@@ -1,9 +1,12 @@
 package io.zerohop.shuffle.transport.remote.carrier;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import java.time.Duration;
+import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 
 /**
@@ -74,5 +77,102 @@ public interface Carrier extends AutoCloseable {
   @Override
   default void close() {
     end();
+  }
+
+  /**
+   * A connection to one other executor, over which messages are sent. Thread safe; calls return at
+   * once.
+   */
+  interface Road extends AutoCloseable {
+
+    /**
+     * Sends bytes to the other's {@link Arrivals}.
+     *
+     * @param id names the transfer
+     * @param offset where the bytes go in it
+     * @param address must stay mapped, and as it is, until {@code done} was called
+     * @param done called once, whatever happens; success says that the bytes may be changed again
+     */
+    void send(long id, long offset, long address, long bytes, Completion done);
+
+    /**
+     * Tells the other's {@link Arrivals} that messages of a transfer will not come, by another
+     * connection if this one is lost.
+     *
+     * @param id names the transfer
+     */
+    void lost(long id);
+
+    /** Gives up what is under way, whose completions follow, and disconnects. Idempotent. */
+    @Override
+    void close();
+  }
+
+  /**
+   * The message sizes of a carrier.
+   *
+   * @param packed bytes up to which small pieces are copied together
+   * @param longest most bytes of one message
+   * @param atOnce messages of one transfer that are under way at a time
+   */
+  record MessageSizes(int packed, int longest, int atOnce) {}
+
+  /**
+   * Assigns a place in memory to arriving bytes. Called by the carrier's threads, which must not be
+   * blocked.
+   */
+  interface Arrivals {
+
+    /**
+     * A message has come. If an address is returned, {@link #arrived} or {@link #damaged} follows
+     * once.
+     *
+     * @param id names the transfer
+     * @param offset where the bytes go in it
+     * @param stop run at most once, by any thread, when nobody waits for the transfer any more,
+     *     since the rest of the message may never come: has the carrier write no more, and say that
+     *     the message has arrived or failed
+     * @return where they go, memory that stays mapped until they have arrived; 0 to drop them
+     */
+    long arriving(long id, long offset, long bytes, Runnable stop);
+
+    /**
+     * A message that was to arrive has done so, or failed.
+     *
+     * @param failure what the carrier says; null if all bytes are there
+     */
+    void arrived(long id, long offset, long bytes, String failure);
+
+    /**
+     * Messages of a transfer that were to come will not, although nothing of them was announced.
+     *
+     * @param why what the carrier says
+     */
+    default void lost(final long id, final String why) {}
+
+    /**
+     * A message that was to arrive has done so, but with other bytes than were sent; instead of
+     * {@link #arrived}.
+     */
+    default void damaged(final long id, final long offset, final long bytes) {
+      arrived(id, offset, bytes, "it was damaged on its way");
+    }
+  }
+
+  /** Starts a carrier in this process. */
+  @FunctionalInterface
+  interface CarrierStarter {
+
+    /**
+     * Starts it.
+     *
+     * @param sends does what sending takes besides the network: sums, and first contact
+     * @param arrivals checks what has arrived
+     * @param slabs memory for what a carrier has to copy; the caller's
+     * @param clock by which the carrier's limits are measured
+     * @return owned by the caller
+     * @throws CarrierException if it cannot be used here
+     */
+    Carrier start(Executor sends, Executor arrivals, Slabs slabs, Clock clock);
   }
 }

@@ -5,7 +5,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier;
-import io.zerohop.shuffle.transport.remote.carrier.Road;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.Road;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;

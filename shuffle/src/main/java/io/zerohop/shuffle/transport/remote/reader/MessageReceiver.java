@@ -1,8 +1,8 @@
 package io.zerohop.shuffle.transport.remote.reader;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.transport.remote.carrier.Arrivals;
-import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;

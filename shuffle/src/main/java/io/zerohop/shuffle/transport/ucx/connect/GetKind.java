@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.connect;
 
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
-import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.TestTarget;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;

@@ -6,7 +6,7 @@ import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.reader.Gets;
 import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
-import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.TestTarget;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;

@@ -71,4 +71,18 @@ public interface UcxEngine extends AutoCloseable {
   default void close() {
     end();
   }
+
+  /** Starts UCX in this process. */
+  @FunctionalInterface
+  interface UcxStarter {
+
+    /**
+     * Starts it.
+     *
+     * @param onStart run by the engine's thread first of all
+     * @return owned by the caller
+     * @throws UcxException if it cannot be used here
+     */
+    UcxEngine start(Runnable onStart);
+  }
 }

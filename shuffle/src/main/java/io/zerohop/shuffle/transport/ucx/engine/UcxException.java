@@ -14,4 +14,13 @@ public class UcxException extends CarrierException {
   public UcxException(final Message message, final Throwable cause) {
     super(message, cause);
   }
+
+  /** The libucx that was loaded is older than what is used; the message is all there is to say. */
+  public static final class OldLibucxException extends UcxException {
+    private static final long serialVersionUID = 1L;
+
+    public OldLibucxException(final String message) {
+      super(message, null);
+    }
+  }
 }

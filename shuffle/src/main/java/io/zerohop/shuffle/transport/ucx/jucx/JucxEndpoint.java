@@ -5,6 +5,7 @@ import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.jucx.JucxEngine.JucxMemory;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.util.HashMap;

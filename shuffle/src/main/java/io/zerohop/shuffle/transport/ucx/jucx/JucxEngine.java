@@ -2,17 +2,18 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Message;
+import io.zerohop.device.Transitions;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
-import io.zerohop.shuffle.transport.ucx.engine.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
-import io.zerohop.shuffle.transport.ucx.engine.UcxLibrary;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException.OldLibucxException;
+import io.zerohop.shuffle.transport.ucx.engine.UcxLoader.UcxLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -21,14 +22,20 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import org.openucx.jucx.NativeLibs;
+import org.openucx.jucx.UcxCallback;
 import org.openucx.jucx.ucp.UcpContext;
+import org.openucx.jucx.ucp.UcpEndpoint;
 import org.openucx.jucx.ucp.UcpMemMapParams;
+import org.openucx.jucx.ucp.UcpMemory;
 import org.openucx.jucx.ucp.UcpParams;
+import org.openucx.jucx.ucp.UcpRemoteKey;
+import org.openucx.jucx.ucp.UcpRequestParams;
 import org.openucx.jucx.ucp.UcpWorker;
 import org.openucx.jucx.ucp.UcpWorkerParams;
 import org.openucx.jucx.ucs.UcsConstants;
@@ -387,8 +394,8 @@ public final class JucxEngine implements UcxEngine {
         throw new OldLibucxException(
             "libucx "
                 + this
-                + " is older than 1.19, with which gets of GPU memory can end an executor: blocks of"
-                + " other nodes are sent over Spark's connections");
+                + " is older than 1.19, with which gets of GPU memory can end an executor: blocks"
+                + " of other nodes are sent over Spark's connections");
       }
     }
 
@@ -396,5 +403,79 @@ public final class JucxEngine implements UcxEngine {
     public String toString() {
       return major + "." + minor + "." + patch;
     }
+  }
+
+  /** Registered memory and its packed key. */
+  static final class JucxMemory implements UcxMemory {
+    private final UcpMemory memory;
+    private final byte[] key;
+    private final Consumer<JucxMemory> onClose;
+    private boolean closed;
+
+    /** Takes the registration over. */
+    JucxMemory(final UcpMemory memory, final Consumer<JucxMemory> onClose) {
+      this.memory = memory;
+      this.onClose = onClose;
+      byte[] packed = null;
+      try {
+        final ByteBuffer buffer = memory.getRemoteKeyBuffer();
+        packed = new byte[buffer.remaining()];
+        buffer.duplicate().get(packed);
+      } finally {
+        if (packed == null) {
+          memory.deregister();
+        }
+      }
+      this.key = packed;
+    }
+
+    @Override
+    public byte[] key() {
+      return key;
+    }
+
+    /** Gets into this memory. UCX takes it for host memory unless each request says what it is. */
+    void get(
+        final UcpEndpoint from,
+        final UcpRemoteKey key,
+        final long remoteAddress,
+        final long localAddress,
+        final long bytes,
+        final UcxCallback request) {
+      from.getNonBlocking(
+          remoteAddress,
+          key,
+          localAddress,
+          bytes,
+          request,
+          new UcpRequestParams().setMemoryHandle(memory).setMemoryType(JucxEngine.GPU));
+    }
+
+    @Override
+    public synchronized void close() {
+      if (!closed) {
+        closed = true;
+        memory.deregister();
+        onClose.accept(this);
+      }
+    }
+  }
+
+  /** The life cycle of an owner of UCX objects. */
+  enum Lifecycle {
+    /** At work. */
+    OPEN,
+
+    /**
+     * Nothing more is taken. It stays so if the thread that drives UCX does not end: what that may
+     * touch is not freed then.
+     */
+    CLOSING,
+
+    /** The thread has ended; what it used is freed. */
+    CLOSED;
+
+    static final Transitions<Lifecycle> TRANSITIONS =
+        new Transitions<>(Map.of(OPEN, Set.of(CLOSING), CLOSING, Set.of(CLOSED)));
   }
 }

@@ -4,7 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
-import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 
 /**
@@ -63,6 +63,23 @@ public final class GpuSlabs {
       if (!done) {
         region.release();
       }
+    }
+  }
+
+  /** GPU memory that UCX receives in, and what UCX knows it by. Thread safe. */
+  static final class GpuSlab extends Slab {
+    private final UcxMemory registered;
+
+    /**
+     * @param giveBack run once, by whoever drops the last reference
+     */
+    GpuSlab(final long address, final UcxMemory registered, final Runnable giveBack) {
+      super(address, giveBack);
+      this.registered = registered;
+    }
+
+    UcxMemory registered() {
+      return registered;
     }
   }
 }

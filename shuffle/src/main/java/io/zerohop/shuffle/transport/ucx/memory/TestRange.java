@@ -2,9 +2,10 @@ package io.zerohop.shuffle.transport.ucx.memory;
 
 import io.zerohop.device.Device;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.memory.Slab;
+import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs.GpuSlab;
 
 /**
  * Memory that peers read at first contact: whether they can, whether what they get is right, and

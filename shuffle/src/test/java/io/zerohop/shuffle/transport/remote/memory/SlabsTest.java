@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;

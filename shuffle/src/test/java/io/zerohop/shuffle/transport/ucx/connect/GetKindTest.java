@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
-import io.zerohop.shuffle.transport.ucx.wire.TestTarget;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.TestTarget;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.device.TransitionsContract;
+import io.zerohop.shuffle.transport.ucx.jucx.JucxEngine.Lifecycle;
 
 class LifecycleTest extends TransitionsContract<Lifecycle> {
   LifecycleTest() {

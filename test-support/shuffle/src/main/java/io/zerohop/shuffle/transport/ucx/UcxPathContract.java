@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport.ucx;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.contract.RemotePathContract;
-import io.zerohop.shuffle.transport.ucx.engine.UcxStarter;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 import java.time.Duration;
 
 /** Blocks come from what is taken to be another node, by gets. */
