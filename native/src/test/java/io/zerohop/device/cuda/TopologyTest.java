@@ -7,6 +7,7 @@ import io.zerohop.device.Topology;
 import io.zerohop.device.Topology.Reach;
 import io.zerohop.device.Topology.Shape;
 import io.zerohop.device.Topology.View;
+import io.zerohop.device.cuda.TopologyReader.Nvml;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;

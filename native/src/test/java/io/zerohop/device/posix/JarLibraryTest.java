@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.JarLibrary.GlibcVersion;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -36,8 +37,8 @@ final class JarLibraryTest {
               e -> assertThat(e.category()).isEqualTo(ZerohopException.Category.FALLBACK))
           .message()
           .matches(
-              "the native library requires glibc 9.87 or newer, and this system has glibc 2[.][0-9]+"
-                  + " [(]/.*libc.so.6[)] [(]/lib/libwanting.so[)]; .*")
+              "the native library requires glibc 9.87 or newer, and this system has glibc"
+                  + " 2[.][0-9]+ [(]/.*libc.so.6[)] [(]/lib/libwanting.so[)]; .*")
           .doesNotContain("noexec");
     }
   }

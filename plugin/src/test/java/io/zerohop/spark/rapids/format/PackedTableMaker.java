@@ -1,5 +1,6 @@
 package io.zerohop.spark.rapids.format;
 
+import io.zerohop.spark.rapids.format.PackedColumns.PackedHeader;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -10,6 +10,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SpliceBatch;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.spark.rapids.format.PackedColumns.PackedHeader;
 import io.zerohop.spark.rapids.format.PackedTableMaker.Kind;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.nio.ByteBuffer;

@@ -1,7 +1,8 @@
-package io.zerohop.shuffle.extent;
+package io.zerohop.spark.spillfiles;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.spillfiles.ExtentFile.JoinedCrc32c;
 import java.util.Random;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
