@@ -7,7 +7,6 @@ import io.zerohop.shuffle.pool.Region;
  * and its checksum. Filled in partition order by one thread; does not own the region.
  */
 public final class BatchImage {
-  private final int partitions;
   private final int[] ends;
   private final boolean hasChecksums;
   private final int[] checksums;
@@ -21,7 +20,6 @@ public final class BatchImage {
    */
   public BatchImage(final int partitions, final boolean checksums) {
     this.hasChecksums = checksums;
-    this.partitions = partitions;
     this.ends = new int[partitions];
     this.checksums = new int[partitions];
   }
@@ -44,16 +42,6 @@ public final class BatchImage {
 
   public Region region() {
     return region;
-  }
-
-  /** Partitions added so far. */
-  public int filled() {
-    return filled;
-  }
-
-  /** Partitions in all. */
-  public int partitions() {
-    return partitions;
   }
 
   /** Bytes of all blocks. */

@@ -9,8 +9,4 @@ public final class CatalogException extends ZerohopException {
   public CatalogException(final String message) {
     super(Category.FETCH_FAILED, message);
   }
-
-  public CatalogException(final String message, final Throwable cause) {
-    super(Category.FETCH_FAILED, message, cause);
-  }
 }

@@ -140,11 +140,6 @@ public final class OwnOutput {
     return entry.chunk.signal(host, entry.signal);
   }
 
-  /** Returns whether its bytes are there (acquire). Callers hold the output. */
-  public boolean isReady(final Device host) {
-    return ready(host).reached(READY_EPOCH);
-  }
-
   /**
    * The same word for streams of a GPU; null if that cannot reach it. Callers hold the output.
    *

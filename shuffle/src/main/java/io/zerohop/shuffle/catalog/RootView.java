@@ -10,7 +10,6 @@ import org.agrona.concurrent.UnsafeBuffer;
 public final class RootView {
   private static final int MAX_READS = 10_000;
 
-  private final SegmentMemory memory;
   private final UnsafeBuffer buffer;
   private final String owner;
 
@@ -21,7 +20,6 @@ public final class RootView {
    * @throws CatalogException if this is not the root of the expected incarnation
    */
   public RootView(final SegmentMemory memory, final long incarnation, final String owner) {
-    this.memory = memory;
     this.buffer = memory.buffer();
     this.owner = owner;
     if (buffer.capacity() < RootLayout.BYTES
@@ -40,11 +38,6 @@ public final class RootView {
       throw new CatalogException(
           "executor " + owner + " was restarted, and its earlier blocks are lost");
     }
-  }
-
-  /** The mapped root. */
-  public SegmentMemory memory() {
-    return memory;
   }
 
   /** Returns whether the owner still uses the segment of this id (acquire). */

@@ -32,8 +32,4 @@ public final class SegmentIds {
     final int tier = (int) (id >>> SLOT_BITS) & ((1 << TIER_BITS) - 1);
     return tier < TIERS.length ? TIERS[tier] : null;
   }
-
-  public static long generation(final long id) {
-    return id >>> (SLOT_BITS + TIER_BITS);
-  }
 }
