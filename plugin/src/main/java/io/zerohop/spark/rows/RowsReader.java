@@ -21,7 +21,6 @@ import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
-import org.apache.spark.serializer.Serializer;
 import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
@@ -91,7 +90,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
             task.pathMetrics().listener(task.metrics()),
             task.context()::isInterrupted);
     final UnsafeRows rows = UnsafeRows.of(dependency.serializer());
-    final BlockRecords any = new StreamRecords(dependency.serializer());
+    final BlockRecords any = streamed(dependency.serializer().newInstance());
     final ReadEnd end = new ReadEnd();
     final BlockRecordIterator iterator =
         new BlockRecordIterator(
@@ -116,6 +115,14 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
           }
         });
     return iterator;
+  }
+
+  /** Records of any serializer: its own stream, right over the block's bytes. */
+  @SuppressWarnings("unchecked")
+  private static BlockRecords streamed(final SerializerInstance instance) {
+    return block ->
+        (Iterator<Tuple2<Object, Object>>)
+            (Iterator<?>) instance.deserializeStream(block.stream()).asKeyValueIterator();
   }
 
   @SuppressWarnings("unchecked")
@@ -262,22 +269,6 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
     void count() {
       metrics.incRecordsRead(uncounted);
       uncounted = 0;
-    }
-  }
-
-  /** Records of any serializer: its own stream, right over the block's bytes. */
-  private static final class StreamRecords implements BlockRecords {
-    private final SerializerInstance instance;
-
-    StreamRecords(final Serializer serializer) {
-      instance = serializer.newInstance();
-    }
-
-    @Override
-    @SuppressWarnings("unchecked")
-    public Iterator<? extends Product2<?, ?>> of(final FetchedBlock block) {
-      return (Iterator<Tuple2<Object, Object>>)
-          (Iterator<?>) instance.deserializeStream(block.stream()).asKeyValueIterator();
     }
   }
 

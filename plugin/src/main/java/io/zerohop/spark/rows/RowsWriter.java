@@ -15,7 +15,6 @@ import java.util.function.Supplier;
 import org.apache.spark.Aggregator;
 import org.apache.spark.Partitioner;
 import org.apache.spark.ShuffleDependency;
-import org.apache.spark.TaskContext;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.serializer.SerializationStream;
@@ -37,13 +36,16 @@ import scala.reflect.ClassTag$;
 
 /**
  * Writes the records of one map task. What the dependency's serializer allows decides how records
- * become bytes; see the {@link RecordAppender}s.
+ * become bytes.
  *
  * @param <K> key type
  * @param <V> value type
  * @param <C> combiner type
  */
 public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
+  private static final ClassTag<Object> OBJECT = ClassTag$.MODULE$.Object();
+  private static final int SCRATCH_BYTES = 1 << 20;
+
   private final ShuffleDependency<K, V, C> dependency;
   private final MapTask task;
   private final RowChecksums checksums;
@@ -83,7 +85,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   @Override
   public void write(final Iterator<Product2<K, V>> records) throws IOException {
     try {
-      final long count = appender().appendAll(records);
+      final long count = append(records);
       partitionLengths = output.commit();
       long bytes = 0;
       for (final long length : partitionLengths) {
@@ -101,22 +103,154 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
     }
   }
 
-  private RecordAppender<K, V> appender() {
+  /**
+   * Appends all records, in the way that the dependency's serializer allows.
+   *
+   * @return how many there were
+   */
+  private long append(final Iterator<Product2<K, V>> records) throws IOException {
     final Serializer serializer = dependency.serializer();
     final UnsafeRows rows = UnsafeRows.of(serializer);
     if (dependency.mapSideCombine()) {
-      return new SortedAppender<>(output, dependency, task.context(), checksums);
+      return appendSorted(records);
     }
     if (rows != null) {
-      return new UnsafeRowAppender<>(output, dependency.partitioner(), checksums, rows);
+      return UnsafeRowAppender.append(records, rows, dependency.partitioner(), checksums, output);
     }
     if (serializer.supportsRelocationOfSerializedObjects()) {
-      return new RelocatableAppender<>(output, dependency.partitioner(), serializer, checksums);
+      return appendRelocatable(records);
     }
     if (dependency.partitioner().numPartitions() <= streamsLimit) {
-      return new StreamAppender<>(output, dependency.partitioner(), serializer, checksums);
+      return appendToStreams(records);
     }
-    return new SortedAppender<>(output, dependency, task.context(), checksums);
+    return appendSorted(records);
+  }
+
+  /**
+   * Appends records of any serializer to few partitions: a stream for each partition that has a
+   * record, all open at once.
+   */
+  private long appendToStreams(final Iterator<Product2<K, V>> records) throws IOException {
+    final Partitioner partitioner = dependency.partitioner();
+    final RowChecksums sums = checksums;
+    final SerializerInstance instance = dependency.serializer().newInstance();
+    final SerializationStream[] streams = new SerializationStream[partitioner.numPartitions()];
+    long count = 0;
+    while (records.hasNext()) {
+      final Product2<K, V> rec = records.next();
+      final int partition = partitioner.getPartition(rec._1());
+      if (streams[partition] == null) {
+        streams[partition] = instance.serializeStream(output.stream(partition));
+      }
+      sums.update(partition, rec._1(), rec._2());
+      streams[partition].writeKey(rec._1(), OBJECT);
+      streams[partition].writeValue(rec._2(), OBJECT);
+      count++;
+    }
+    for (final SerializationStream stream : streams) {
+      if (stream != null) {
+        stream.close();
+      }
+    }
+    return count;
+  }
+
+  /**
+   * Appends records of a serializer whose objects may be moved about in a stream: one stream for
+   * all partitions, flushed after each record, so thousands of partitions cost one buffer.
+   */
+  private long appendRelocatable(final Iterator<Product2<K, V>> records) throws IOException {
+    final Partitioner partitioner = dependency.partitioner();
+    final RowChecksums sums = checksums;
+    final Scratch scratch = new Scratch();
+    long count = 0;
+    try (SerializationStream stream =
+        dependency.serializer().newInstance().serializeStream(scratch)) {
+      while (records.hasNext()) {
+        final Product2<K, V> rec = records.next();
+        final int partition = partitioner.getPartition(rec._1());
+        sums.update(partition, rec._1(), rec._2());
+        stream.writeKey(rec._1(), OBJECT);
+        stream.writeValue(rec._2(), OBJECT);
+        stream.flush();
+        scratch.moveTo(partition);
+        count++;
+      }
+    }
+    return count;
+  }
+
+  /**
+   * Appends records that Spark's own sorter must see first: those that are combined on the map
+   * side, and those of a serializer that needs a stream per partition when there are too many
+   * partitions for that. The sorter groups them by partition (and spills by itself); then one
+   * stream is open at a time.
+   */
+  private long appendSorted(final Iterator<Product2<K, V>> records) throws IOException {
+    final boolean combine = dependency.mapSideCombine();
+    final Option<Aggregator<K, V, C>> aggregator =
+        combine ? dependency.aggregator() : Option.empty();
+    final ExternalSorter<K, V, C> sorter =
+        SparkLinks.newExternalSorter(
+            task.context(),
+            aggregator,
+            Option.apply(dependency.partitioner()),
+            combine ? dependency.keyOrdering() : Option.empty(),
+            dependency.serializer());
+    try {
+      sorter.insertAll(checked(records));
+      final long count = appendPartitions(sorter.partitionedIterator());
+      final TaskMetrics metrics = task.context().taskMetrics();
+      metrics.incMemoryBytesSpilled(sorter.memoryBytesSpilled());
+      metrics.incDiskBytesSpilled(sorter.diskBytesSpilled());
+      metrics.incPeakExecutionMemory(sorter.peakMemoryUsedBytes());
+      return count;
+    } finally {
+      sorter.stop();
+    }
+  }
+
+  /** Spark's row checksum covers the records as they came in, before they are combined. */
+  private Iterator<Product2<K, V>> checked(final Iterator<Product2<K, V>> records) {
+    if (!checksums.active()) {
+      return records;
+    }
+    final Partitioner partitioner = dependency.partitioner();
+    return new AbstractIterator<>() {
+      @Override
+      public boolean hasNext() {
+        return records.hasNext();
+      }
+
+      @Override
+      public Product2<K, V> next() {
+        final Product2<K, V> rec = records.next();
+        checksums.update(partitioner.getPartition(rec._1()), rec._1(), rec._2());
+        return rec;
+      }
+    };
+  }
+
+  private long appendPartitions(
+      final Iterator<Tuple2<Object, Iterator<Product2<K, C>>>> partitions) {
+    final SerializerInstance instance = dependency.serializer().newInstance();
+    long count = 0;
+    while (partitions.hasNext()) {
+      final Tuple2<Object, Iterator<Product2<K, C>>> partition = partitions.next();
+      final Iterator<Product2<K, C>> records = partition._2();
+      if (records.hasNext()) {
+        final int number = (Integer) partition._1();
+        try (SerializationStream stream = instance.serializeStream(output.stream(number))) {
+          while (records.hasNext()) {
+            final Product2<K, C> rec = records.next();
+            stream.writeKey(rec._1(), OBJECT);
+            stream.writeValue(rec._2(), OBJECT);
+            count++;
+          }
+        }
+      }
+    }
+    return count;
   }
 
   @Override
@@ -145,75 +279,20 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   }
 
   /**
-   * Records of any serializer into few partitions: a stream for each partition that has a record,
-   * all open at once.
-   */
-  private static final class StreamAppender<K, V> implements RecordAppender<K, V> {
-    private final MapOutputBuffer output;
-    private final Partitioner partitioner;
-    private final Serializer serializer;
-    private final RowChecksums checksums;
-
-    StreamAppender(
-        final MapOutputBuffer output,
-        final Partitioner partitioner,
-        final Serializer serializer,
-        final RowChecksums checksums) {
-      this.output = output;
-      this.partitioner = partitioner;
-      this.serializer = serializer;
-      this.checksums = checksums;
-    }
-
-    @Override
-    public long appendAll(final Iterator<Product2<K, V>> records) throws IOException {
-      final SerializerInstance instance = serializer.newInstance();
-      final SerializationStream[] streams = new SerializationStream[partitioner.numPartitions()];
-      long count = 0;
-      while (records.hasNext()) {
-        final Product2<K, V> rec = records.next();
-        final int partition = partitioner.getPartition(rec._1());
-        if (streams[partition] == null) {
-          streams[partition] = instance.serializeStream(output.stream(partition));
-        }
-        checksums.update(partition, rec._1(), rec._2());
-        streams[partition].writeKey(rec._1(), RelocatableAppender.OBJECT);
-        streams[partition].writeValue(rec._2(), RelocatableAppender.OBJECT);
-        count++;
-      }
-      for (final SerializationStream stream : streams) {
-        if (stream != null) {
-          stream.close();
-        }
-      }
-      return count;
-    }
-  }
-
-  /**
    * SQL rows, straight from the row to the arena in one copy. The bytes are those that Spark's own
    * UnsafeRowSerializer would write (a big-endian length, then the row), so any reader may read
    * them.
+   *
+   * <p>A class of its own, since it links what a Spark without these rows need not have.
    */
-  private static final class UnsafeRowAppender<K, V> implements RecordAppender<K, V> {
-    private final MapOutputBuffer output;
-    private final Partitioner partitioner;
-    private final RowChecksums checksums;
-    private final UnsafeRows codec;
-
-    UnsafeRowAppender(
-        final MapOutputBuffer output,
+  private static final class UnsafeRowAppender {
+    static <K, V> long append(
+        final Iterator<Product2<K, V>> records,
+        final UnsafeRows codec,
         final Partitioner partitioner,
         final RowChecksums checksums,
-        final UnsafeRows codec) {
-      this.output = output;
-      this.partitioner = partitioner;
-      this.checksums = checksums;
-      this.codec = codec;
-    }
-
-    @Override
-    public long appendAll(final Iterator<Product2<K, V>> records) throws IOException {
+        final MapOutputBuffer output)
+        throws IOException {
       final boolean checked = checksums.active();
       long count = 0;
       long bytes = 0;
@@ -240,162 +319,16 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
     }
   }
 
-  /**
-   * Records that Spark's own sorter must see first: those that are combined on the map side, and
-   * those of a serializer that needs a stream per partition when there are too many partitions for
-   * that. The sorter groups them by partition (and spills by itself); then one stream is open at a
-   * time.
-   *
-   * @param <C> combiner type
-   */
-  private static final class SortedAppender<K, V, C> implements RecordAppender<K, V> {
-    private final MapOutputBuffer output;
-    private final ShuffleDependency<K, V, C> dependency;
-    private final TaskContext context;
-    private final RowChecksums checksums;
-    private long count;
-
-    SortedAppender(
-        final MapOutputBuffer output,
-        final ShuffleDependency<K, V, C> dependency,
-        final TaskContext context,
-        final RowChecksums checksums) {
-      this.output = output;
-      this.dependency = dependency;
-      this.context = context;
-      this.checksums = checksums;
+  /** Where the stream of relocatable records writes each record before it moves on. */
+  private final class Scratch extends ByteArrayOutputStream {
+    Scratch() {
+      super(SCRATCH_BYTES);
     }
 
-    @Override
-    public long appendAll(final Iterator<Product2<K, V>> records) throws IOException {
-      final Option<Aggregator<K, V, C>> aggregator =
-          dependency.mapSideCombine() ? dependency.aggregator() : Option.empty();
-      final ExternalSorter<K, V, C> sorter =
-          SparkLinks.newExternalSorter(
-              context,
-              aggregator,
-              Option.apply(dependency.partitioner()),
-              dependency.mapSideCombine() ? dependency.keyOrdering() : Option.empty(),
-              dependency.serializer());
-      try {
-        sorter.insertAll(checked(records));
-        writePartitions(sorter.partitionedIterator());
-        final TaskMetrics metrics = context.taskMetrics();
-        metrics.incMemoryBytesSpilled(sorter.memoryBytesSpilled());
-        metrics.incDiskBytesSpilled(sorter.diskBytesSpilled());
-        metrics.incPeakExecutionMemory(sorter.peakMemoryUsedBytes());
-      } finally {
-        sorter.stop();
-      }
-      return count;
+    void moveTo(final int partition) throws IOException {
+      output.append(partition, buf, 0, count);
+      reset();
     }
-
-    /** Spark's row checksum covers the records as they came in, before they are combined. */
-    private Iterator<Product2<K, V>> checked(final Iterator<Product2<K, V>> records) {
-      if (!checksums.active()) {
-        return records;
-      }
-      final Partitioner partitioner = dependency.partitioner();
-      return new AbstractIterator<>() {
-        @Override
-        public boolean hasNext() {
-          return records.hasNext();
-        }
-
-        @Override
-        public Product2<K, V> next() {
-          final Product2<K, V> rec = records.next();
-          checksums.update(partitioner.getPartition(rec._1()), rec._1(), rec._2());
-          return rec;
-        }
-      };
-    }
-
-    private void writePartitions(
-        final Iterator<Tuple2<Object, Iterator<Product2<K, C>>>> partitions) {
-      final SerializerInstance instance = dependency.serializer().newInstance();
-      while (partitions.hasNext()) {
-        final Tuple2<Object, Iterator<Product2<K, C>>> partition = partitions.next();
-        final Iterator<Product2<K, C>> records = partition._2();
-        if (records.hasNext()) {
-          final int number = (Integer) partition._1();
-          try (SerializationStream stream = instance.serializeStream(output.stream(number))) {
-            while (records.hasNext()) {
-              final Product2<K, C> rec = records.next();
-              stream.writeKey(rec._1(), RelocatableAppender.OBJECT);
-              stream.writeValue(rec._2(), RelocatableAppender.OBJECT);
-              count++;
-            }
-          }
-        }
-      }
-    }
-  }
-
-  /**
-   * Records of a serializer whose objects may be moved about in a stream: one stream for all
-   * partitions, flushed after each record, so thousands of partitions cost one buffer.
-   */
-  private static final class RelocatableAppender<K, V> implements RecordAppender<K, V> {
-    static final ClassTag<Object> OBJECT = ClassTag$.MODULE$.Object();
-    private static final int SCRATCH_BYTES = 1 << 20;
-
-    private final MapOutputBuffer output;
-    private final Partitioner partitioner;
-    private final Serializer serializer;
-    private final RowChecksums checksums;
-
-    RelocatableAppender(
-        final MapOutputBuffer output,
-        final Partitioner partitioner,
-        final Serializer serializer,
-        final RowChecksums checksums) {
-      this.output = output;
-      this.partitioner = partitioner;
-      this.serializer = serializer;
-      this.checksums = checksums;
-    }
-
-    @Override
-    public long appendAll(final Iterator<Product2<K, V>> records) throws IOException {
-      final Scratch scratch = new Scratch();
-      long count = 0;
-      try (SerializationStream stream = serializer.newInstance().serializeStream(scratch)) {
-        while (records.hasNext()) {
-          final Product2<K, V> rec = records.next();
-          final int partition = partitioner.getPartition(rec._1());
-          checksums.update(partition, rec._1(), rec._2());
-          stream.writeKey(rec._1(), OBJECT);
-          stream.writeValue(rec._2(), OBJECT);
-          stream.flush();
-          scratch.moveTo(partition);
-          count++;
-        }
-      }
-      return count;
-    }
-
-    private final class Scratch extends ByteArrayOutputStream {
-      Scratch() {
-        super(SCRATCH_BYTES);
-      }
-
-      void moveTo(final int partition) throws IOException {
-        output.append(partition, buf, 0, count);
-        reset();
-      }
-    }
-  }
-
-  /** A way to turn records into the bytes of partitions. Belongs to one map task. */
-  private interface RecordAppender<K, V> {
-
-    /**
-     * Appends all records.
-     *
-     * @return how many there were
-     */
-    long appendAll(Iterator<Product2<K, V>> records) throws IOException;
   }
 
   /**
