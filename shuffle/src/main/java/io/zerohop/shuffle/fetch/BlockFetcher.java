@@ -171,7 +171,7 @@ public final class BlockFetcher implements AutoCloseable {
 
   /** Returns whether the current block is the last of its window; true of every staged block. */
   public boolean endsWindow() {
-    if (block() instanceof ReceivedBlock) {
+    if (block().isReceived()) {
       return received % RECEIVED_WINDOW == 0 || (unmet.isEmpty() && !transfers.hasArrived());
     }
     return block().path() == Path.STAGED || !windows.hasNext();
@@ -285,7 +285,7 @@ public final class BlockFetcher implements AutoCloseable {
   private boolean pollStaged() {
     block = transfers.poll();
     if (block != null) {
-      received += block instanceof ReceivedBlock ? 1 : 0;
+      received += block.isReceived() ? 1 : 0;
       count(transfers.source(), Link.of(block.path()), List.of(block.block()), block.bytes());
     }
     return block != null;

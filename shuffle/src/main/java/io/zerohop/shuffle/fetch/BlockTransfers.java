@@ -217,17 +217,15 @@ final class BlockTransfers implements AutoCloseable {
           "a block arrived without any bytes",
           null);
     }
-    if (arrival.payload.extents() == null) {
-      return new StagedBlock(source, arrival.block, arrival.payload);
-    }
-    final ReceivedBlock received =
-        new ReceivedBlock(
+    final boolean staged = arrival.payload.extents() == null;
+    final FetchedBlock block =
+        new FetchedBlock(
             source,
             arrival.block,
-            arrival.payload.path(request.path),
+            staged ? Path.STAGED : arrival.payload.path(request.path),
             arrival.payload,
-            context.devices().hasGpu());
-    return context.conf().checksum() ? received.verified() : received;
+            !staged && context.devices().hasGpu());
+    return context.conf().checksum() ? block.verified() : block;
   }
 
   /** The owner of the block that {@link #poll} has given. */

@@ -5,7 +5,13 @@ import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.extent.ExtentInputStream;
+import io.zerohop.shuffle.extent.ExtentList;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.transport.Transport;
+import java.io.IOException;
 import java.io.InputStream;
+import java.util.Objects;
 
 /**
  * A block that has arrived. It is valid until its fetcher moves past the block's window (see {@link
@@ -14,41 +20,135 @@ import java.io.InputStream;
  * <p>A block in mapped memory is one or more extents, in order; together they are its bytes, and no
  * record of a fixed-frame codec straddles two. A staged block has no extents, only a stream.
  */
-public interface FetchedBlock {
+public final class FetchedBlock {
+  /** Those of a staged block. */
+  private static final ExtentList NONE = new ExtentList();
 
-  Block block();
+  private final BlockSource source;
+  private final Block block;
+  private final Path path;
+
+  /** The extents of the block are those between the two indexes. */
+  private final ExtentList extents;
+
+  private final int from;
+  private final int end;
+
+  /** Where it is read in place; null if it was transferred. */
+  private final InPlaceWindow window;
+
+  /** What was transferred; null if it is read in place. */
+  private final Transport.Payload payload;
+
+  /** Whether what was transferred is within the reach of the reader's GPU. */
+  private final boolean withinGpuReach;
+
+  /** A block that is read where it lies. */
+  FetchedBlock(final InPlaceWindow window, final Block block, final int from, final int end) {
+    this.source = window.source();
+    this.block = block;
+    this.path = window.path();
+    this.extents = window.extents();
+    this.from = from;
+    this.end = end;
+    this.window = window;
+    this.payload = null;
+    this.withinGpuReach = false;
+  }
+
+  /**
+   * A block that was transferred, into memory of this node if the payload has extents.
+   *
+   * @param withinGpuReach whether these are within the reach of the reader's GPU
+   */
+  FetchedBlock(
+      final BlockSource source,
+      final Block block,
+      final Path path,
+      final Transport.Payload payload,
+      final boolean withinGpuReach) {
+    this.source = source;
+    this.block = block;
+    this.path = path;
+    this.extents = Objects.requireNonNullElse(payload.extents(), NONE);
+    this.from = 0;
+    this.end = extents.size();
+    this.window = null;
+    this.payload = payload;
+    this.withinGpuReach = withinGpuReach;
+  }
+
+  public Block block() {
+    return block;
+  }
 
   /** The owner that it came from, with all blocks of that owner that were asked for. */
-  BlockSource source();
+  public BlockSource source() {
+    return source;
+  }
 
-  Path path();
+  public Path path() {
+    return path;
+  }
+
+  /** Returns whether it was transferred into memory of this node, with its extents there. */
+  boolean isReceived() {
+    return payload != null && extents != NONE;
+  }
 
   /** Bytes that moved: the sum of the extents, or the bytes that were transferred. */
-  long bytes();
+  public long bytes() {
+    if (payload != null) {
+      return payload.bytes();
+    }
+    long bytes = 0;
+    for (int i = from; i < end; i++) {
+      bytes += extents.length(i);
+    }
+    return bytes;
+  }
 
   /** Ranges of mapped memory; 0 for a staged block. */
-  int extentCount();
+  public int extentCount() {
+    return end - from;
+  }
 
   /** Address of an extent in this process. */
-  long extentAddress(int index);
+  public long extentAddress(final int index) {
+    return extents.address(place(index));
+  }
+
+  /** Length of an extent in bytes, positive. */
+  public int extentLength(final int index) {
+    return extents.length(place(index));
+  }
 
   /** Returns whether an extent lies in GPU memory; only if the blocks are read there. */
-  boolean extentOnDevice(int index);
+  public boolean extentOnDevice(final int index) {
+    return extents.isDeviceOnly(place(index));
+  }
 
   /**
    * Returns whether the GPU may read an extent where it lies: in GPU memory, or in host memory,
    * which this brings within its reach if that was not done before. Only if the blocks are read on
    * the GPU.
    */
-  boolean extentReachable(int index);
+  public boolean extentReachable(final int index) {
+    final int place = place(index);
+    return window == null ? withinGpuReach : window.reachable(place);
+  }
+
+  private int place(final int index) {
+    return from + Objects.checkIndex(index, end - from);
+  }
 
   /**
    * Returns the signal that a GPU's stream waits for before it reads the block, or one that is
    * handed out behind it; null if that is raised, as it nearly always is. Only if the blocks are
    * read on the GPU.
    */
-  default SignalEpoch ready() {
-    return null;
+  public SignalEpoch ready() {
+    return window == null ? null : window.ready(block);
   }
 
   /**
@@ -57,14 +157,57 @@ public interface FetchedBlock {
    * @throws BlockFetchException if it does not come, or its owner is lost
    * @throws WaitException (RETRY) if cancelled
    */
-  default void awaitReady() {}
-
-  /** Length of an extent in bytes, positive. */
-  int extentLength(int index);
+  public void awaitReady() {
+    if (window != null) {
+      window.awaitReady(block);
+    }
+  }
 
   /**
    * The block's bytes as a stream that reads straight from the mapping (or from what was
    * transferred, unwrapped). The caller closes it.
    */
-  InputStream stream();
+  public InputStream stream() {
+    if (payload == null) {
+      return new ExtentInputStream(extents, from, end, window::held);
+    }
+    try {
+      return payload.open();
+    } catch (final IOException e) {
+      throw BlockFetchException.of(
+          block,
+          source,
+          path,
+          path == Path.STAGED
+              ? ShuffleCode.STAGED_NOT_OPENED.says("a staged block cannot be opened")
+              : ShuffleCode.RECEIVED_NOT_OPENED.says("a block cannot be opened"),
+          e);
+    }
+  }
+
+  /**
+   * Compares each extent of a block that was transferred with its checksum, as far as it has one.
+   *
+   * @throws BlockFetchException if it is not what was written
+   */
+  FetchedBlock verified() {
+    for (int i = from; i < end; i++) {
+      final String damage = extents.damage(i);
+      if (damage != null) {
+        throw BlockFetchException.of(
+            block,
+            source,
+            path,
+            ShuffleCode.BLOCK_DAMAGED_ON_ARRIVAL.says(
+                "a block is damaged: in extent " + i + ", " + damage),
+            null);
+      }
+    }
+    return this;
+  }
+
+  @Override
+  public String toString() {
+    return block + " (" + path.label() + ")";
+  }
 }

@@ -13,7 +13,6 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.ShuffleView;
-import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.HostCopies;
 import io.zerohop.shuffle.lease.LanePool;
@@ -22,7 +21,6 @@ import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
-import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
@@ -344,7 +342,7 @@ final class InPlaceWindow implements AutoCloseable {
         verify(blocks.get(index), i);
       }
     }
-    return new MappedBlock(this, blocks.get(index), from, ends[index]);
+    return new FetchedBlock(this, blocks.get(index), from, ends[index]);
   }
 
   private void verify(final Block block, final int extent) {
@@ -418,94 +416,6 @@ final class InPlaceWindow implements AutoCloseable {
       }
     } finally {
       lease.close();
-    }
-  }
-
-  /** A block that is read where it lies. */
-  private static final class MappedBlock implements FetchedBlock {
-    private final InPlaceWindow window;
-    private final Block block;
-    private final int from;
-    private final int end;
-
-    MappedBlock(final InPlaceWindow window, final Block block, final int from, final int end) {
-      this.window = window;
-      this.block = block;
-      this.from = from;
-      this.end = end;
-    }
-
-    @Override
-    public Block block() {
-      return block;
-    }
-
-    @Override
-    public BlockSource source() {
-      return window.source();
-    }
-
-    @Override
-    public Path path() {
-      return window.path();
-    }
-
-    @Override
-    public long bytes() {
-      long bytes = 0;
-      for (int i = from; i < end; i++) {
-        bytes += window.extents().length(i);
-      }
-      return bytes;
-    }
-
-    @Override
-    public int extentCount() {
-      return end - from;
-    }
-
-    @Override
-    public long extentAddress(final int index) {
-      return window.extents().address(from + checked(index));
-    }
-
-    @Override
-    public int extentLength(final int index) {
-      return window.extents().length(from + checked(index));
-    }
-
-    @Override
-    public boolean extentOnDevice(final int index) {
-      return window.extents().isDeviceOnly(from + checked(index));
-    }
-
-    @Override
-    public boolean extentReachable(final int index) {
-      return window.reachable(from + checked(index));
-    }
-
-    @Override
-    public SignalEpoch ready() {
-      return window.ready(block);
-    }
-
-    @Override
-    public void awaitReady() {
-      window.awaitReady(block);
-    }
-
-    private int checked(final int index) {
-      return java.util.Objects.checkIndex(index, end - from);
-    }
-
-    @Override
-    public InputStream stream() {
-      return new ExtentInputStream(window.extents(), from, end, window::held);
-    }
-
-    @Override
-    public String toString() {
-      return block + " (" + path().label() + ")";
     }
   }
 }
