@@ -31,6 +31,7 @@ import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
 import io.zerohop.shuffle.transport.mapped.SocketWatch;
+import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.SendingNode;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import io.zerohop.shuffle.write.CopyCompletions;
@@ -84,6 +85,9 @@ final class NodeParts {
   /** The path between nodes by Spark's connections; null if there is none. */
   private final SendingNode sending;
 
+  /** Those of both that there are. */
+  private final List<RemoteNode<?, ?>> ways = new ArrayList<>();
+
   private final List<SharedTransfers> shared = new ArrayList<>();
 
   final Devices devices;
@@ -123,15 +127,11 @@ final class NodeParts {
       final Self self = new Self(executorId, incarnation, setup.contacts, clock);
       final String clique = conf.paths().contains(Path.PEER) ? devices.fabric().clique() : "";
       ucx =
-          UcxNode.start(
-              conf, self, setup.ucx, setup.controlChannels, clique, devices, tiers, outputs);
-      if (ucx != null) {
-        begun.push(ucx::close);
-      }
-      sending = SendingNode.start(conf, self, setup.carrier, devices, outputs);
-      if (sending != null) {
-        begun.push(sending::close);
-      }
+          added(
+              UcxNode.start(
+                  conf, self, setup.ucx, setup.controlChannels, clique, devices, tiers, outputs),
+              begun);
+      sending = added(SendingNode.start(conf, self, setup.carrier, devices, outputs), begun);
       location =
           new Location(
               Location.currentBootId(conf.nodeId()),
@@ -205,17 +205,17 @@ final class NodeParts {
 
   /** Readers of the same block share its transfer, by whichever path. */
   private Map<Path, Map<ReadSide, Transport>> between(final Config conf) {
-    final Map<Path, Map<ReadSide, Transport>> ways = new EnumMap<>(Path.class);
+    final Map<Path, Map<ReadSide, Transport>> transports = new EnumMap<>(Path.class);
     if (ucx != null) {
       final Map<ReadSide, Transport> sides = new EnumMap<>(ReadSide.class);
       ucx.transports().forEach((side, transport) -> sides.put(side, share(transport, conf)));
-      ways.put(Path.UCX, sides);
+      transports.put(Path.UCX, sides);
     }
     if (sending != null) {
       final Transport transport = share(sending.transport(), conf);
-      ways.put(Path.SENT, Map.of(ReadSide.HOST, transport, ReadSide.DEVICE, transport));
+      transports.put(Path.SENT, Map.of(ReadSide.HOST, transport, ReadSide.DEVICE, transport));
     }
-    return ways;
+    return transports;
   }
 
   private Transport share(final Transport transport, final Config conf) {
@@ -225,11 +225,18 @@ final class NodeParts {
     return sharing;
   }
 
-  /** What both ways between nodes count. */
-  private long ofBoth(
-      final ToLongFunction<UcxNode> byUcx, final ToLongFunction<SendingNode> bySending) {
-    return (ucx == null ? 0 : byUcx.applyAsLong(ucx))
-        + (sending == null ? 0 : bySending.applyAsLong(sending));
+  /** Keeps a way between nodes; null if there is none. */
+  private <N extends RemoteNode<?, ?>> N added(final N way, final Deque<Runnable> begun) {
+    if (way != null) {
+      ways.add(way);
+      begun.push(way::close);
+    }
+    return way;
+  }
+
+  /** What all ways between nodes count. */
+  private long sum(final ToLongFunction<RemoteNode<?, ?>> count) {
+    return ways.stream().mapToLong(count).sum();
   }
 
   private OwnOutputs newOutputs(final Config conf, final Deque<Runnable> begun) {
@@ -324,19 +331,19 @@ final class NodeParts {
             local.lanes().openLeases()
                 + peers.openLeases()
                 + outputs.leases().size()
-                + (int) ofBoth(UcxNode::leases, SendingNode::leases),
+                + (int) sum(RemoteNode::leases),
             memory.reclaimer().waitingRegions(),
             counters.unready()),
         new NodeStats.Peers(
             memory.root().lanes().connected(),
             peers.connected(),
             peers.mappings(),
-            (int) ofBoth(UcxNode::connected, SendingNode::connected),
-            (int) ofBoth(UcxNode::readers, SendingNode::readers),
-            server.refused() + ofBoth(UcxNode::strangers, SendingNode::strangers)),
+            (int) sum(RemoteNode::connected),
+            (int) sum(RemoteNode::readers),
+            server.refused() + sum(RemoteNode::strangers)),
         new NodeStats.ReceiveBuffers(
             receiveBudget.reserved(),
-            (int) ofBoth(UcxNode::slabsTaken, SendingNode::slabsTaken),
+            (int) sum(RemoteNode::slabsTaken),
             sending == null ? 0 : sending.sendingBytes(),
             sending == null ? 0 : sending.savedBytes(),
             shared.stream().mapToLong(SharedTransfers::joined).sum(),
@@ -365,12 +372,7 @@ final class NodeParts {
   private void maintain() {
     memory.trim();
     peers.sweep();
-    if (ucx != null) {
-      ucx.maintain();
-    }
-    if (sending != null) {
-      sending.maintain();
-    }
+    ways.forEach(RemoteNode::maintain);
     // In this order: who removes the socket in good order has set the flag before.
     if (socketWatch.isGone() && !notServing) {
       socketWatch.report();
@@ -395,12 +397,7 @@ final class NodeParts {
     evictor.close();
     peers.close();
     shared.forEach(SharedTransfers::close);
-    if (ucx != null) {
-      ucx.close();
-    }
-    if (sending != null) {
-      sending.close();
-    }
+    ways.forEach(RemoteNode::close);
     if (neighbours != null) {
       neighbours.close();
     }
@@ -439,20 +436,22 @@ final class NodeParts {
                 + " is still at work; its memory stays mapped");
       }
     }
-    if ((ucx != null && ucx.isAlive()) || (sending != null && sending.isAlive())) {
-      throw new IllegalStateException(
-          "executor "
-              + executorId
-              + " ends while "
-              + (ucx != null && ucx.isAlive() ? "UCX" : "what it sends")
-              + " is still at work; its memory stays mapped");
+    for (final RemoteNode<?, ?> way : ways) {
+      if (way.isAlive()) {
+        throw new IllegalStateException(
+            "executor "
+                + executorId
+                + " ends while "
+                + (way == ucx ? "UCX" : "what it sends")
+                + " is still at work; its memory stays mapped");
+      }
     }
   }
 
   private void checkUnused() {
     peers.sweep();
     final int windows = local.lanes().openLeases() + peers.openLeases();
-    final long slabs = ofBoth(UcxNode::slabsTaken, SendingNode::slabsTaken);
+    final long slabs = sum(RemoteNode::slabsTaken);
     final int pending = outputs.pendingCommits();
     final Set<MapOutputWriter> writers = outputs.writers();
     final Set<MapOutputLease> leases = outputs.leases();

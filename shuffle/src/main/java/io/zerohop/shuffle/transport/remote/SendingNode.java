@@ -1,10 +1,9 @@
 package io.zerohop.shuffle.transport.remote;
 
 import io.zerohop.device.Device;
-import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -33,42 +32,23 @@ import org.slf4j.LoggerFactory;
  * An executor's part of path {@code sent}: sends its map outputs to readers elsewhere, and receives
  * those that others send. Thread safe; owns the carrier.
  */
-public final class SendingNode implements AutoCloseable {
+public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
   private static final Logger LOG = LoggerFactory.getLogger(SendingNode.class);
 
   private final Carrier carrier;
-  private final RemoteThreads threads;
-  private final Slabs slabs;
-  private final MessageReceiver arrivals = new MessageReceiver();
   private final Sends sends;
-  private final RemoteService<SentReader> service;
-  private final RemotePeers<RemotePeer> peers;
-  private volatile boolean alive = true;
+  private final MessageReceiver arrivals = new MessageReceiver();
 
   private SendingNode(
-      final Config conf,
-      final Self self,
       final Carrier carrier,
-      final Devices devices,
-      final BlockHolder holder,
       final RemoteThreads threads,
-      final Slabs slabs) {
+      final Slabs slabs,
+      final Sends sends,
+      final RemoteService<SentReader> service,
+      final RemotePeers<RemotePeer> peers) {
+    super(peers, service, threads, slabs);
     this.carrier = carrier;
-    this.threads = threads;
-    this.slabs = slabs;
-    sends = new Sends(carrier, slabs, devices, conf, self.clock(), threads.sends());
-    service =
-        new RemoteService<>(
-            self.incarnation(),
-            sends,
-            holder,
-            conf.readyTimeout(),
-            self.clock(),
-            threads.answers(),
-            threads.sends());
-    peers =
-        new RemotePeers<>(
-            new OwnerConnector(carrier, conf, self.contacts(), self.clock()), conf, self.clock());
+    this.sends = sends;
     carrier.receiver(arrivals);
     carrier.service(service);
   }
@@ -89,63 +69,39 @@ public final class SendingNode implements AutoCloseable {
     if (starter == null || !conf.paths().contains(Path.SENT)) {
       return null;
     }
-    RemoteThreads threads = null;
-    Carrier carrier = null;
-    final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-    final Slabs slabs = new Slabs(device::hostBuffer, conf.fetch().receiveBuffers(), self.clock());
-    boolean done = false;
-    try {
-      threads = new RemoteThreads();
-      carrier = starter.start(threads.sends(), threads.transfers(), slabs, self.clock());
-      final SendingNode node =
-          new SendingNode(conf, self, carrier, devices, holder, threads, slabs);
-      done = true;
-      LOG.info(
-          "executor {} sends its blocks to other nodes, {}", self.executorId(), carrier.describe());
-      return node;
-    } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
-      // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
-      ShuffleCode.SENDING_UNAVAILABLE
-          .says(
-              "this executor neither sends nor receives blocks; those that are not read in place"
-                  + " are staged")
-          .at("executor " + self.executorId())
-          .because(e)
-          .info(LOG);
-      LOG.debug("why nothing is sent", e);
-      return null;
-    } finally {
-      if (!done && carrier != null) {
-        carrier.close();
-      }
-      if (!done && threads != null) {
-        threads.close();
-      }
-      if (!done) {
-        slabs.close();
-      }
-    }
-  }
-
-  /**
-   * Makes sure that an owner sends here, which takes a limited time when it is met for the first
-   * time or was lost.
-   *
-   * @throws io.zerohop.device.exchange.ExchangeException if it cannot be asked
-   * @throws io.zerohop.shuffle.transport.remote.carrier.CarrierException if it cannot send
-   */
-  public void connect(final BlockSource source) {
-    peers.connect(source);
-  }
-
-  /** Returns whether an owner is connected. */
-  public boolean isConnected(final Location location) {
-    return peers.connected(location) != null;
-  }
-
-  /** Returns whether an owner was connected before. */
-  public boolean hasMet(final Location location) {
-    return peers.hasMet(location);
+    return begin(
+        ShuffleCode.SENDING_UNAVAILABLE
+            .says(
+                "this executor neither sends nor receives blocks; those that are not read in place"
+                    + " are staged")
+            .at("executor " + self.executorId()),
+        "why nothing is sent",
+        LOG,
+        begun -> {
+          final Clock clock = self.clock();
+          final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
+          final Slabs slabs = new Slabs(device::hostBuffer, conf.fetch().receiveBuffers(), clock);
+          begun.push(slabs::close);
+          final RemoteThreads threads = new RemoteThreads();
+          begun.push(threads::close);
+          final Carrier carrier = starter.start(threads.sends(), threads.transfers(), slabs, clock);
+          begun.push(carrier::close);
+          final Sends sends = new Sends(carrier, slabs, devices, conf, clock, threads.sends());
+          final SendingNode node =
+              new SendingNode(
+                  carrier,
+                  threads,
+                  slabs,
+                  sends,
+                  service(conf, self, sends, holder, threads),
+                  new RemotePeers<>(
+                      new OwnerConnector(carrier, conf, self.contacts(), clock), conf, clock));
+          LOG.info(
+              "executor {} sends its blocks to other nodes, {}",
+              self.executorId(),
+              carrier.describe());
+          return node;
+        });
   }
 
   /** Returns the transport of blocks to here, for any reader: they go to pinned host memory. */
@@ -155,37 +111,15 @@ public final class SendingNode implements AutoCloseable {
 
   private void fetch(
       final BlockSource source, final List<Block> blocks, final Transport.Sink sink) {
-    final RemotePeer peer = peers.connected(source.location());
-    if (peer == null) {
-      throw new ZerohopException(
-          ZerohopException.Category.RETRY,
-          "the connection to executor " + source.executorId() + " was lost");
-    }
+    final RemotePeer peer = peerOf(source);
     RemoteTransfer.startEach(
         blocks, some -> new SentTransfer(peer, some, sink, slabs, arrivals, threads.transfers()));
   }
 
-  /** Small chores that nobody waits for. */
+  @Override
   public void maintain() {
     carrier.maintain();
-    peers.check();
-    service.maintain();
-    slabs.trim();
-  }
-
-  /** Owners that are connected. */
-  public int connected() {
-    return peers.connected();
-  }
-
-  /** Readers that are connected. */
-  public int readers() {
-    return service.readers();
-  }
-
-  /** Leases that readers elsewhere hold here. */
-  public int leases() {
-    return service.leases();
+    super.maintain();
   }
 
   /** Bytes that are being sent to readers now. */
@@ -199,33 +133,25 @@ public final class SendingNode implements AutoCloseable {
   }
 
   /** Messages that nobody here had asked for. */
+  @Override
   public long strangers() {
     return carrier.strangers();
   }
 
-  /** Pieces of memory that bytes are received in, or sent from, now, each shared by many blocks. */
-  public int slabsTaken() {
-    return slabs.taken();
-  }
-
-  /** Returns whether this node's memory may still be read or written although it was closed. */
-  public boolean isAlive() {
-    return alive;
-  }
-
-  /** Ends what is under way, both ways, and frees everything. Takes a limited time. Idempotent. */
   @Override
-  public void close() {
-    peers.close();
-    alive = !carrier.end();
+  protected boolean end() {
+    final boolean ended = carrier.end();
     threads.close();
-    if (alive) {
+    if (!ended) {
       ShuffleCode.SENDING_NOT_ENDED
           .says("sends did not end at shutdown; their memory stays mapped")
           .warn(LOG);
-      return;
     }
-    service.close();
+    return ended;
+  }
+
+  @Override
+  protected void free() {
     slabs.close();
   }
 }

@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.device.Device;
-import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
@@ -16,6 +16,7 @@ import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlService;
 import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.Transport;
+import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
@@ -46,67 +47,29 @@ import org.slf4j.LoggerFactory;
  * An executor's part of the path between nodes: it serves its own map outputs to readers elsewhere
  * and moves what they hold here. Thread safe; owns UCX and the control channel.
  */
-public final class UcxNode implements AutoCloseable {
+public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
   private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
 
   private final UcxEngine engine;
   private final TransferMemory memory;
-  private final RemoteThreads threads;
-  private final RemoteService<ServedReader> service;
   private final ControlChannel channel;
-  private final RemotePeers<UcxPeer> peers;
 
   /** What reads GPU memory within this node's clique; null if it is in none. */
   private final FabricReader fabric;
 
-  private volatile boolean alive = true;
-
   private UcxNode(
-      final Config conf,
-      final Self self,
-      final Function<ControlService, ControlChannel> channels,
-      final String clique,
       final UcxEngine engine,
-      final Devices devices,
-      final Tiers tiers,
-      final BlockHolder holder,
-      final RemoteThreads threads) {
+      final TransferMemory memory,
+      final RemoteThreads threads,
+      final FabricReader fabric,
+      final ControlChannel channel,
+      final RemoteService<ServedReader> service,
+      final RemotePeers<UcxPeer> peers) {
+    super(peers, service, threads, memory.slabs());
     this.engine = engine;
-    this.threads = threads;
-    memory = TransferMemory.of(engine, self.incarnation(), devices, tiers, conf, self.clock());
-    service =
-        new RemoteService<>(
-            self.incarnation(),
-            new UcxAnswers(engine, memory, self.clock()),
-            holder,
-            conf.readyTimeout(),
-            self.clock(),
-            threads.answers(),
-            threads.sends());
-    fabric =
-        clique.isEmpty()
-            ? null
-            : new FabricReader(
-                devices,
-                clique,
-                tiers.of(Tier.DEVICE),
-                threads.sends(),
-                conf.device().timeout(),
-                self.clock());
-    ControlChannel made = null;
-    try {
-      made = channels.apply(service);
-    } finally {
-      if (made == null) {
-        memory.close();
-      }
-    }
-    channel = made;
-    peers =
-        new RemotePeers<>(
-            new PeerConnector(engine, channel, memory, devices.hasGpu(), conf, self),
-            conf,
-            self.clock());
+    this.memory = memory;
+    this.fabric = fabric;
+    this.channel = channel;
   }
 
   /**
@@ -140,46 +103,58 @@ public final class UcxNode implements AutoCloseable {
           .info(LOG);
       return null;
     }
-    UcxEngine engine = null;
-    RemoteThreads threads = null;
-    boolean done = false;
-    try {
-      final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
-      engine = starter.start(device::enter);
-      LoopbackTest.run(engine);
-      threads = new RemoteThreads();
-      final UcxNode node =
-          new UcxNode(conf, self, channels, clique, engine, devices, tiers, holder, threads);
-      done = true;
-      LOG.info(
-          "executor {} serves other nodes by UCX, control port {} ({})",
-          self.executorId(),
-          node.port(),
-          engine.describe());
-      return node;
-    } catch (final OldLibucxException e) {
-      e.message().code(ShuffleCode.LIBUCX_TOO_OLD).warn(LOG);
-      return null;
-    } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
-      // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
-      ShuffleCode.UCX_UNAVAILABLE
-          .says("this executor does not use UCX; blocks of other nodes are sent or staged")
-          .at("executor " + self.executorId())
-          .remedy(
-              "install libucx 1.19 or later; if it is there, name the jucx jar of its kind by"
-                  + " spark.zerohop.ucx.jucx")
-          .because(e)
-          .info(LOG);
-      LOG.debug("why there is no UCX", e);
-      return null;
-    } finally {
-      if (!done && threads != null) {
-        threads.close();
-      }
-      if (!done && engine != null) {
-        engine.close();
-      }
-    }
+    return begin(
+        ShuffleCode.UCX_UNAVAILABLE
+            .says("this executor does not use UCX; blocks of other nodes are sent or staged")
+            .at("executor " + self.executorId())
+            .remedy(
+                "install libucx 1.19 or later; if it is there, name the jucx jar of its kind by"
+                    + " spark.zerohop.ucx.jucx"),
+        "why there is no UCX",
+        LOG,
+        begun -> {
+          final Clock clock = self.clock();
+          final UcxEngine engine;
+          try {
+            final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
+            engine = starter.start(device::enter);
+          } catch (final OldLibucxException e) {
+            e.message().code(ShuffleCode.LIBUCX_TOO_OLD).warn(LOG);
+            return null;
+          }
+          begun.push(engine::close);
+          LoopbackTest.run(engine);
+          final RemoteThreads threads = new RemoteThreads();
+          begun.push(threads::close);
+          final TransferMemory memory =
+              TransferMemory.of(engine, self.incarnation(), devices, tiers, conf, clock);
+          begun.push(memory::close);
+          final RemoteService<ServedReader> service =
+              service(conf, self, new UcxAnswers(engine, memory, clock), holder, threads);
+          final FabricReader fabric =
+              clique.isEmpty()
+                  ? null
+                  : new FabricReader(
+                      devices,
+                      clique,
+                      tiers.of(Tier.DEVICE),
+                      threads.sends(),
+                      conf.device().timeout(),
+                      clock);
+          final ControlChannel channel = channels.apply(service);
+          begun.push(channel::close);
+          final RemotePeers<UcxPeer> peers =
+              new RemotePeers<>(
+                  new PeerConnector(engine, channel, memory, devices.hasGpu(), conf, self),
+                  conf,
+                  clock);
+          LOG.info(
+              "executor {} serves other nodes by UCX, control port {} ({})",
+              self.executorId(),
+              channel.port(),
+              engine.describe());
+          return new UcxNode(engine, memory, threads, fabric, channel, service, peers);
+        });
   }
 
   /** The port at which this executor is asked. */
@@ -187,14 +162,7 @@ public final class UcxNode implements AutoCloseable {
     return channel.port();
   }
 
-  /**
-   * Makes sure that an owner can be read, which takes a limited time when it is met for the first
-   * time or was lost.
-   *
-   * @throws io.zerohop.device.exchange.ExchangeException if it cannot be asked
-   * @throws io.zerohop.shuffle.transport.remote.carrier.CarrierException if its memory cannot be
-   *     read
-   */
+  @Override
   public void connect(final BlockSource source) {
     final UcxPeer peer = peers.connect(source);
     if (fabric != null && fabric.reaches(source.location().clique())) {
@@ -214,16 +182,6 @@ public final class UcxNode implements AutoCloseable {
     return mapped != null && !mapped.refused();
   }
 
-  /** Returns whether an owner is connected. */
-  public boolean isConnected(final Location location) {
-    return peers.connected(location) != null;
-  }
-
-  /** Returns whether an owner was connected before. */
-  public boolean hasMet(final Location location) {
-    return peers.hasMet(location);
-  }
-
   /** The transports of this node: for a reader on the GPU blocks may be received in its memory. */
   public Map<ReadSide, Transport> transports() {
     final Map<ReadSide, Transport> transports = new EnumMap<>(ReadSide.class);
@@ -238,12 +196,7 @@ public final class UcxNode implements AutoCloseable {
       final List<Block> blocks,
       final ReadSide side,
       final Transport.Sink sink) {
-    final UcxPeer peer = peers.connected(source.location());
-    if (peer == null) {
-      throw new ZerohopException(
-          ZerohopException.Category.RETRY,
-          "the connection to executor " + source.executorId() + " was lost");
-    }
+    final UcxPeer peer = peerOf(source);
     final GpuSlabs onGpu = side == ReadSide.DEVICE && peer.takesGpu() ? memory.gpuSlabs() : null;
     final FabricImports mapped = side == ReadSide.DEVICE ? peer.fabric() : null;
     RemoteTransfer.startEach(
@@ -252,62 +205,35 @@ public final class UcxNode implements AutoCloseable {
             new UcxTransfer(peer, some, sink, memory.slabs(), onGpu, mapped, threads.transfers()));
   }
 
-  /** Small chores that nobody waits for. */
+  @Override
   public void maintain() {
-    peers.check();
-    service.maintain();
-    memory.slabs().trim();
+    super.maintain();
     if (fabric != null) {
       fabric.sweep();
     }
   }
 
-  /** Owners on other nodes that are connected. */
-  public int connected() {
-    return peers.connected();
-  }
-
-  /** Readers on other nodes that are connected. */
-  public int readers() {
-    return service.readers();
-  }
-
-  /** Leases that readers on other nodes hold here. */
-  public int leases() {
-    return service.leases();
-  }
-
   /** Connections to the control port that ended before they had proved to belong here. */
+  @Override
   public long strangers() {
     return channel.strangers();
   }
 
-  /** Pieces of memory that bytes are received in now, each shared by many blocks. */
-  public int slabsTaken() {
-    return memory.slabs().taken();
-  }
-
-  /**
-   * Returns whether UCX's thread may still read or write this node's memory although it was closed.
-   */
-  public boolean isAlive() {
-    return alive;
-  }
-
-  /** Ends what is under way, both ways, and frees everything. Takes a limited time. Idempotent. */
   @Override
-  public void close() {
-    peers.close();
+  protected boolean end() {
     channel.close();
     threads.close();
-    alive = !engine.end();
-    if (alive) {
+    final boolean ended = engine.end();
+    if (!ended) {
       ShuffleCode.UCX_NOT_ENDED
           .says("UCX's thread did not end at shutdown; memory that it may use stays mapped")
           .warn(LOG);
-      return;
     }
-    service.close();
+    return ended;
+  }
+
+  @Override
+  protected void free() {
     if (fabric != null) {
       fabric.close();
     }

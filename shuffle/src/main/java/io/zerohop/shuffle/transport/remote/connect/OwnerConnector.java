@@ -1,8 +1,5 @@
 package io.zerohop.shuffle.transport.remote.connect;
 
-import io.zerohop.device.Message;
-import io.zerohop.device.exchange.ExchangeException;
-import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
@@ -13,11 +10,7 @@ import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
-import io.zerohop.shuffle.transport.remote.wire.Wire;
-import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -59,12 +52,12 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
             name, "what it sends (path 'sent')", ShuffleCode.SENDER_BROKEN_OFF, link, clock);
     boolean done = false;
     try {
-      final ByteBuffer answer = hello(peer);
-      if (answer.getInt() != Wire.VERSION || answer.getLong() != source.location().incarnation()) {
-        throw new ExchangeException(
-            Reason.REFUSED,
-            "executor " + name + " has ended, and another one answers in its place");
-      }
+      peer.hello(
+          Questions.hello(carrier.address(), false),
+          source.location().incarnation(),
+          conf.requestTimeout(),
+          "does not answer, or cannot reach this executor",
+          "in its place");
       LOG.info("executor {} sends its blocks here, {}", name, carrier.describe());
       contacts.met(
           name, "sends its blocks, " + carrier.describe(), Link.SENT, Link.SENT.expected());
@@ -74,25 +67,6 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
       if (!done) {
         peer.breakOff("it could not be connected");
       }
-    }
-  }
-
-  private ByteBuffer hello(final RemotePeer peer) {
-    try {
-      return clock.get(peer.ask(Questions.hello(carrier.address(), false)), conf.requestTimeout());
-    } catch (final InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
-    } catch (final TimeoutException e) {
-      throw new ExchangeException(
-          Reason.TIMEOUT,
-          "executor " + peer.name() + " does not answer, or cannot reach this executor",
-          e);
-    } catch (final ExecutionException e) {
-      if (e.getCause() instanceof ExchangeException known) {
-        throw known;
-      }
-      throw new ExchangeException(Reason.PROTOCOL, Message.of(e.getCause()), e);
     }
   }
 }

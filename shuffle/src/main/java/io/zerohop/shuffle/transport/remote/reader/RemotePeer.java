@@ -1,16 +1,22 @@
 package io.zerohop.shuffle.transport.remote.reader;
 
 import io.zerohop.device.LogCode;
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ControlLink;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -81,6 +87,42 @@ public class RemotePeer implements AutoCloseable {
               }
               return answer;
             });
+  }
+
+  /**
+   * Introduces this executor, and returns what follows in the answer. Waits for a limited time.
+   *
+   * @param question the introduction
+   * @param incarnation the life of the owner that has to answer
+   * @param silence what it does if it says nothing, for the message
+   * @param place where another one would answer, for the message
+   * @throws ExchangeException if nobody answers, or another life of the owner
+   */
+  public final ByteBuffer hello(
+      final ByteBuffer question,
+      final long incarnation,
+      final Duration limit,
+      final String silence,
+      final String place) {
+    final ByteBuffer answer;
+    try {
+      answer = clock.get(ask(question), limit);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
+    } catch (final TimeoutException e) {
+      throw new ExchangeException(Reason.TIMEOUT, "executor " + name + " " + silence, e);
+    } catch (final ExecutionException e) {
+      if (e.getCause() instanceof ExchangeException known) {
+        throw known;
+      }
+      throw new ExchangeException(Reason.PROTOCOL, Message.of(e.getCause()), e);
+    }
+    if (answer.getInt() != Wire.VERSION || answer.getLong() != incarnation) {
+      throw new ExchangeException(
+          Reason.REFUSED, "executor " + name + " has ended, and another one answers " + place);
+    }
+    return answer;
   }
 
   /** Records progress: bytes have arrived. */

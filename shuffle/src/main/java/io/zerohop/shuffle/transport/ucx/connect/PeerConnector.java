@@ -4,7 +4,6 @@ import io.zerohop.device.LogCode;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
-import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
@@ -229,38 +228,16 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   /** Tells who it is, learns who answers, and connects the workers. */
   private SelfTest.Targets introduce(
       final UcxPeer peer, final Location location, final String host, final GpuTrial trial) {
-    final ByteBuffer answer = hello(peer, trial.to() != null);
-    if (answer.getInt() != Wire.VERSION || answer.getLong() != location.incarnation()) {
-      throw new ExchangeException(
-          Reason.REFUSED,
-          "executor "
-              + peer.name()
-              + " has ended, and another one answers at "
-              + host
-              + ":"
-              + location.port());
-    }
+    final ByteBuffer answer =
+        peer.hello(
+            Questions.hello(new byte[0], trial.to() != null),
+            location.incarnation(),
+            conf.requestTimeout(),
+            "does not introduce itself",
+            "at " + host + ":" + location.port());
     final boolean rdma = answer.get() != 0 && engine.rdma();
     peer.endpoint(engine.connect(Wire.bytes(answer), peer::breakOff));
     return new SelfTest.Targets(rdma, TestTarget.read(answer), TestTarget.read(answer));
-  }
-
-  private ByteBuffer hello(final UcxPeer peer, final boolean triesGpu) {
-    final ByteBuffer question = Questions.hello(new byte[0], triesGpu);
-    try {
-      return clock.get(peer.ask(question), conf.requestTimeout());
-    } catch (final InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
-    } catch (final TimeoutException e) {
-      throw new ExchangeException(
-          Reason.TIMEOUT, "executor " + peer.name() + " does not introduce itself", e);
-    } catch (final ExecutionException e) {
-      if (e.getCause() instanceof ExchangeException known) {
-        throw known;
-      }
-      throw new ExchangeException(Reason.PROTOCOL, Message.of(e.getCause()), e);
-    }
   }
 
   /**

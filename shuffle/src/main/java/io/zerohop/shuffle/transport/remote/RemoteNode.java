@@ -1,0 +1,188 @@
+package io.zerohop.shuffle.transport.remote;
+
+import io.zerohop.device.Message;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.transport.Self;
+import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
+import io.zerohop.shuffle.transport.remote.memory.Slabs;
+import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
+import io.zerohop.shuffle.transport.remote.owner.RemoteService;
+import io.zerohop.shuffle.transport.remote.owner.ServedReader;
+import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.function.Function;
+import org.slf4j.Logger;
+
+/**
+ * An executor's part of one way between nodes: the owners that it reads by it, and the readers
+ * elsewhere that it serves. Thread safe; owns both.
+ *
+ * @param <R> readers that are served
+ * @param <P> owners that are read
+ */
+public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
+    implements AutoCloseable {
+  protected final RemotePeers<P> peers;
+  protected final RemoteThreads threads;
+  protected final Slabs slabs;
+  private final RemoteService<R> service;
+  private volatile boolean alive = true;
+
+  /**
+   * @param slabs that bytes are received in; {@link #free} frees them
+   */
+  protected RemoteNode(
+      final RemotePeers<P> peers,
+      final RemoteService<R> service,
+      final RemoteThreads threads,
+      final Slabs slabs) {
+    this.peers = peers;
+    this.service = service;
+    this.threads = threads;
+    this.slabs = slabs;
+  }
+
+  /**
+   * Makes a node, or says in the log why it cannot be used here: blocks can go another way.
+   *
+   * @param unavailable begins what the log says
+   * @param debug is what it says above the stack trace
+   * @param making makes it, and pushes how to undo what it has begun; gives null if it has said
+   *     itself why there is none
+   * @return null if there is none; all that was begun is undone then
+   */
+  protected static <N> N begin(
+      final Message unavailable,
+      final String debug,
+      final Logger log,
+      final Function<Deque<Runnable>, N> making) {
+    final Deque<Runnable> begun = new ArrayDeque<>();
+    N node = null;
+    try {
+      node = making.apply(begun);
+    } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
+      // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
+      unavailable.because(e).info(log);
+      log.debug(debug, e);
+    } finally {
+      if (node == null) {
+        begun.forEach(Runnable::run); // The last one first.
+      }
+    }
+    return node;
+  }
+
+  /** Makes what serves readers. */
+  protected static <R extends ServedReader> RemoteService<R> service(
+      final Config conf,
+      final Self self,
+      final RemoteService.CarrierAnswers<R> answers,
+      final BlockHolder holder,
+      final RemoteThreads threads) {
+    return new RemoteService<>(
+        self.incarnation(),
+        answers,
+        holder,
+        conf.readyTimeout(),
+        self.clock(),
+        threads.answers(),
+        threads.sends());
+  }
+
+  /**
+   * Makes sure that an owner can be read, which takes a limited time when it is met for the first
+   * time or was lost.
+   *
+   * @throws io.zerohop.device.exchange.ExchangeException if it cannot be asked
+   * @throws io.zerohop.shuffle.transport.remote.carrier.CarrierException if its blocks cannot come
+   *     this way
+   */
+  public void connect(final BlockSource source) {
+    peers.connect(source);
+  }
+
+  /** Returns whether an owner is connected. */
+  public final boolean isConnected(final Location location) {
+    return peers.connected(location) != null;
+  }
+
+  /** Returns whether an owner was connected before. */
+  public final boolean hasMet(final Location location) {
+    return peers.hasMet(location);
+  }
+
+  /**
+   * Returns an owner that was connected.
+   *
+   * @throws ZerohopException (RETRY) if it is not any more
+   */
+  protected final P peerOf(final BlockSource source) {
+    final P peer = peers.connected(source.location());
+    if (peer == null) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY,
+          "the connection to executor " + source.executorId() + " was lost");
+    }
+    return peer;
+  }
+
+  /** Small chores that nobody waits for. */
+  public void maintain() {
+    peers.check();
+    service.maintain();
+    slabs.trim();
+  }
+
+  /** Owners on other nodes that are connected. */
+  public final int connected() {
+    return peers.connected();
+  }
+
+  /** Readers on other nodes that are connected. */
+  public final int readers() {
+    return service.readers();
+  }
+
+  /** Leases that readers on other nodes hold here. */
+  public final int leases() {
+    return service.leases();
+  }
+
+  /** What came here from outside and belongs to nothing: connections, or messages. */
+  public abstract long strangers();
+
+  /** Pieces of host memory that bytes pass through now, each shared by many blocks. */
+  public final int slabsTaken() {
+    return slabs.taken();
+  }
+
+  /** Returns whether this node's memory may still be read or written although it was closed. */
+  public final boolean isAlive() {
+    return alive;
+  }
+
+  /** Ends what is under way, both ways, and frees everything. Takes a limited time. Idempotent. */
+  @Override
+  public final void close() {
+    peers.close();
+    alive = !end();
+    if (!alive) {
+      service.close();
+      free();
+    }
+  }
+
+  /**
+   * Ends what moves bytes, and the threads.
+   *
+   * @return false, which is said in the log, if something may still use this node's memory
+   */
+  protected abstract boolean end();
+
+  /** Frees what nothing uses any more. */
+  protected abstract void free();
+}
