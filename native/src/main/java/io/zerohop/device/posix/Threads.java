@@ -13,13 +13,15 @@ public final class Threads {
   private Threads() {}
 
   /**
-   * A daemon thread, not started yet.
+   * A daemon thread, not started yet. Its context class loader is this class's own: whoever makes
+   * it may be a task, whose class loader must not live as long.
    *
    * @return its {@code start} throws a ZerohopException (FALLBACK) if the system has no thread left
    */
   public static Thread daemon(final Runnable work, final String name) {
     final Thread thread = new LimitedThread(work, name);
     thread.setDaemon(true);
+    thread.setContextClassLoader(Threads.class.getClassLoader());
     return thread;
   }
 

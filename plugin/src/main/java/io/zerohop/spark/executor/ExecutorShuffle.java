@@ -387,7 +387,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     private final UnaryOperator<Set<Integer>> live;
     private final IntConsumer drop;
     private final ScheduledExecutorService asking =
-        Executors.newSingleThreadScheduledExecutor(OrphanedShuffles::thread);
+        Executors.newSingleThreadScheduledExecutor(work -> Threads.daemon(work, "zerohop-orphans"));
 
     /** Those that the last answer did not have. Used by one thread. */
     private Set<Integer> unknown = Set.of();
@@ -418,13 +418,6 @@ public final class ExecutorShuffle implements AutoCloseable {
             .because(e)
             .warn(LOG, e);
       }
-    }
-
-    private static Thread thread(final Runnable work) {
-      final Thread thread = Threads.daemon(work, "zerohop-orphans");
-      // It is made in some task's thread, whose class loader must not live as long.
-      thread.setContextClassLoader(OrphanedShuffles.class.getClassLoader());
-      return thread;
     }
 
     private void round() {

@@ -57,8 +57,6 @@ final class LateClose {
     }
     LOG.info("Zerohop: {} is freed when its last task ends: {}", what, use.getMessage());
     final Thread thread = Threads.daemon(late::untilFree, "zerohop-late-close");
-    // It may outlive the application whose class loader this thread has.
-    thread.setContextClassLoader(LateClose.class.getClassLoader());
     try {
       thread.start();
     } catch (final ZerohopException e) {

@@ -68,12 +68,16 @@ public final class ReportSender implements AutoCloseable {
     this.memory = memory;
     this.driver = driver;
     this.rate = new SendRate(BURST, interval, System.nanoTime());
-    this.thread = Executors.newSingleThreadScheduledExecutor(ReportSender::newThread);
+    this.thread =
+        Executors.newSingleThreadScheduledExecutor(work -> Threads.daemon(work, "zerohop-report"));
     final long millis = interval.toMillis();
     try {
       thread.scheduleWithFixedDelay(this::sendIfDue, millis, millis, TimeUnit.MILLISECONDS);
       // Beside the reports, which are not to wait for it.
-      Threads.daemon(() -> consult(doctor), "zerohop-doctor").start();
+      final Thread asking = Threads.daemon(() -> consult(doctor), "zerohop-doctor");
+      // The doctor looks for what tasks would find.
+      asking.setContextClassLoader(Thread.currentThread().getContextClassLoader());
+      asking.start();
     } catch (final ZerohopException e) {
       SparkCode.NOT_IN_TAB
           .says("this executor does not report to the tab GPU Shuffle")
@@ -81,13 +85,6 @@ public final class ReportSender implements AutoCloseable {
           .because(e)
           .warn(LOG, e);
     }
-  }
-
-  private static Thread newThread(final Runnable work) {
-    final Thread thread = Threads.daemon(work, "zerohop-report");
-    // It is made in some task's thread, whose class loader must not live as long.
-    thread.setContextClassLoader(ReportSender.class.getClassLoader());
-    return thread;
   }
 
   /** A task begins that will be counted. */

@@ -84,7 +84,10 @@ public final class LiveTab {
   private static void startDoctor(
       final SparkContext context, final SparkEnv env, final Supplier<List<Advice>> doctor) {
     try {
-      Threads.daemon(() -> consult(context, env, doctor), "zerohop-doctor").start();
+      final Thread asking = Threads.daemon(() -> consult(context, env, doctor), "zerohop-doctor");
+      // The doctor looks for what the application would find.
+      asking.setContextClassLoader(Thread.currentThread().getContextClassLoader());
+      asking.start();
     } catch (final ZerohopException e) {
       LOG.debug("the tab {} has nothing of the doctor: no thread is left", ShuffleTab.NAME, e);
     }

@@ -102,7 +102,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
             IDLE.toNanos(),
             TimeUnit.NANOSECONDS,
             new LinkedBlockingQueue<>(),
-            SharedTransfers::thread);
+            work -> Threads.daemon(work, "zerohop-asks"));
     this.threads.allowCoreThreadTimeOut(true);
     asking = this.threads;
   }
@@ -120,13 +120,6 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
     this.clock = clock;
     threads = null;
     asking = Runnable::run;
-  }
-
-  private static Thread thread(final Runnable work) {
-    final Thread thread = Threads.daemon(work, "zerohop-asks");
-    // It is made in some task's thread, whose class loader must not live as long.
-    thread.setContextClassLoader(SharedTransfers.class.getClassLoader());
-    return thread;
   }
 
   @Override
