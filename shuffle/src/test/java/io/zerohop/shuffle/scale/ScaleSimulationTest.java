@@ -194,7 +194,8 @@ class ScaleSimulationTest {
             cluster.executors().stream()
                 .allMatch(
                     it ->
-                        it.engine().pending() == 0
+                        it.channel().underWay() == 0
+                            && it.engine().pending() == 0
                             && it.node().stats().leases().open() == 0
                             && it.node().stats().receiveBuffers().slabs() == 0));
   }

@@ -58,6 +58,11 @@ final class CountedChannels {
       return questions.get();
     }
 
+    /** Questions that are not answered yet. */
+    int underWay() {
+      return outgoing.stream().mapToInt(link -> link.open.size()).sum();
+    }
+
     /** Bytes of its questions and their answers. */
     long bytes() {
       return bytes.get();
