@@ -1,0 +1,60 @@
+package io.zerohop.spark.executor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** The threads of docs/limits.md. */
+class ThreadsPageTest {
+  private static final Pattern MADE =
+      Pattern.compile(
+          "Threads\\.daemon\\([^;]*?\"(?:zerohop-)?([a-z-]+)|new ChoreThread\\(\"([a-z-]+)\""
+              + "|[= (](?:begin|start)\\(\"([a-z]+)\",|Startup<>\\(\"zerohop-([a-z]+)\"");
+
+  private static final Pattern LISTED = Pattern.compile("`zerohop-([a-z-]+)`");
+
+  /** Neither a doctor's nor a proof's process is an executor. */
+  private static final Set<String> ELSEWHERE = Set.of("doctor", "proof");
+
+  @Test
+  void thePageListsTheThreadsThatTheCodeStarts() throws IOException {
+    final Set<String> made = new TreeSet<>();
+    for (final String module : Set.of("native", "shuffle", "plugin")) {
+      try (Stream<Path> files = Files.walk(Path.of("..", module, "src", "main", "java"))) {
+        for (final Path file : files.filter(ThreadsPageTest::isOfExecutors).toList()) {
+          names(MADE, Files.readString(file), made);
+        }
+      }
+    }
+    final Set<String> listed = new TreeSet<>();
+    names(LISTED, Files.readString(Path.of("../docs/limits.md")), listed);
+    // A hook, and a name that begins with a constant; others end with a variable.
+    made.add("exit");
+    made.add("control-connect-");
+    made.removeIf(name -> name.startsWith("-") || name.equals("zerohop-"));
+    assertThat(listed).isEqualTo(made);
+  }
+
+  private static boolean isOfExecutors(final Path file) {
+    return file.toString().endsWith(".java")
+        && !ELSEWHERE.contains(file.getParent().getFileName().toString());
+  }
+
+  private static void names(final Pattern pattern, final String text, final Set<String> to) {
+    for (final Matcher found = pattern.matcher(text); found.find(); ) {
+      for (int group = 1; group <= found.groupCount(); group++) {
+        if (found.group(group) != null) {
+          to.add(found.group(group));
+        }
+      }
+    }
+  }
+}
