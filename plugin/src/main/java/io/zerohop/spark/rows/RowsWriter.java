@@ -181,10 +181,9 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   }
 
   /**
-   * Appends records that Spark's own sorter must see first: those that are combined on the map
-   * side, and those of a serializer that needs a stream per partition when there are too many
-   * partitions for that. The sorter groups them by partition (and spills by itself); then one
-   * stream is open at a time.
+   * Appends records that Spark's own sorter must see first. These are combined on the map side, or
+   * of a serializer that needs a stream per partition when there are too many partitions for that.
+   * The sorter groups them by partition (and spills by itself); then one stream is open at a time.
    */
   private long appendSorted(final Iterator<Product2<K, V>> records) throws IOException {
     final boolean combine = dependency.mapSideCombine();
@@ -319,7 +318,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
     }
   }
 
-  /** Where the stream of relocatable records writes each record before it moves on. */
+  /** Takes each record of the stream of relocatable records before it moves on. */
   private final class Scratch extends ByteArrayOutputStream {
     Scratch() {
       super(SCRATCH_BYTES);
