@@ -2,25 +2,16 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
-import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
-import java.time.Duration;
 import java.util.List;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A map output that the catalog holds. Where its blocks lie is not kept twice: it is read from the
  * entry, as peers do. Thread safe.
  */
 public final class OwnOutput {
-  private static final Logger LOG = LoggerFactory.getLogger(OwnOutput.class);
-
-  /** Of a spill for copies that have not ended. */
-  private static final Duration SPILL_PATIENCE = Duration.ofMillis(250);
-
   /** What {@link #ready} is raised to; each output has a word of its own. */
   public static final int READY_EPOCH = ShuffleChunk.READY_EPOCH;
 
@@ -102,27 +93,19 @@ public final class OwnOutput {
   }
 
   /**
-   * The same for who moves it, and waits a moment for copies: RAPIDS may run out of memory right
-   * behind a map task, whose copies end in milliseconds.
+   * The same for who moves it. Does not wait.
    *
-   * @return false, with nothing taken, also if its bytes are not there by then
+   * @return false, with nothing taken, also if its bytes are not there yet
    */
   public boolean retainReady(final Device host) {
     if (!retain()) {
       return false;
     }
-    boolean ready = false;
-    try {
-      ready(host).await(READY_EPOCH, SPILL_PATIENCE, () -> false);
-      ready = true;
-    } catch (final WaitException e) {
-      LOG.debug("map output {} of shuffle {} is not complete yet", mapId(), shuffleId());
-    } finally {
-      if (!ready) {
-        release();
-      }
+    if (ready(host).reached(READY_EPOCH)) {
+      return true;
     }
-    return ready;
+    release();
+    return false;
   }
 
   /** Drops what {@link #retain} took. */

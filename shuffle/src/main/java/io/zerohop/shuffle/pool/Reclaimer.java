@@ -1,9 +1,8 @@
 package io.zerohop.shuffle.pool;
 
 import java.util.ArrayDeque;
-import java.util.Collections;
 import java.util.Deque;
-import java.util.IdentityHashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
@@ -51,7 +50,7 @@ public final class Reclaimer {
   }
 
   private void releaseIf(final boolean all) {
-    final Set<Retired> passed = Collections.newSetFromMap(new IdentityHashMap<>());
+    final Set<Retired> passed = new HashSet<>();
     synchronized (this) {
       for (final Retired retired : waiting) {
         if (!retired.passed && (all || retired.snapshot.passed())) {
@@ -66,7 +65,7 @@ public final class Reclaimer {
     // Not under the lock: a segment that becomes empty may be unmapped.
     passed.forEach(retired -> retired.regions.forEach(Region::release));
     synchronized (this) {
-      waiting.removeIf(passed::contains);
+      waiting.removeAll(passed);
     }
   }
 

@@ -39,6 +39,11 @@ final class Eviction {
     notifyAll();
   }
 
+  /** Is to be looked at once more. */
+  synchronized void again() {
+    exhausted = false;
+  }
+
   /** Nothing is left that could be moved. */
   synchronized void exhaust() {
     exhausted = true;

@@ -21,14 +21,14 @@ final class PoolShrinker {
   /** Peers look every 100 ms for segments that are gone; until then their mappings keep memory. */
   private static final Duration PEERS_UNMAP = Duration.ofMillis(250);
 
-  /**
-   * How long memory is waited for that nothing can move, while copies of published outputs are
-   * under way: they hold it until they have ended, and a moment longer.
-   */
-  private static final Duration COPIES_END = Duration.ofMillis(250);
-
   /** The interval of checks whether readers have released something. */
   static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+  /**
+   * How often is looked again for outputs whose copies have ended meanwhile: RAPIDS may run out of
+   * memory right behind a map task, whose copies end in milliseconds.
+   */
+  private static final int COPIES_LOOKS = 50;
 
   private final Pool pool;
   private final Reclaimer reclaimer;
@@ -111,8 +111,7 @@ final class PoolShrinker {
     try {
       final Eviction eviction = new Eviction(scope, () -> bytes - giveBack(before), clock);
       if (eviction.missing() > 0 && mover != null && !isVain()) {
-        mover.evict(eviction);
-        waitFor(eviction, deadline);
+        evict(eviction, deadline);
       }
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt(); // What there is by now has to do.
@@ -146,18 +145,22 @@ final class PoolShrinker {
     return pool.stats().returnedBytes() - before;
   }
 
-  private void waitFor(final Eviction eviction, final long deadline) throws InterruptedException {
-    boolean stuck = false;
-    long copiesEnd = 0;
+  private void evict(final Eviction eviction, final long deadline) throws InterruptedException {
+    // Before it is looked: copies that end behind that are found by another look.
+    boolean copies = copying.getAsBoolean();
+    int looks = 0;
+    mover.evict(eviction);
     try {
       while (!stopped && eviction.missing() > 0) {
         // Uncommitted outputs and own leases may hold the rest, for who knows how long.
         if (eviction.isExhausted() && reclaimer.waitingBytes(Tier.DEVICE) == 0) {
-          copiesEnd = stuck ? copiesEnd : clock.in(COPIES_END);
-          stuck = true;
-          if (!copying.getAsBoolean() || clock.isOver(copiesEnd)) {
+          if (!copies || looks++ == COPIES_LOOKS) {
             return;
           }
+          eviction.await(Math.min(clock.left(deadline), LOOK_NANOS));
+          copies = copying.getAsBoolean();
+          eviction.again();
+          mover.evict(eviction);
         }
         final long left = clock.left(deadline);
         if (left <= 0) {
