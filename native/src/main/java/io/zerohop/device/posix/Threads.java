@@ -25,6 +25,13 @@ public final class Threads {
     return thread;
   }
 
+  /** The same with the caller's context class loader, for work that finds what the caller would. */
+  public static Thread daemonOfCaller(final Runnable work, final String name) {
+    final Thread thread = daemon(work, name);
+    thread.setContextClassLoader(Thread.currentThread().getContextClassLoader());
+    return thread;
+  }
+
   private static final class LimitedThread extends Thread {
     LimitedThread(final Runnable work, final String name) {
       super(work, name);

@@ -30,8 +30,8 @@ public final class Examination {
    */
   Examination run(final Item item, final Duration limit, final Check check) {
     final Notes notes = new Notes();
-    final Thread thread = Threads.daemon(() -> guarded(item, check, notes), "doctor-" + item.key());
-    thread.setContextClassLoader(Thread.currentThread().getContextClassLoader());
+    final Thread thread =
+        Threads.daemonOfCaller(() -> guarded(item, check, notes), "doctor-" + item.key());
     try {
       thread.start();
     } catch (final ZerohopException noThread) {

@@ -106,8 +106,7 @@ public final class Startup<T> {
   }
 
   private void run(final FutureTask<T> next) {
-    final Thread starter = Threads.daemon(next, thread);
-    starter.setContextClassLoader(Thread.currentThread().getContextClassLoader());
+    final Thread starter = Threads.daemonOfCaller(next, thread);
     try {
       starter.start();
     } catch (final ZerohopException e) {

@@ -1,9 +1,10 @@
 package io.zerohop.spark.metrics;
 
 import com.codahale.metrics.Counter;
+import com.codahale.metrics.ExponentiallyDecayingReservoir;
 import com.codahale.metrics.Gauge;
+import com.codahale.metrics.Histogram;
 import com.codahale.metrics.MetricRegistry;
-import com.codahale.metrics.Timer;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Link;
@@ -13,7 +14,6 @@ import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
@@ -39,9 +39,9 @@ public final class ExecutorMetrics implements Source {
     count(Metric.PEER_PCIE_BYTES, () -> fetched.bytes(Link.PEER_PCIE));
     count(Metric.PEER_HOST_BYTES, () -> fetched.bytes(Link.PEER_HOST));
     count(Metric.FETCH_WAIT, fetched::waitedNanos);
-    // Shown as numbers of its own: sinks give a timer's percentiles in different units.
-    final Timer waits = new Timer();
-    fetched.onWait(nanos -> waits.update(nanos, TimeUnit.NANOSECONDS));
+    // Shown as single values: the rules for Prometheus have no attributes of histograms.
+    final Histogram waits = new Histogram(new ExponentiallyDecayingReservoir());
+    fetched.onWait(waits::update);
     count(Metric.FETCH_WAITS, waits::getCount);
     gauge(Metric.FETCH_WAIT_MEDIAN, () -> (long) waits.getSnapshot().getMedian());
     gauge(Metric.FETCH_WAIT_P99, () -> (long) waits.getSnapshot().get99thPercentile());

@@ -74,10 +74,7 @@ public final class ReportSender implements AutoCloseable {
     try {
       thread.scheduleWithFixedDelay(this::sendIfDue, millis, millis, TimeUnit.MILLISECONDS);
       // Beside the reports, which are not to wait for it.
-      final Thread asking = Threads.daemon(() -> consult(doctor), "zerohop-doctor");
-      // The doctor looks for what tasks would find.
-      asking.setContextClassLoader(Thread.currentThread().getContextClassLoader());
-      asking.start();
+      Threads.daemonOfCaller(() -> consult(doctor), "zerohop-doctor").start();
     } catch (final ZerohopException e) {
       SparkCode.NOT_IN_TAB
           .says("this executor does not report to the tab GPU Shuffle")

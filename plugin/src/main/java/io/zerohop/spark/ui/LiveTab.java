@@ -84,10 +84,7 @@ public final class LiveTab {
   private static void startDoctor(
       final SparkContext context, final SparkEnv env, final Supplier<List<Advice>> doctor) {
     try {
-      final Thread asking = Threads.daemon(() -> consult(context, env, doctor), "zerohop-doctor");
-      // The doctor looks for what the application would find.
-      asking.setContextClassLoader(Thread.currentThread().getContextClassLoader());
-      asking.start();
+      Threads.daemonOfCaller(() -> consult(context, env, doctor), "zerohop-doctor").start();
     } catch (final ZerohopException e) {
       LOG.debug("the tab {} has nothing of the doctor: no thread is left", ShuffleTab.NAME, e);
     }

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.report.ReportSender.SendRate;
 import io.zerohop.spark.report.ShuffleReport.Memory;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -27,6 +29,7 @@ class ReportSenderTest {
   private final BlockingQueue<String> sent = new LinkedBlockingQueue<>();
   private final AtomicLong used = new AtomicLong();
   private final AtomicInteger asked = new AtomicInteger();
+  private volatile ClassLoader doctors;
   private ReportSender sender;
 
   @AfterEach
@@ -72,6 +75,23 @@ class ReportSenderTest {
     used.set(1);
     assertThat(take().advice()).isEmpty();
     assertThat(asked.get()).isEqualTo(1);
+  }
+
+  /** It looks for what tasks would find. */
+  @Test
+  void theDoctorHasTheClassLoaderOfWhoBegins() throws Exception {
+    final Thread here = Thread.currentThread();
+    final ClassLoader before = here.getContextClassLoader();
+    try (URLClassLoader tasks = new URLClassLoader(new URL[0], before)) {
+      here.setContextClassLoader(tasks);
+      start(OFTEN);
+      while (take().advice().isEmpty()) {
+        // The memory's first report may be earlier.
+      }
+      assertThat(doctors).isSameAs(tasks);
+    } finally {
+      here.setContextClassLoader(before);
+    }
   }
 
   @Test
@@ -121,6 +141,7 @@ class ReportSenderTest {
   }
 
   private List<Advice> advice() {
+    doctors = Thread.currentThread().getContextClassLoader();
     if (asked.incrementAndGet() > 1) {
       throw new LinkageError("asked again");
     }

@@ -38,10 +38,7 @@ final class BlockPort implements AutoCloseable {
 
   BlockPort(final String executorId, final Map<String, String> settings) {
     this.executorId = executorId;
-    conf =
-        new SparkConf(false)
-            .set("spark.app.id", "app-sent")
-            .set("spark.zerohop.connect.timeout", "10s");
+    conf = new SparkConf(false).set("spark.app.id", "app-sent");
     // Several connections to a reader, as by default on 8 cores or more. Suites of Spark have one
     // where there are fewer.
     conf.set("spark.shuffle.io.clientThreads", "4");

@@ -64,7 +64,6 @@ final class SentNodes implements AutoCloseable {
                   TestNodes.config(folder.resolve("s"), name)
                       .set("node.id", "node-" + name)
                       .set("request.timeout", Duration.ofSeconds(20))
-                      .set("connect.timeout", Duration.ofSeconds(10))
                       .clock(clock)
                       .carrier(port.carrier(this::lookUp))),
               gpu);

@@ -51,7 +51,6 @@ class SentPathTest extends RemotePathContract {
     return config
         .set("node.id", "node-" + executor)
         .set("request.timeout", Duration.ofSeconds(4))
-        .set("connect.timeout", Duration.ofSeconds(10))
         .carrier(port.carrier(this::list));
   }
 
