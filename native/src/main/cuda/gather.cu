@@ -1,6 +1,7 @@
 // One launch moves a whole window: thousands of copies of any length and alignment, from any
 // number of peers. Each warp works through its own part of the list, on its own.
 #include "bulk.cuh"
+#include "crc.cuh"
 #include "cursor.cuh"
 #include "launch.cuh"
 #include "rowhash.cuh"
@@ -227,12 +228,14 @@ constexpr int BULK_THREADS = 512;
 constexpr int LOADS_THREADS = 1024;
 constexpr int SPLICE_THREADS = 512;
 constexpr int ROW_HASH_THREADS = 256;
+constexpr int CHECKSUM_THREADS = 256;
 
 // What the host reads before it launches: threads and bytes of shared memory of a block of each.
-extern "C" __device__ const uint32_t zerohop_shapes[6] = {
-    BULK_THREADS,   (BULK_THREADS / zerohop::WARP) * zerohop::Ring<STAGES, STAGE_BYTES>::BYTES,
-    LOADS_THREADS,  0,
-    SPLICE_THREADS, ROW_HASH_THREADS};
+extern "C" __device__ const uint32_t zerohop_shapes[7] = {
+    BULK_THREADS,    (BULK_THREADS / zerohop::WARP) * zerohop::Ring<STAGES, STAGE_BYTES>::BYTES,
+    LOADS_THREADS,   0,
+    SPLICE_THREADS,  ROW_HASH_THREADS,
+    CHECKSUM_THREADS};
 
 extern "C" __global__ void __launch_bounds__(BULK_THREADS, 1)
     zerohop_gather_bulk(const __grid_constant__ zerohop::Gather gather) {
@@ -264,6 +267,16 @@ extern "C" __global__ void __launch_bounds__(ROW_HASH_THREADS)
   const bool go = zerohop::begin(gather);
   if (go) {
     zerohop::row_hash<ROW_HASH_THREADS>(work);
+  }
+  zerohop::finish(gather, go);
+}
+
+extern "C" __global__ void __launch_bounds__(CHECKSUM_THREADS)
+    zerohop_checksums(const __grid_constant__ zerohop::Gather gather,
+                      const __grid_constant__ zerohop::Checksums work) {
+  const bool go = zerohop::begin(gather);
+  if (go) {
+    zerohop::checksums(work);
   }
   zerohop::finish(gather, go);
 }

@@ -35,6 +35,13 @@ public interface CopyStream extends AutoCloseable {
   void submit(RowHashBatch batch, long resultAddress);
 
   /**
+   * Enqueues the CRC32C of blocks; {@link BlockChecksums} says what of, and what is written.
+   *
+   * @param resultAddress of 4 bytes for each block and piece, in a {@link HostBuffer}
+   */
+  void submitChecksums(long blocks, long offsets, int count, long bytes, long resultAddress);
+
+  /**
    * Enqueues a wait until {@code signal} is at least {@code epoch}. When the limit passes, or the
    * signal is aborted, everything behind it is skipped and {@link #synchronize} throws.
    */

@@ -129,6 +129,18 @@ public final class StreamPool implements AutoCloseable {
     }
 
     @Override
+    public void submitChecksums(
+        final long blocks,
+        final long offsets,
+        final int count,
+        final long bytes,
+        final long resultAddress) {
+      use();
+      busy = true;
+      stream.submitChecksums(blocks, offsets, count, bytes, resultAddress);
+    }
+
+    @Override
     public void await(final Signal signal, final int epoch, final Duration limit) {
       use();
       busy = true;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Random;
+import java.util.zip.CRC32C;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
@@ -124,6 +125,55 @@ public abstract class ColumnContract extends CopyContract {
       assertThat(batch.results()).isZero();
       stream.submit(batch, 0);
       stream.synchronize(LIMIT);
+    }
+  }
+
+  @Test
+  void blocksHaveTheChecksumsOfTheirBytes() {
+    final Random random = new Random(13);
+    final int room = 4 << 20;
+    try (Segment segment = device.allocate(2L * room);
+        BlockChecksums sums = new BlockChecksums(device::hostBuffer);
+        CopyStream stream = device.openStream("checksums")) {
+      for (int round = 0; round < 40; round++) {
+        final int most = 1 << random.nextInt(round < 30 ? 10 : 22);
+        final int count = 1 + random.nextInt(Math.max(1, Math.min(3_000, room / 2 / most)));
+        final long[] starts = new long[count + 1];
+        for (int i = 0; i < count; i++) {
+          starts[i + 1] = starts[i] + (random.nextInt(5) == 0 ? 0 : 1 + random.nextInt(most));
+        }
+        // Blocks that end where pieces do, or a few bytes beside it.
+        for (int i = 0; round % 4 == 0 && i <= count; i++) {
+          final long piece = BlockChecksums.PIECE_BYTES;
+          final long near = (starts[i] + piece / 2) / piece * piece + random.nextInt(7) - 3;
+          starts[i] = i == 0 ? 0 : Math.min(room - 8L, Math.max(starts[i - 1], near));
+        }
+        final int shift = random.nextInt(8);
+        final byte[] bytes = random(round, (int) starts[count]);
+        subject.write(segment.address() + shift, bytes);
+        final UnsafeBuffer offsets = new UnsafeBuffer(new byte[Long.BYTES * (count + 1)]);
+        for (int i = 0; i <= count; i++) {
+          offsets.putLong(Long.BYTES * i, starts[i]);
+        }
+        subject.write(segment.address() + room, offsets.byteArray());
+        sums.submit(
+            stream,
+            segment.address() + shift,
+            segment.address() + room,
+            count,
+            starts[count] + random.nextInt(100_000));
+        stream.synchronize(LIMIT);
+        final int[] values = sums.values(i -> starts[i]);
+        for (int i = 0; i < count; i++) {
+          if (starts[i + 1] > starts[i]) {
+            final CRC32C expected = new CRC32C();
+            expected.update(bytes, (int) starts[i], (int) (starts[i + 1] - starts[i]));
+            assertThat(values[i])
+                .as("block %s of %s from %s to %s", i, count, starts[i], starts[i + 1])
+                .isEqualTo((int) expected.getValue());
+          }
+        }
+      }
     }
   }
 

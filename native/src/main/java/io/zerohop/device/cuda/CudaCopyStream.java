@@ -1,5 +1,6 @@
 package io.zerohop.device.cuda;
 
+import io.zerohop.device.BlockChecksums;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.DeviceCode;
@@ -12,9 +13,12 @@ import io.zerohop.device.SpliceBatch;
 import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
+import jcuda.Pointer;
 import jcuda.driver.CUstream;
 import jcuda.driver.JCudaDriver;
 import org.slf4j.Logger;
@@ -38,10 +42,13 @@ final class CudaCopyStream implements CopyStream {
   private static final int LIST_BYTES_PER_COPY = 2 * Long.BYTES + Integer.BYTES;
 
   /**
-   * Of row hashes. They read the GPU's own memory and end soon, so that they may have all of it;
-   * what moves over a link has its bound because more would only wait for the link.
+   * Of row hashes and checksums. They read the GPU's own memory and end soon, so that they may have
+   * all of it; what moves over a link has its bound because more would only wait for the link.
    */
   private static final int HASH_BLOCKS_PER_MULTIPROCESSOR = 4;
+
+  /** {@code struct Checksums} of crc.cuh. */
+  private static final int CHECKSUM_STRUCT_BYTES = 32;
 
   private final CudaContext context;
   private final Kernels kernels;
@@ -179,6 +186,36 @@ final class CudaCopyStream implements CopyStream {
     final int most = HASH_BLOCKS_PER_MULTIPROCESSOR * kernels.multiprocessors();
     kernels.launchRowHash(
         stream.stream(), Math.min(most, work.chunks()), arguments.struct(), work.struct());
+    mark(true);
+  }
+
+  @Override
+  public void submitChecksums(
+      final long blocks,
+      final long offsets,
+      final int count,
+      final long bytes,
+      final long resultAddress) {
+    enter();
+    final int pieces = BlockChecksums.pieces(bytes);
+    if (count == 0 || pieces == 0) {
+      return;
+    }
+    final byte[] struct = new byte[CHECKSUM_STRUCT_BYTES];
+    ByteBuffer.wrap(struct)
+        .order(ByteOrder.nativeOrder())
+        .putLong(blocks)
+        .putLong(offsets)
+        .putLong(resultAddress)
+        .putInt(count)
+        .putInt(pieces);
+    arguments.begin(++launch, signals.conditional());
+    kernels.launchChecksums(
+        stream.stream(),
+        HASH_BLOCKS_PER_MULTIPROCESSOR * kernels.multiprocessors(),
+        pieces,
+        arguments.struct(),
+        Pointer.to(struct));
     mark(true);
   }
 

@@ -25,7 +25,7 @@ final class Kernels {
   /** From this compute capability on there is a bulk copy engine. */
   private static final int FIRST_WITH_BULK = 90;
 
-  private static final int SHAPE_WORDS = 6;
+  private static final int SHAPE_WORDS = 7;
 
   /** Threads of a warp on every GPU so far. */
   private static final int WARP_THREADS = 32;
@@ -39,6 +39,7 @@ final class Kernels {
   private final Copier loads;
   private final Copier splice;
   private final Copier rowHash;
+  private final Copier checksums;
   private final int multiprocessors;
 
   /** One of the kernels that copy, and the shape that its thread blocks must have. */
@@ -55,13 +56,15 @@ final class Kernels {
       final Copier bulk,
       final Copier loads,
       final Copier splice,
-      final Copier rowHash) {
+      final Copier rowHash,
+      final Copier checksums) {
     this.context = context;
     this.image = image;
     this.bulk = bulk;
     this.loads = loads;
     this.splice = splice;
     this.rowHash = rowHash;
+    this.checksums = checksums;
     this.multiprocessors =
         context.attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   }
@@ -88,8 +91,10 @@ final class Kernels {
         new Copier(function(module, "zerohop_gather_loads", context), shapes[2], shapes[3]);
     final Copier splice = new Copier(function(module, "zerohop_splice", context), shapes[4], 0);
     final Copier rowHash = new Copier(function(module, "zerohop_row_hash", context), shapes[5], 0);
+    final Copier checksums =
+        new Copier(function(module, "zerohop_checksums", context), shapes[6], 0);
     if (context.computeCapability() < FIRST_WITH_BULK) {
-      return new Kernels(context, image, null, loads, splice, rowHash);
+      return new Kernels(context, image, null, loads, splice, rowHash, checksums);
     }
     final CUfunction bulk = function(module, "zerohop_gather_bulk", context);
     CudaStatus.check(
@@ -98,7 +103,7 @@ final class Kernels {
         "cuFuncSetAttribute",
         context.toString());
     return new Kernels(
-        context, image, new Copier(bulk, shapes[0], shapes[1]), loads, splice, rowHash);
+        context, image, new Copier(bulk, shapes[0], shapes[1]), loads, splice, rowHash, checksums);
   }
 
   private static ByteBuffer read(final CudaContext context) {
@@ -167,6 +172,28 @@ final class Kernels {
   void launchRowHash(
       final CUstream stream, final int blocks, final Pointer gather, final Pointer work) {
     launch(rowHash.function, stream, blocks, rowHash.threads, 0, Pointer.to(gather, work));
+  }
+
+  /**
+   * Computes checksums; {@code gather} is the struct without copies.
+   *
+   * @param mostBlocks thread blocks at a time
+   * @param pieces each keeps a warp busy
+   */
+  void launchChecksums(
+      final CUstream stream,
+      final int mostBlocks,
+      final int pieces,
+      final Pointer gather,
+      final Pointer work) {
+    final int wanted = (pieces + checksums.warps() - 1) / checksums.warps();
+    launch(
+        checksums.function,
+        stream,
+        Math.min(mostBlocks, wanted),
+        checksums.threads,
+        0,
+        Pointer.to(gather, work));
   }
 
   /** Waits and raises alone: one warp, hardly any room on the GPU. */

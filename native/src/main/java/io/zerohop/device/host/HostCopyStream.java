@@ -1,7 +1,9 @@
 package io.zerohop.device.host;
 
+import io.zerohop.device.BlockChecksums;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.HashMix;
 import io.zerohop.device.RowHashBatch;
 import io.zerohop.device.RowHashLists;
@@ -88,6 +90,36 @@ final class HostCopyStream implements CopyStream {
     }
     final RowHashLists copy = lists.copy();
     enqueue(() -> HostRowHash.run(copy, resultAddress), true);
+  }
+
+  @Override
+  public void submitChecksums(
+      final long blocks,
+      final long offsets,
+      final int count,
+      final long bytes,
+      final long resultAddress) {
+    enqueue(() -> sumUp(blocks, offsets, count, bytes, resultAddress), true);
+  }
+
+  /** Whole blocks, with nothing left for their later pieces. */
+  private static void sumUp(
+      final long blocks,
+      final long offsets,
+      final int count,
+      final long bytes,
+      final long resultAddress) {
+    for (int i = 0; i < count; i++) {
+      final long start = UnsafeAccess.UNSAFE.getLong(offsets + (long) Long.BYTES * i);
+      final long end = UnsafeAccess.UNSAFE.getLong(offsets + Long.BYTES * (i + 1L));
+      UnsafeAccess.UNSAFE.putInt(
+          resultAddress + (long) Integer.BYTES * i,
+          Crc32c.of(blocks + start, Math.toIntExact(end - start)));
+    }
+    UnsafeAccess.UNSAFE.setMemory(
+        resultAddress + (long) Integer.BYTES * count,
+        (long) Integer.BYTES * BlockChecksums.pieces(bytes),
+        (byte) 0);
   }
 
   @Override

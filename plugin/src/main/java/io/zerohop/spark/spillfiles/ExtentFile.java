@@ -1,8 +1,8 @@
 package io.zerohop.spark.spillfiles;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.shuffle.catalog.MapOutputLease;
-import io.zerohop.shuffle.extent.Crc32c;
 import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.catalog;
 
-import io.zerohop.shuffle.extent.Crc32c;
+import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.pool.Region;
 import java.util.List;
 import org.agrona.DirectBuffer;

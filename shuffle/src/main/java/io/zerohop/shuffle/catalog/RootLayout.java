@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.catalog;
 
-import io.zerohop.shuffle.extent.Crc32c;
+import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.lease.LaneLayout;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;

@@ -1,8 +1,8 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
-import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.pool.Region;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;

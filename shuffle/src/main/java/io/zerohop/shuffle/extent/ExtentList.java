@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.extent;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.Arrays;
 import java.util.Locale;

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.write;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.Message;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
@@ -8,7 +9,6 @@ import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.Registration;
 import io.zerohop.shuffle.conf.Config;
-import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.HostCopies;

@@ -3,13 +3,13 @@ package io.zerohop.shuffle.catalog;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.TestCatalog.Written;
-import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;

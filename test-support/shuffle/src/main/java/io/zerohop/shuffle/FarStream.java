@@ -69,6 +69,16 @@ final class FarStream implements CopyStream {
   }
 
   @Override
+  public void submitChecksums(
+      final long blocks,
+      final long offsets,
+      final int count,
+      final long bytes,
+      final long resultAddress) {
+    throw new UnsupportedOperationException("blocks are summed up by those who write them");
+  }
+
+  @Override
   public void await(final Signal signal, final int epoch, final Duration limit) {
     stream.await(signal, epoch, limit);
   }

@@ -1,7 +1,7 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.posix.Memory;
-import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;

@@ -1,8 +1,8 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Memory;
-import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.Road;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;

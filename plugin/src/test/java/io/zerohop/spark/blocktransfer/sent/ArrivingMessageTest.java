@@ -2,10 +2,10 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Memory;
-import io.zerohop.shuffle.extent.Crc32c;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;

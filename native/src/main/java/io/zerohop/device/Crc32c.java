@@ -1,4 +1,4 @@
-package io.zerohop.shuffle.extent;
+package io.zerohop.device;
 
 import java.util.zip.CRC32C;
 import org.agrona.concurrent.UnsafeBuffer;
