@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ZH_NVML(type, method) JNIEXPORT type JNICALL Java_io_zerohop_device_cuda_Nvml_##method
+#define ZH_NVML(type, method) \
+  JNIEXPORT type JNICALL Java_io_zerohop_device_cuda_TopologyReader_00024Nvml_##method
 
 enum { ZH_UUID_BYTES = 96, ZH_NONE = -1, ZH_FABRIC_COMPLETED = 3 };
 
