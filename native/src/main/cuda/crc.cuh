@@ -25,6 +25,9 @@ constexpr uint32_t CRC_POLYNOMIAL = 0x82f63b78;
 constexpr uint32_t CRC_ONE = 0x80000000;
 constexpr uint32_t CRC_WORD_BITS = 32;
 
+// Words that a lane loads before it needs them.
+constexpr uint32_t CRC_AHEAD = 8;
+
 // Between two words of a lane.
 constexpr uint32_t CRC_STRIDE_BITS = WARP * CRC_WORD_BITS;
 
@@ -92,13 +95,23 @@ struct CrcTable {
   }
 };
 
-// Four bytes at any address. Aligned words that hold some of them are read whole.
-__device__ inline uint32_t word_at(const uint8_t *at) {
-  const uint64_t address = reinterpret_cast<uint64_t>(at);
-  const uint32_t *words = reinterpret_cast<const uint32_t *>(address & ~3ull);
-  const uint32_t shift = (address & 3) * 8;
-  return shift == 0 ? words[0] : __funnelshift_r(words[0], words[1], shift);
-}
+// A lane's words at any address, each behind what the other lanes have. Aligned words that hold some
+// of the bytes are read whole.
+struct CrcWords {
+  const uint32_t *words;
+  uint32_t shift;
+
+  __device__ explicit CrcWords(const uint8_t *at) {
+    const uint64_t address = reinterpret_cast<uint64_t>(at);
+    words = reinterpret_cast<const uint32_t *>(address & ~3ull);
+    shift = (address & 3) * 8;
+  }
+
+  __device__ uint32_t get(uint32_t index) const {
+    const uint32_t *here = words + index * WARP;
+    return shift == 0 ? here[0] : __funnelshift_r(here[0], here[1], shift);
+  }
+};
 
 // The word that begins 1 to 7 bytes before a part of a block: what the CRC begins with, if the block
 // begins here, or else zeroes, and the first bytes.
@@ -118,16 +131,36 @@ __device__ inline uint32_t crc_of_part(const CrcTable &table, const uint8_t *beg
                                        bool first, uint32_t lane) {
   const uint32_t words = (bytes + (first ? 4 : 0) + 3) / 4;
   const uint32_t slots = (words + WARP - 1) / WARP * WARP;
+  const uint8_t *zero = begin + bytes - 4 * static_cast<uint64_t>(slots);
   uint32_t value = 0;
-  for (uint32_t slot = lane; slot < slots; slot += WARP) {
+  uint32_t slot = lane;
+  // Only here there are words that are not whole, or none.
+  for (; slot < min(slots, 2 * WARP); slot += WARP) {
     const int position = static_cast<int>(bytes) - static_cast<int>(4 * (slots - slot));
-    if (slot >= slots - words) {
-      value ^=
-          position >= 0 ? word_at(begin + position) : word_before(begin, bytes, first, position);
+    value = table.step(value);
+    if (position >= 0) {
+      value ^= CrcWords(begin + position).get(0);
+    } else if (slot >= slots - words) {
+      value ^= word_before(begin, bytes, first, position);
     }
-    if (slot + WARP < slots) {
-      value = table.step(value);
+  }
+  // Loads go ahead of the steps, which wait for one another.
+  CrcWords next(zero + 4 * slot);
+  for (; slot + (CRC_AHEAD - 1) * WARP < slots; slot += CRC_AHEAD * WARP) {
+    uint32_t ahead[CRC_AHEAD];
+#pragma unroll
+    for (uint32_t i = 0; i < CRC_AHEAD; i++) {
+      ahead[i] = next.get(i);
     }
+#pragma unroll
+    for (uint32_t i = 0; i < CRC_AHEAD; i++) {
+      value = table.step(value) ^ ahead[i];
+    }
+    next.words += CRC_AHEAD * WARP;
+  }
+  for (; slot < slots; slot += WARP) {
+    value = table.step(value) ^ next.get(0);
+    next.words += WARP;
   }
   value = crc_multiply(value, CRC_POWERS.lane[lane]);
 #pragma unroll

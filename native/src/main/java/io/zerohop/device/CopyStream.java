@@ -35,11 +35,15 @@ public interface CopyStream extends AutoCloseable {
   void submit(RowHashBatch batch, long resultAddress);
 
   /**
-   * Enqueues the CRC32C of blocks; {@link BlockChecksums} says what of, and what is written.
+   * Enqueues the CRC32C of blocks.
    *
-   * @param resultAddress of 4 bytes for each block and piece, in a {@link HostBuffer}
+   * @param blocks address of the first block
+   * @param offsets address, for the device, of {@code count + 1} 64-bit numbers: where each block
+   *     begins, counted from the first, and where the last one ends
+   * @param bytes of all blocks, or more; what lies behind them is not looked at
+   * @return the checksums, to be taken after {@link #synchronize}
    */
-  void submitChecksums(long blocks, long offsets, int count, long bytes, long resultAddress);
+  BlockChecksums checksums(long blocks, long offsets, int count, long bytes);
 
   /**
    * Enqueues a wait until {@code signal} is at least {@code epoch}. When the limit passes, or the

@@ -129,15 +129,11 @@ public final class StreamPool implements AutoCloseable {
     }
 
     @Override
-    public void submitChecksums(
-        final long blocks,
-        final long offsets,
-        final int count,
-        final long bytes,
-        final long resultAddress) {
+    public BlockChecksums checksums(
+        final long blocks, final long offsets, final int count, final long bytes) {
       use();
       busy = true;
-      stream.submitChecksums(blocks, offsets, count, bytes, resultAddress);
+      return stream.checksums(blocks, offsets, count, bytes);
     }
 
     @Override

@@ -133,7 +133,6 @@ public abstract class ColumnContract extends CopyContract {
     final Random random = new Random(13);
     final int room = 4 << 20;
     try (Segment segment = device.allocate(2L * room);
-        BlockChecksums sums = new BlockChecksums(device::hostBuffer);
         CopyStream stream = device.openStream("checksums")) {
       for (int round = 0; round < 40; round++) {
         final int most = 1 << random.nextInt(round < 30 ? 10 : 22);
@@ -156,12 +155,12 @@ public abstract class ColumnContract extends CopyContract {
           offsets.putLong(Long.BYTES * i, starts[i]);
         }
         subject.write(segment.address() + room, offsets.byteArray());
-        sums.submit(
-            stream,
-            segment.address() + shift,
-            segment.address() + room,
-            count,
-            starts[count] + random.nextInt(100_000));
+        final BlockChecksums sums =
+            stream.checksums(
+                segment.address() + shift,
+                segment.address() + room,
+                count,
+                starts[count] + random.nextInt(100_000));
         stream.synchronize(LIMIT);
         final int[] values = sums.values(i -> starts[i]);
         for (int i = 0; i < count; i++) {

@@ -71,9 +71,7 @@ final class NodeParts {
   private final ReceiveBudget receiveBudget;
   private final FetchCounters counters = new FetchCounters();
 
-  /** The longest wait for copies of a map output that is published. */
-  final Duration readyTimeout;
-
+  final Config conf;
   private final ChoreThread maintenance;
 
   /** Null if neighbours are met only when they are read. */
@@ -110,8 +108,7 @@ final class NodeParts {
       final ShuffleNode.Setup setup, final Devices devices, final SocketFolder folder) {
     this.executorId = setup.executorId;
     this.clock = setup.clock;
-    final Config conf = setup.conf;
-    readyTimeout = conf.readyTimeout();
+    conf = setup.conf;
     this.devices = devices;
     this.folder = folder;
     this.accessTimes = new AccessTimes(clock);

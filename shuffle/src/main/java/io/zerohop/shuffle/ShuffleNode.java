@@ -114,7 +114,7 @@ public final class ShuffleNode implements AutoCloseable {
 
   /** The longest wait for copies of a map output that is published. */
   public Duration readyTimeout() {
-    return parts.readyTimeout;
+    return parts.conf.readyTimeout();
   }
 
   /**
@@ -193,6 +193,11 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public CopyStream gpuStream() {
     return parts.devices.threadStreams().take();
+  }
+
+  /** Returns whether blocks are to carry checksums. */
+  public boolean sumsBlocks() {
+    return parts.conf.checksum();
   }
 
   /** Memory of this process that the GPU reaches, for the caller to close. */

@@ -164,7 +164,6 @@ class BlockDeviceTest {
     }
   }
 
-  /** Blocks that came from the host have checksums there, too. */
   @Test
   void whatTheHostCannotReadIsNotLookedAt() {
     write(1);

@@ -11,10 +11,12 @@ import io.zerohop.device.Segment;
 import io.zerohop.device.Topology;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.pool.PoolFullException;
@@ -138,6 +140,31 @@ class DeviceReadTest {
     try (MapOutputLease lease = owner.lease(1, 1);
         InputStream in = lease.stream(4)) {
       assertThat(in.readAllBytes()).isEqualTo(GpuBlocks.expected(new Block(1, 1, 1, 4, 1), 3));
+    }
+  }
+
+  @Test
+  void whatWasDamagedOnTheGpuIsRefusedByEveryReader() {
+    made.damage();
+    final BlockSource source = made.write(owner, "owner", 1, 1);
+    for (final ReadSide side : ReadSide.values()) {
+      try (BlockFetcher fetcher =
+          reader.fetch(
+              List.of(source), TestNodes.noStaging(), TestNodes.quiet(), side, () -> false)) {
+        assertThatThrownBy(
+                () -> {
+                  while (fetcher.next()) {
+                    readersBlocks.gather(reader, fetcher.block());
+                  }
+                })
+            .isInstanceOf(BlockFetchException.class)
+            .hasMessageContaining("CRC32C is");
+      }
+    }
+    try (MapOutputLease lease = owner.lease(1, 0)) {
+      assertThatThrownBy(() -> lease.stream(4)).isInstanceOf(DamagedOutputException.class);
+      assertThatThrownBy(() -> lease.forEachExtent(4, (address, length) -> {}))
+          .isInstanceOf(DamagedOutputException.class);
     }
   }
 

@@ -190,26 +190,25 @@ final class CudaCopyStream implements CopyStream {
   }
 
   @Override
-  public void submitChecksums(
-      final long blocks,
-      final long offsets,
-      final int count,
-      final long bytes,
-      final long resultAddress) {
+  public BlockChecksums checksums(
+      final long blocks, final long offsets, final int count, final long bytes) {
     enter();
-    final int pieces = BlockChecksums.pieces(bytes);
-    if (count == 0 || pieces == 0) {
-      return;
+    final long needed = BlockChecksums.resultBytes(count, bytes);
+    if (needed > ring.largest()) {
+      throw new IllegalArgumentException("too many blocks for one submission: " + count);
     }
+    final int number = ++launch;
+    final int at = ring.take((int) needed, number);
+    final int pieces = BlockChecksums.pieces(bytes);
     final byte[] struct = new byte[CHECKSUM_STRUCT_BYTES];
     ByteBuffer.wrap(struct)
         .order(ByteOrder.nativeOrder())
         .putLong(blocks)
         .putLong(offsets)
-        .putLong(resultAddress)
+        .putLong(ring.address(at))
         .putInt(count)
         .putInt(pieces);
-    arguments.begin(++launch, signals.conditional());
+    arguments.begin(number, signals.conditional());
     kernels.launchChecksums(
         stream.stream(),
         HASH_BLOCKS_PER_MULTIPROCESSOR * kernels.multiprocessors(),
@@ -217,6 +216,7 @@ final class CudaCopyStream implements CopyStream {
         arguments.struct(),
         Pointer.to(struct));
     mark(true);
+    return new BlockChecksums(ring.address(at), count);
   }
 
   @Override

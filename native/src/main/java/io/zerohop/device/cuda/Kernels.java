@@ -186,7 +186,7 @@ final class Kernels {
       final int pieces,
       final Pointer gather,
       final Pointer work) {
-    final int wanted = (pieces + checksums.warps() - 1) / checksums.warps();
+    final int wanted = Math.max(1, (pieces + checksums.warps() - 1) / checksums.warps());
     launch(
         checksums.function,
         stream,

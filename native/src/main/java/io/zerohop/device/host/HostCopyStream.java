@@ -46,6 +46,9 @@ final class HostCopyStream implements CopyStream {
   private RuntimeException failure;
   private volatile boolean closed;
 
+  /** Of the last blocks that were summed up. */
+  private ByteBuffer sums;
+
   HostCopyStream(final Consumer<Object> onClose, final String name) {
     this.onClose = onClose;
     this.name = name;
@@ -93,13 +96,15 @@ final class HostCopyStream implements CopyStream {
   }
 
   @Override
-  public void submitChecksums(
-      final long blocks,
-      final long offsets,
-      final int count,
-      final long bytes,
-      final long resultAddress) {
-    enqueue(() -> sumUp(blocks, offsets, count, bytes, resultAddress), true);
+  public BlockChecksums checksums(
+      final long blocks, final long offsets, final int count, final long bytes) {
+    final int needed = Math.toIntExact(BlockChecksums.resultBytes(count, bytes));
+    if (sums == null || sums.capacity() < needed) {
+      sums = ByteBuffer.allocateDirect(needed);
+    }
+    final long results = BufferUtil.address(sums);
+    enqueue(() -> sumUp(blocks, offsets, count, results, needed), true);
+    return new BlockChecksums(results, count);
   }
 
   /** Whole blocks, with nothing left for their later pieces. */
@@ -107,19 +112,16 @@ final class HostCopyStream implements CopyStream {
       final long blocks,
       final long offsets,
       final int count,
-      final long bytes,
-      final long resultAddress) {
+      final long results,
+      final int resultBytes) {
+    UnsafeAccess.UNSAFE.setMemory(results, resultBytes, (byte) 0);
     for (int i = 0; i < count; i++) {
       final long start = UnsafeAccess.UNSAFE.getLong(offsets + (long) Long.BYTES * i);
       final long end = UnsafeAccess.UNSAFE.getLong(offsets + Long.BYTES * (i + 1L));
       UnsafeAccess.UNSAFE.putInt(
-          resultAddress + (long) Integer.BYTES * i,
+          results + (long) Integer.BYTES * i,
           Crc32c.of(blocks + start, Math.toIntExact(end - start)));
     }
-    UnsafeAccess.UNSAFE.setMemory(
-        resultAddress + (long) Integer.BYTES * count,
-        (long) Integer.BYTES * BlockChecksums.pieces(bytes),
-        (byte) 0);
   }
 
   @Override

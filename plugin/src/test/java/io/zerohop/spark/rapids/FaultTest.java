@@ -28,6 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import scala.Product2;
 import scala.collection.Iterator;
 
@@ -232,6 +233,25 @@ class FaultTest {
       exchange.write(form, 0.2, 30);
       exchange.node().remove(exchange.dependency().shuffleId(), 0);
       assertThatThrownBy(() -> exchange.read(0, 3)).isInstanceOf(FetchFailedException.class);
+    }
+  }
+
+  /** In the header, which says how the rest is read, and behind it. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 9, 40})
+  void aBlockThatIsDamagedOnTheGpuIsAFailedFetch(final int at) {
+    try (TestExchange exchange = exchange(Store.DEVICE)) {
+      exchange.write(Form.KUDO, 0.2, 30);
+      TestNodes.eventually(
+          "its copies have ended", () -> exchange.node().stats().outputs().pendingCommits() == 0);
+      exchange.damage(1, at);
+      assertThatThrownBy(() -> exchange.read(0, 3))
+          .isInstanceOf(FetchFailedException.class)
+          .hasMessageContaining("CRC32C is");
+      exchange.checkIdle();
+      exchange.checkPartitions(0, 2);
+      exchange.damage(1, at);
+      exchange.check();
     }
   }
 

@@ -9,6 +9,11 @@ import com.nvidia.spark.rapids.GpuColumnVector;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.spark.TestNode;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
@@ -47,6 +52,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
+import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.Product2;
 import scala.Tuple2;
@@ -259,6 +265,23 @@ final class TestExchange implements AutoCloseable {
             return status;
           }
         });
+  }
+
+  /** Changes a byte of a partition's block of the first map output, where it lies on the GPU. */
+  void damage(final int partition, final int at) {
+    final Block block = new Block(dependency.shuffleId(), statuses.get(0).mapId(), 0, partition, 1);
+    final BlockSource source = new BlockSource("driver", node.location(), "driver", List.of(block));
+    try (BlockFetcher fetcher =
+        node.fetch(
+            List.of(source),
+            TestNodes.noStaging(),
+            TestNodes.quiet(),
+            ReadSide.DEVICE,
+            () -> false)) {
+      assertThat(fetcher.next()).isTrue();
+      final long address = fetcher.block().extentAddress(0) + at;
+      Platform.putByte(null, address, (byte) ~Platform.getByte(null, address));
+    }
   }
 
   /** A reader of some partitions of all map outputs so far. */

@@ -46,7 +46,7 @@ public final class MapOutputLease implements AutoCloseable {
 
   /**
    * Makes sure that it is as it was written, as far as checksums say. What lies in memory that the
-   * host cannot read is not looked at.
+   * host cannot read is looked at when it is copied to the host.
    *
    * @throws DamagedOutputException if it is not
    */
@@ -70,7 +70,10 @@ public final class MapOutputLease implements AutoCloseable {
   }
 
   private void checkBlock(final int partition) {
-    final ExtentList extents = extents(partition);
+    check(partition, extents(partition));
+  }
+
+  private void check(final int partition, final ExtentList extents) {
     for (int i = 0; i < extents.size(); i++) {
       final String damage = extents.damage(i);
       if (damage != null) {
@@ -96,9 +99,12 @@ public final class MapOutputLease implements AutoCloseable {
   /**
    * Gives the extents of a block, in order; copies of those that the host cannot read are there
    * during this call only.
+   *
+   * @throws DamagedOutputException if such a copy is not what was written
    */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
-    HostCopies.forEach(devices, extents(partition), limit, consumer);
+    final ExtentList extents = extents(partition);
+    HostCopies.forEach(devices, extents, limit, () -> check(partition, extents), consumer);
   }
 
   private ExtentList extents(final int partition) {
@@ -130,11 +136,16 @@ public final class MapOutputLease implements AutoCloseable {
                 extent.address(memory), extent.length(), extent.checked(), extent.checksum()));
   }
 
-  /** A stream over a block that reads straight from memory; fails once the lease is closed. */
+  /**
+   * A stream over a block that reads straight from memory; fails once the lease is closed.
+   *
+   * @throws DamagedOutputException if a copy of what the host cannot read is not what was written
+   */
   public InputStream stream(final int partition) {
     final ExtentList extents = extents(partition);
     if (extents.hasDeviceOnly()) {
       copies.add(HostCopies.gather(devices, extents, limit, () -> {}));
+      check(partition, extents);
     }
     return new ExtentInputStream(extents, 0, extents.size(), () -> !closed.get());
   }

@@ -90,10 +90,21 @@ public final class ExtentList {
     if (!checked[index] || deviceOnly[index]) {
       return null;
     }
-    final int actual = Crc32c.of(addresses[index], lengths[index]);
+    return damage(index, Crc32c.of(addresses[index], lengths[index]));
+  }
+
+  /**
+   * The same for who has computed the CRC32C of a range, which carries a checksum, somewhere else.
+   */
+  public String damage(final int index, final int actual) {
     return actual == checksums[index]
         ? null
         : String.format(Locale.ROOT, "CRC32C is %08x instead of %08x", actual, checksums[index]);
+  }
+
+  /** Returns whether a range carries a checksum. */
+  public boolean isChecked(final int index) {
+    return checked[index];
   }
 
   /** Returns whether a range is one that the host cannot read. */

@@ -66,11 +66,14 @@ public final class HostCopies implements AutoCloseable {
   /**
    * Gives extents, in order, where the host reads them; copies of the device-only ones are there
    * during this call only.
+   *
+   * @param check runs when these are there, before the first is given
    */
   public static void forEach(
       final Devices devices,
       final ExtentList extents,
       final Duration limit,
+      final Runnable check,
       final ExtentConsumer consumer) {
     if (!extents.hasDeviceOnly()) {
       extents.forEach(consumer);
@@ -78,6 +81,7 @@ public final class HostCopies implements AutoCloseable {
     }
     final HostCopies copies = gather(devices, extents, limit, () -> {});
     try {
+      check.run();
       extents.forEach(consumer);
     } finally {
       copies.close();

@@ -225,7 +225,7 @@ final class BlockTransfers implements AutoCloseable {
             staged ? Path.STAGED : arrival.payload.path(request.path),
             arrival.payload,
             !staged && context.devices().hasGpu());
-    return context.conf().checksum() ? block.verified() : block;
+    return side == ReadSide.HOST && context.conf().checksum() ? block.verified() : block;
   }
 
   /** The owner of the block that {@link #poll} has given. */

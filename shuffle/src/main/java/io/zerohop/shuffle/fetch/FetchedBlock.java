@@ -186,22 +186,52 @@ public final class FetchedBlock {
   }
 
   /**
-   * Compares each extent of a block that was transferred with its checksum, as far as it has one.
+   * Returns whether an extent carries a checksum, which a reader on the GPU compares by {@link
+   * #verify(int, int)}. For readers on the host it was compared before.
+   */
+  public boolean extentChecked(final int index) {
+    return extents.isChecked(place(index));
+  }
+
+  /**
+   * Compares an extent that the host can read with its checksum, if it has one.
    *
    * @throws BlockFetchException if it is not what was written
    */
+  public void verify(final int index) {
+    refuse(index, extents.damage(place(index)));
+  }
+
+  /**
+   * Compares the CRC32C of an extent's bytes, as they arrived at their reader, with the checksum
+   * that it carries.
+   *
+   * @throws BlockFetchException if it is not what was written
+   */
+  public void verify(final int index, final int crc32c) {
+    refuse(index, extents.damage(place(index), crc32c));
+  }
+
+  private void refuse(final int index, final String damage) {
+    if (damage == null) {
+      return;
+    }
+    if (window != null) {
+      throw window.damaged(block, place(index), damage);
+    }
+    throw BlockFetchException.of(
+        block,
+        source,
+        path,
+        ShuffleCode.BLOCK_DAMAGED_ON_ARRIVAL.says(
+            "a block is damaged: in extent " + index + ", " + damage),
+        null);
+  }
+
+  /** Compares all its extents. */
   FetchedBlock verified() {
-    for (int i = from; i < end; i++) {
-      final String damage = extents.damage(i);
-      if (damage != null) {
-        throw BlockFetchException.of(
-            block,
-            source,
-            path,
-            ShuffleCode.BLOCK_DAMAGED_ON_ARRIVAL.says(
-                "a block is damaged: in extent " + i + ", " + damage),
-            null);
-      }
+    for (int i = 0; i < extentCount(); i++) {
+      verify(i);
     }
     return this;
   }

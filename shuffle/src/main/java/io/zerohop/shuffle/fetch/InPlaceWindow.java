@@ -41,6 +41,9 @@ final class InPlaceWindow implements AutoCloseable {
   private Message whyNotMapped;
   private final ExtentList extents = new ExtentList();
 
+  /** Whether checksums are compared when blocks are handed out; a reader on the GPU does later. */
+  private final boolean verifies;
+
   private final UnreadyOutputs unready;
   private int[] ends = new int[16];
   private int next;
@@ -54,11 +57,13 @@ final class InPlaceWindow implements AutoCloseable {
       final BlockSource source,
       final BlockMemory memory,
       final LanePool.Lease lease,
+      final ReadSide side,
       final BooleanSupplier ended) {
     this.context = context;
     this.source = source;
     this.memory = memory;
     this.lease = lease;
+    this.verifies = side == ReadSide.HOST && context.conf().checksum();
     this.unready = new UnreadyOutputs(context, source, memory, ended);
   }
 
@@ -80,7 +85,7 @@ final class InPlaceWindow implements AutoCloseable {
     if (lease == null) {
       return null;
     }
-    final InPlaceWindow window = new InPlaceWindow(context, source, memory, lease, cancelled);
+    final InPlaceWindow window = new InPlaceWindow(context, source, memory, lease, side, cancelled);
     boolean done = false;
     try {
       window.lookUp(wanted, side);
@@ -330,30 +335,23 @@ final class InPlaceWindow implements AutoCloseable {
   }
 
   /**
-   * Hands out the next block, its checksums verified.
+   * Hands out the next block, its checksums verified if the host reads it.
    *
    * @throws BlockFetchException if its bytes are not what was written
    */
   FetchedBlock next() {
     final int index = next++;
     final int from = index == 0 ? 0 : ends[index - 1];
-    if (context.conf().checksum()) {
-      for (int i = from; i < ends[index]; i++) {
-        verify(blocks.get(index), i);
-      }
-    }
-    return new FetchedBlock(this, blocks.get(index), from, ends[index]);
+    final FetchedBlock block = new FetchedBlock(this, blocks.get(index), from, ends[index]);
+    return verifies ? block.verified() : block;
   }
 
-  private void verify(final Block block, final int extent) {
-    final String damage = extents.damage(extent);
-    if (damage != null) {
-      throw failed(
-          ShuffleCode.BLOCK_DAMAGED_IN_PLACE,
-          block,
-          "a block is damaged: " + where(block, extents.address(extent)) + ", " + damage,
-          null);
-    }
+  BlockFetchException damaged(final Block block, final int extent, final String damage) {
+    return failed(
+        ShuffleCode.BLOCK_DAMAGED_IN_PLACE,
+        block,
+        "a block is damaged: " + where(block, extents.address(extent)) + ", " + damage,
+        null);
   }
 
   /** Names the segment and offset of an address by looking the block up again. */

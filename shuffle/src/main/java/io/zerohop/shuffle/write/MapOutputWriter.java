@@ -212,12 +212,13 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   private BatchImage measure(final PackSource source) {
-    final boolean withChecksum = checksum && !source.onDevice();
-    final BatchImage image = new BatchImage(partitions, withChecksum);
+    final boolean sumsUp = checksum && !source.onDevice();
+    final boolean summed = checksum && source.onDevice() && source.summed();
+    final BatchImage image = new BatchImage(partitions, sumsUp || summed);
     final Measure measure = new Measure();
     for (int partition = 0; partition < partitions; partition++) {
       measure.length = 0;
-      measure.crc = withChecksum ? Crc32c.begin() : null;
+      measure.crc = sumsUp ? Crc32c.begin() : null;
       source.forEachChunk(partition, measure);
       if (measure.length > Integer.MAX_VALUE - (long) image.bytes()) {
         throw new PoolFullException(
@@ -226,7 +227,8 @@ public final class MapOutputWriter implements AutoCloseable {
             measure.length,
             null);
       }
-      image.add((int) measure.length, withChecksum ? measure.crc.value() : 0);
+      final int sum = sumsUp ? measure.crc.value() : summed ? source.checksum(partition) : 0;
+      image.add((int) measure.length, sum);
     }
     return image;
   }
@@ -247,7 +249,7 @@ public final class MapOutputWriter implements AutoCloseable {
       }
     }
     packer.finish();
-    HostCopies.forEach(devices, extents, limit, consumer);
+    HostCopies.forEach(devices, extents, limit, () -> {}, consumer);
   }
 
   /** Bytes of all batches so far. */

@@ -17,6 +17,16 @@ public interface PackSource {
     return false;
   }
 
+  /** Returns whether it knows the checksums of its blocks; only if they lie on the GPU. */
+  default boolean summed() {
+    return false;
+  }
+
+  /** CRC32C of one partition's bytes; only if it is {@link #summed}. */
+  default int checksum(final int partition) {
+    throw new UnsupportedOperationException("its blocks were not summed up");
+  }
+
   /** Gives the chunks of one partition, in order; none if it is empty. */
   void forEachChunk(int partition, ExtentConsumer consumer);
 }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.device.BlockChecksums;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.RowHashBatch;
@@ -69,12 +70,8 @@ final class FarStream implements CopyStream {
   }
 
   @Override
-  public void submitChecksums(
-      final long blocks,
-      final long offsets,
-      final int count,
-      final long bytes,
-      final long resultAddress) {
+  public BlockChecksums checksums(
+      final long blocks, final long offsets, final int count, final long bytes) {
     throw new UnsupportedOperationException("blocks are summed up by those who write them");
   }
 

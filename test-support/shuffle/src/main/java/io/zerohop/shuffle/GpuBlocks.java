@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.zip.CRC32C;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
@@ -33,6 +34,7 @@ public final class GpuBlocks implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(20);
 
   private final Segment room;
+  private boolean damaged;
 
   public GpuBlocks(final DeviceOnlyGpu device) {
     room = device.allocate(ROOM);
@@ -62,12 +64,29 @@ public final class GpuBlocks implements AutoCloseable {
       }
 
       @Override
+      public boolean summed() {
+        return true;
+      }
+
+      @Override
+      public int checksum(final int partition) {
+        final CRC32C sum = new CRC32C();
+        sum.update(blocks[partition]);
+        return (int) sum.getValue() + (damaged ? 1 : 0);
+      }
+
+      @Override
       public void forEachChunk(final int partition, final ExtentConsumer consumer) {
         if (blocks[partition].length > 0) {
           consumer.extent(addresses[partition], blocks[partition].length);
         }
       }
     };
+  }
+
+  /** What is written from now on is other than what its checksums are of. */
+  void damage() {
+    damaged = true;
   }
 
   static byte[] header(final long mapId, final int batch, final int partition) {
@@ -133,6 +152,11 @@ public final class GpuBlocks implements AutoCloseable {
           there.getBytes(0, bytes);
         } else {
           new UnsafeBuffer(block.extentAddress(i), bytes.length).getBytes(0, bytes);
+        }
+        if (block.extentChecked(i)) {
+          final CRC32C sum = new CRC32C();
+          sum.update(bytes);
+          block.verify(i, (int) sum.getValue());
         }
         out.writeBytes(bytes);
       }

@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.read;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
+import io.zerohop.device.BlockChecksums;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyRuns;
 import io.zerohop.device.CopyStream;
@@ -120,6 +121,16 @@ public final class DeviceGather implements TableGather {
     enqueueWaits(by);
     by.submit(batch);
     seeToWaits();
+  }
+
+  @Override
+  public int[] checksums(
+      final DeviceMemoryBuffer blocks, final long[] starts, final DeviceMemoryBuffer offsets) {
+    final int count = starts.length - 1;
+    final BlockChecksums sums =
+        stream.get().checksums(blocks.getAddress(), offsets.getAddress(), count, starts[count]);
+    finish();
+    return sums.values(i -> starts[i]);
   }
 
   @Override

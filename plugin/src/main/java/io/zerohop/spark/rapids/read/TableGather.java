@@ -41,6 +41,16 @@ public interface TableGather extends AutoCloseable {
   /** Brings bytes to a buffer. */
   void copy(List<Piece> pieces, DeviceMemoryBuffer to);
 
+  /**
+   * The CRC32C of blocks that were brought to a buffer, one behind the other. Waits for that, and
+   * for them.
+   *
+   * @param starts where each block begins, and where the last one ends
+   * @param offsets the same on the GPU, 8 bytes each
+   * @return null if it cannot tell, as one whose blocks the host has verified
+   */
+  int[] checksums(DeviceMemoryBuffer blocks, long[] starts, DeviceMemoryBuffer offsets);
+
   /** Waits until nothing is read any more of what was gathered. */
   void finish();
 

@@ -5,6 +5,7 @@ import ai.rapids.cudf.HostMemoryBuffer;
 import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
+import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
@@ -49,8 +50,10 @@ public final class TableLoader implements AutoCloseable {
    *
    * @param table null if it is a Kudo block
    * @param room what it takes in GPU memory until it is part of a table
+   * @param of whose extent it is, if that carries a checksum that was not compared; else null
    */
-  private record Waiting(PackedTable table, long address, long bytes, long room) {
+  private record Waiting(
+      PackedTable table, long address, long bytes, long room, FetchedBlock of, int extent) {
     boolean isKudo() {
       return table == null;
     }
@@ -90,13 +93,14 @@ public final class TableLoader implements AutoCloseable {
     long rows = 0;
     for (int i = 0; i < block.extentCount(); i++) {
       if (gather.isOnDevice(block, i)) {
-        addKudo(block.extentAddress(i), block.extentLength(i));
+        addKudo(block.extentAddress(i), block.extentLength(i), block, i);
         continue; // What is packed has a header on the host.
       }
       if (KudoBlock.begins(firstBytes(block, i))) {
         addKudo(block, i);
         continue;
       }
+      block.verify(i);
       final List<PackedTable> tables =
           TableHeader.read(hostBytes(block.extentAddress(i), block.extentLength(i)));
       final long bytes = TableHeader.payload(tables);
@@ -106,6 +110,7 @@ public final class TableLoader implements AutoCloseable {
         if (i == block.extentCount() || block.extentLength(i) != bytes) {
           throw new IOException("a block's tables are not as long as their header says");
         }
+        block.verify(i); // Nothing on the GPU, where such tables are not summed up.
         final long at = block.extentAddress(i);
         address = gather.reaches(block, i) ? at : staging.copy(at, bytes);
       }
@@ -128,11 +133,15 @@ public final class TableLoader implements AutoCloseable {
     if (KudoBlock.length(hostBytes(at, most)) != bytes) {
       throw new IOException("a Kudo block is not as long as its header says");
     }
-    addKudo(gather.reaches(block, extent) ? at : staging.copy(at, bytes), bytes);
+    addKudo(gather.reaches(block, extent) ? at : staging.copy(at, bytes), bytes, block, extent);
   }
 
-  private void addKudo(final long address, final long bytes) {
-    final Waiting next = new Waiting(null, address, bytes, bytes + kudo.bytesPerBlock());
+  /** Of an extent of a block, or of null if it comes from a stream. */
+  private void addKudo(
+      final long address, final long bytes, final FetchedBlock block, final int extent) {
+    final FetchedBlock summed = block != null && block.extentChecked(extent) ? block : null;
+    final Waiting next =
+        new Waiting(null, address, bytes, bytes + kudo.bytesPerBlock(), summed, extent);
     waiting.add(next);
     waitingBytes += next.room();
     metrics.read(bytes);
@@ -148,7 +157,7 @@ public final class TableLoader implements AutoCloseable {
       for (; first.length > 0; first = first(in)) {
         if (first.length >= Integer.BYTES && KudoBlock.begins(ByteBuffer.wrap(first).getInt())) {
           final long bytes = KudoBlock.length(ByteBuffer.wrap(first));
-          addKudo(staging.read(in, bytes), bytes);
+          addKudo(staging.read(in, bytes), bytes, null, 0);
           continue;
         }
         final List<PackedTable> tables = TableHeader.read(in);
@@ -186,7 +195,12 @@ public final class TableLoader implements AutoCloseable {
       } else {
         final Waiting next =
             new Waiting(
-                table, address, table.bytes(), (table.bytes() + ALIGNMENT - 1) & -ALIGNMENT);
+                table,
+                address,
+                table.bytes(),
+                (table.bytes() + ALIGNMENT - 1) & -ALIGNMENT,
+                null,
+                0);
         waiting.add(next);
         waitingBytes += next.room();
         address += table.bytes();
@@ -233,10 +247,7 @@ public final class TableLoader implements AutoCloseable {
       bytes += next.room();
     }
     if (isKudo) {
-      to.add(
-          kudo.assemble(
-              now.stream().mapToLong(Waiting::address).toArray(),
-              now.stream().mapToLong(Waiting::bytes).toArray()));
+      to.add(kudo.assemble(now));
     } else {
       gatherPacked(now, bytes, to);
     }
@@ -368,52 +379,51 @@ public final class TableLoader implements AutoCloseable {
     }
 
     /**
-     * Makes one table of blocks, in their order. Blocks must stay readable until the gather has
-     * finished.
+     * Makes one table of blocks, in their order, once their checksums are right. Blocks must stay
+     * readable until the gather has finished.
+     *
+     * @throws BlockFetchException if a block is not what was written
      */
-    Table assemble(final long[] addresses, final long[] lengths) {
+    Table assemble(final List<Waiting> of) {
       if (schema == null) {
         schema = rapids.schema(types);
       }
-      long bytes = 0;
-      for (final long length : lengths) {
-        bytes += length;
+      final long[] starts = new long[of.size() + 1];
+      final List<TableGather.Piece> pieces = new ArrayList<>(of.size());
+      for (int i = 0; i < of.size(); i++) {
+        pieces.add(new TableGather.Piece(of.get(i).address(), starts[i], of.get(i).bytes()));
+        starts[i + 1] = starts[i] + of.get(i).bytes();
       }
-      final long total = bytes;
-      final long listBytes = Long.BYTES * (lengths.length + 1L);
-      try (DeviceMemoryBuffer blocks = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(total));
+      final long listBytes = (long) Long.BYTES * starts.length;
+      try (DeviceMemoryBuffer blocks =
+              rapids.withRetry(() -> DeviceMemoryBuffer.allocate(starts[of.size()]));
           DeviceMemoryBuffer list =
               rapids.withRetry(() -> DeviceMemoryBuffer.allocate(listBytes))) {
-        gather.copy(pieces(addresses, lengths), blocks);
-        put(lengths, list);
-        check.run(); // Behind the gather, which that has waited for: blocks say how they are read.
+        put(starts, list); // First, since it waits for the thread's stream.
+        gather.copy(pieces, blocks);
+        final boolean summed = of.stream().anyMatch(next -> next.of() != null);
+        final int[] sums = summed ? gather.checksums(blocks, starts, list) : null;
+        gather.finish(); // Blocks say how they are read: nothing may read others than were written.
+        check.run();
+        for (int i = 0; sums != null && i < sums.length; i++) {
+          if (of.get(i).of() != null) {
+            of.get(i).of().verify(of.get(i).extent(), sums[i]);
+          }
+        }
         return rapids.withRetry(
             () -> KudoGpuSerializer.assembleFromDeviceRaw(schema, blocks, list));
       }
     }
 
-    /** Writes where each block begins, and where the last one ends. */
-    private void put(final long[] lengths, final DeviceMemoryBuffer list) {
+    /** Brings numbers to the GPU. */
+    private void put(final long[] numbers, final DeviceMemoryBuffer list) {
       final long bytes = list.getLength();
       try (HostMemoryBuffer host = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes))) {
-        long end = 0;
-        for (int i = 0; i < lengths.length; i++) {
-          Platform.putLong(null, host.getAddress() + (long) Long.BYTES * i, end);
-          end += lengths[i];
+        for (int i = 0; i < numbers.length; i++) {
+          Platform.putLong(null, host.getAddress() + (long) Long.BYTES * i, numbers[i]);
         }
-        Platform.putLong(null, host.getAddress() + (long) Long.BYTES * lengths.length, end);
-        list.copyFromHostBuffer(host, 0, bytes); // Waits for the thread's stream.
+        list.copyFromHostBuffer(host, 0, bytes);
       }
-    }
-
-    private static List<TableGather.Piece> pieces(final long[] addresses, final long[] lengths) {
-      final List<TableGather.Piece> pieces = new ArrayList<>(lengths.length);
-      long at = 0;
-      for (int i = 0; i < lengths.length; i++) {
-        pieces.add(new TableGather.Piece(addresses[i], at, lengths[i]));
-        at += lengths[i];
-      }
-      return pieces;
     }
   }
 }

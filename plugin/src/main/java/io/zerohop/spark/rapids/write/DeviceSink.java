@@ -4,6 +4,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.HostCopy;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.api.TaskStream;
 import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.format.PackedColumns;
@@ -62,6 +63,14 @@ public final class DeviceSink extends TableSink {
   @Override
   void hash(final KudoBatch batch) {
     batch.hash(hash);
+  }
+
+  @Override
+  void open(final KudoBatch batch) {
+    batch.open(RapidsClasses.get(), node.sumsBlocks() ? stream.get() : null, limit);
+    if (hash == null) {
+      stream.close(); // Idle since that wait; others can use it meanwhile.
+    }
   }
 
   /** Reads of the tables what their headers say, and their rows' hashes. */

@@ -32,6 +32,11 @@ public final class HostSink extends TableSink {
     }
   }
 
+  @Override
+  void open(final KudoBatch batch) {
+    batch.open(rapids, null, null); // Blocks are summed up on the host.
+  }
+
   /** Waits for each copy, so the tables may be freed when this returns. */
   private HostTables toHost(final OutputBatch batch) {
     final long bytes = Math.max(1, batch.bytes());

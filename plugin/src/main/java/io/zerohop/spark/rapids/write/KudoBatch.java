@@ -1,22 +1,47 @@
 package io.zerohop.spark.rapids.write;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
+import ai.rapids.cudf.HostMemoryBuffer;
+import io.zerohop.device.BlockChecksums;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Message;
+import io.zerohop.spark.log.UnusableException;
+import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.format.KudoLayout;
+import io.zerohop.spark.rapids.write.KudoSplit.KudoSizes;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * A batch split into blocks of RAPIDS' serializer, one for each partition, adjacent in one buffer
  * on the GPU. RAPIDS carries it to the shuffle as one batch, with all rows and no columns, and
- * closes it. For one task's thread.
+ * closes it. The shuffle {@linkplain #open opens} it. For one task's thread.
  */
 public final class KudoBatch extends ColumnarBatch {
+  private static final String REMEDY =
+      "set spark.zerohop.rapids.kudo.enabled=false and report this";
+
   private final DeviceMemoryBuffer blocks;
-  private final KudoLayout layout;
-  private final long[] packed;
+  private final int[] firstRows;
+  private final KudoSizes columnSizes;
+
+  /** Where each block begins, and where the last one ends, on the GPU; closed once it is read. */
+  private DeviceMemoryBuffer offsets;
+
+  /** Null until {@link #open}. */
+  private KudoLayout layout;
+
+  /** What each partition would take as a packed table. */
+  private long[] packed;
+
+  /** CRC32C of each partition's block; null if they are not known. */
+  private int[] checksums;
 
   /** The rows as they were before the split, for their checksum; none after {@link #hash}. */
   private ai.rapids.cudf.ColumnVector[] unsplit;
@@ -25,23 +50,75 @@ public final class KudoBatch extends ColumnarBatch {
 
   /**
    * @param blocks owned from now on
-   * @param layout where they lie in it
-   * @param packed what each partition would take as a packed table
+   * @param offsets owned from now on
+   * @param firstRows first row of each partition, and how many rows there are
    * @param unsplit the rows before the split; a reference on each is taken
    */
   KudoBatch(
       final DeviceMemoryBuffer blocks,
-      final KudoLayout layout,
-      final long[] packed,
+      final DeviceMemoryBuffer offsets,
+      final int[] firstRows,
       final ai.rapids.cudf.ColumnVector[] unsplit) {
-    super(new ColumnVector[0], layout.rows());
+    super(new ColumnVector[0], firstRows[firstRows.length - 1]);
     this.blocks = blocks;
-    this.layout = layout;
-    this.packed = packed;
+    this.offsets = offsets;
+    this.firstRows = firstRows;
+    this.columnSizes = KudoSizes.of(unsplit);
     this.unsplit = unsplit;
     for (final ai.rapids.cudf.ColumnVector column : unsplit) {
       column.incRefCount();
     }
+  }
+
+  /**
+   * Waits until the batch is split, since the host has to know where blocks end, and gives the GPU
+   * to other tasks then. The one wait of a batch: checksums are made before it.
+   *
+   * @param by the thread's stream, which makes the blocks' checksums; null if they get none
+   * @param limit of these
+   */
+  void open(final RapidsClasses rapids, final CopyStream by, final Duration limit) {
+    final int partitions = firstRows.length - 1;
+    final BlockChecksums sums =
+        by == null
+            ? null
+            : by.checksums(
+                blocks.getAddress(), offsets.getAddress(), partitions, blocks.getLength());
+    layout = new KudoLayout(firstRows, starts(rapids, partitions));
+    packed = columnSizes.packed(layout);
+    if (sums != null) {
+      by.synchronize(limit);
+      checksums = sums.values(i -> layout.starts()[i]);
+    }
+    offsets.close();
+    offsets = null;
+    rapids.releaseSemaphore(TaskContext.get());
+  }
+
+  private int[] starts(final RapidsClasses rapids, final int partitions) {
+    final long bytes = Long.BYTES * (partitions + 1L);
+    if (offsets.getLength() != bytes) {
+      throw new UnusableException(
+          Message.of(
+                  "RAPIDS' serializer gave "
+                      + offsets.getLength()
+                      + " bytes of offsets for "
+                      + partitions
+                      + " partitions")
+              .remedy(REMEDY));
+    }
+    final int[] starts = new int[partitions + 1];
+    try (HostMemoryBuffer copy = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes))) {
+      copy.copyFromDeviceBuffer(offsets);
+      for (int i = 0; i <= partitions; i++) {
+        starts[i] = (int) Platform.getLong(null, copy.getAddress() + (long) Long.BYTES * i);
+        if (starts[i] < (i == 0 ? 0 : starts[i - 1]) || starts[i] > blocks.getLength()) {
+          throw new UnusableException(
+              Message.of("RAPIDS' serializer gave blocks that overlap").remedy(REMEDY));
+        }
+      }
+    }
+    return starts;
   }
 
   /**
@@ -52,7 +129,7 @@ public final class KudoBatch extends ColumnarBatch {
   void hash(final RowHash hash) {
     try {
       if (hash != null) {
-        hash.add(unsplit, layout.firstRows());
+        hash.add(unsplit, firstRows);
         hash.launch();
       }
     } finally {
@@ -69,6 +146,11 @@ public final class KudoBatch extends ColumnarBatch {
 
   KudoLayout layout() {
     return layout;
+  }
+
+  /** CRC32C of each partition's block; null if they are not known. */
+  int[] checksums() {
+    return checksums;
   }
 
   /** The memory of the blocks, which the batch keeps. */
@@ -105,6 +187,9 @@ public final class KudoBatch extends ColumnarBatch {
       closed = true;
       closeColumns();
       blocks.close();
+      if (offsets != null) {
+        offsets.close();
+      }
     }
   }
 }

@@ -43,6 +43,16 @@ public record KudoSlice(KudoBatch of, int first, int end) implements OutputBatch
       }
 
       @Override
+      public boolean summed() {
+        return of.checksums() != null;
+      }
+
+      @Override
+      public int checksum(final int partition) {
+        return of.checksums()[partition];
+      }
+
+      @Override
       public void forEachChunk(final int partition, final ExtentConsumer consumer) {
         final int bytes = of.layout().bytes(partition);
         if (partition >= first && partition < end && bytes > 0) {

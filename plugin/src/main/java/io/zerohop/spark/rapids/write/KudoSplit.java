@@ -3,18 +3,13 @@ package io.zerohop.spark.rapids.write;
 import ai.rapids.cudf.ColumnVector;
 import ai.rapids.cudf.DType;
 import ai.rapids.cudf.DeviceMemoryBuffer;
-import ai.rapids.cudf.HostMemoryBuffer;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
-import io.zerohop.device.Message;
-import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.KudoBlock;
 import io.zerohop.spark.rapids.format.KudoLayout;
 import java.util.Arrays;
-import org.apache.spark.TaskContext;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import org.apache.spark.unsafe.Platform;
 import scala.Tuple2;
 
 /**
@@ -24,17 +19,13 @@ import scala.Tuple2;
  * the host.
  */
 public final class KudoSplit {
-  private static final String REMEDY =
-      "set spark.zerohop.rapids.kudo.enabled=false and report this";
-
   /** What a map output says of the bytes of a batch. */
   private static final long MAX_BYTES = Integer.MAX_VALUE;
 
   private KudoSplit() {}
 
   /**
-   * Does so; waits for the GPU, since the blocks' ends are needed on the host, and lets others have
-   * it then.
+   * Does so. Does not wait for the GPU; {@link KudoBatch#open} does.
    *
    * @param rows of the batch
    * @param starts first row of each partition; may have more
@@ -47,13 +38,12 @@ public final class KudoSplit {
     if (rows == 0 || columns.length == 0) {
       return null;
     }
-    final RapidsClasses rapids = RapidsClasses.get();
     boolean refused = false;
     final KudoBatch batch;
     try {
       final int[] firstRows = Arrays.copyOf(starts, partitions + 1);
       firstRows[partitions] = rows;
-      batch = split(rapids, firstRows, columns);
+      batch = split(RapidsClasses.get(), firstRows, columns);
       refused = batch == null;
     } finally {
       if (!refused) {
@@ -63,7 +53,6 @@ public final class KudoSplit {
     if (refused) {
       return null;
     }
-    rapids.releaseSemaphore(TaskContext.get());
     @SuppressWarnings("unchecked")
     final Tuple2<ColumnarBatch, Object>[] one =
         (Tuple2<ColumnarBatch, Object>[]) new Tuple2<?, ?>[] {new Tuple2<>(batch, 0)};
@@ -83,53 +72,12 @@ public final class KudoSplit {
       final int[] splits = Arrays.copyOfRange(firstRows, 1, partitions);
       split = rapids.withRetry(() -> KudoGpuSerializer.splitAndSerializeToDevice(table, splits));
     }
-    boolean kept = false;
-    try (DeviceMemoryBuffer offsets = split[1]) {
-      if (split[0].getLength() > MAX_BYTES) {
-        return null;
-      }
-      final KudoLayout layout =
-          new KudoLayout(firstRows, starts(rapids, offsets, partitions, split[0].getLength()));
-      final KudoBatch batch =
-          new KudoBatch(split[0], layout, KudoSizes.of(plain).packed(layout), plain);
-      kept = true;
-      return batch;
-    } finally {
-      if (!kept) {
-        split[0].close();
-      }
+    if (split[0].getLength() > MAX_BYTES) {
+      split[0].close();
+      split[1].close();
+      return null;
     }
-  }
-
-  /** Where each block begins, and where the last one ends. */
-  private static int[] starts(
-      final RapidsClasses rapids,
-      final DeviceMemoryBuffer offsets,
-      final int partitions,
-      final long length) {
-    final long bytes = Long.BYTES * (partitions + 1L);
-    if (offsets.getLength() != bytes) {
-      throw new UnusableException(
-          Message.of(
-                  "RAPIDS' serializer gave "
-                      + offsets.getLength()
-                      + " bytes of offsets for "
-                      + partitions
-                      + " partitions")
-              .remedy(REMEDY));
-    }
-    final int[] starts = new int[partitions + 1];
-    try (HostMemoryBuffer copy = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes))) {
-      copy.copyFromDeviceBuffer(offsets);
-      for (int i = 0; i <= partitions; i++) {
-        starts[i] = (int) Platform.getLong(null, copy.getAddress() + (long) Long.BYTES * i);
-        if (starts[i] < (i == 0 ? 0 : starts[i - 1]) || starts[i] > length) {
-          throw new UnusableException(
-              Message.of("RAPIDS' serializer gave blocks that overlap").remedy(REMEDY));
-        }
-      }
-    }
-    return starts;
+    return new KudoBatch(split[0], split[1], firstRows, plain);
   }
 
   private static void close(final Object[] columns) {

@@ -29,6 +29,7 @@ public abstract sealed class TableSink implements AutoCloseable permits DeviceSi
    */
   public final void append(final KudoBatch batch, final long sliceBytes) throws IOException {
     hash(batch);
+    open(batch);
     for (final KudoSlice slice : batch.slices(sliceBytes)) {
       append(slice);
     }
@@ -38,6 +39,9 @@ public abstract sealed class TableSink implements AutoCloseable permits DeviceSi
   void hash(final KudoBatch batch) {
     batch.hash(null);
   }
+
+  /** Waits until the batch is split. */
+  abstract void open(KudoBatch batch);
 
   /**
    * Packs a batch into memory, or writes it to a file where that has no room.

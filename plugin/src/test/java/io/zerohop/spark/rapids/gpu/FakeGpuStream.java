@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.gpu;
 
 import ai.rapids.cudf.GpuQueue;
+import io.zerohop.device.BlockChecksums;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.RowHashBatch;
@@ -10,9 +11,12 @@ import io.zerohop.device.SpliceBatch;
 import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.agrona.BufferUtil;
+import org.agrona.UnsafeAccess;
 
 /** A stream that does nothing before it has to, and looks at each address before it is touched. */
 final class FakeGpuStream implements CopyStream {
@@ -27,6 +31,9 @@ final class FakeGpuStream implements CopyStream {
   private GpuQueue queue;
 
   private boolean closed;
+
+  /** Of the last blocks that were summed up. */
+  private ByteBuffer sums;
 
   /**
    * @param queue null if it is that of the thread that submits
@@ -109,6 +116,23 @@ final class FakeGpuStream implements CopyStream {
           device.touch(resultAddress, (long) Long.BYTES * lists.results());
           work(() -> worker.submit(lists, resultAddress));
         });
+  }
+
+  @Override
+  public BlockChecksums checksums(
+      final long blocks, final long offsets, final int count, final long bytes) {
+    final int resultBytes = (int) BlockChecksums.resultBytes(count, bytes);
+    sums = ByteBuffer.allocateDirect(resultBytes);
+    final long results = BufferUtil.address(sums);
+    add(
+        () -> {
+          device.touch(blocks, bytes);
+          device.touch(offsets, (long) Long.BYTES * (count + 1));
+          final BlockChecksums made = worker.checksums(blocks, offsets, count, bytes);
+          worker.synchronize(LIMIT);
+          UnsafeAccess.UNSAFE.copyMemory(made.address(), results, resultBytes);
+        });
+    return new BlockChecksums(results, count);
   }
 
   @Override
