@@ -63,7 +63,8 @@
 #               defaults; of files, too), +crypto and +link (see between), +isolated
 #               (each executor sees one GPU, as in containers), +nopeers (none can map another's GPU
 #               memory, as without peer access), +packed (of zerohop: RAPIDS' own split), +sync (of zerohop: map tasks
-#               wait for their copies), +tight (little GPU memory)
+#               wait for their copies), +unsummed (of zerohop: blocks have no checksums), +before (of
+#               zerohop: the jar of another tree, which BEFORE names), +tight (little GPU memory)
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
 #   QUERIES     each partitions:query,query:rounds:millions, or MAPSxPARTITIONS:..., and with a fifth

@@ -120,11 +120,16 @@ stop_cluster() {
   rm -rf "$SPARK_LOCAL_DIRS"
 }
 
+jar_of() { # contender
+  if [[ "$1" == *+before* ]]; then echo "${BEFORE:?is to name the jar of the tree before}"; else echo "$zerohop"; fi
+}
+
 settings() { # contender, which may be followed by "+" and a variation, or several
-  local variation
+  local variation jar
+  jar="$(jar_of "$1")"
   [ -z "$socket_dir" ] || echo "--conf spark.zerohop.socket.dir=$socket_dir"
   echo "--conf spark.executor.cores=$cores --conf spark.executor.memory=16g
-    --conf spark.executor.extraClassPath=$rapids:$zerohop"
+    --conf spark.executor.extraClassPath=$rapids:$jar"
   # Those that share a GPU do not ask Spark for one, and leave room for each other.
   if [ "$per_gpu" -gt 1 ]; then
     echo "--conf spark.rapids.memory.gpu.minAllocFraction=0.01
@@ -172,7 +177,7 @@ vary() { # a variation of a contender
     between)
       echo "--conf spark.zerohop.paths=local,sent,staged --conf spark.shuffle.readHostLocalDisk=false"
       ;;
-    killed | isolated | link*) ;; # By who submits it.
+    killed | isolated | link* | before) ;; # By who submits it.
     nopeers)
       cc -shared -fPIC -O2 -o "$out/libno_peers.so" "$dir/rapids/no_peers.c" -ldl || return 1
       echo "--conf spark.executorEnv.LD_PRELOAD=$out/libno_peers.so"
@@ -193,6 +198,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU"
       ;;
     sync) echo "--conf spark.zerohop.device.asyncCommit=false" ;;
+    unsummed) echo "--conf spark.zerohop.checksum.enabled=false" ;;
     packed) echo "--conf spark.zerohop.rapids.kudo.enabled=false" ;;
     # A tenth of the default of our pool, which is a fifth of the GPU, and little for RAPIDS.
     tight)
@@ -200,7 +206,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, nopeers, killed, arena, compress, skipmerge, kudo, packed, sync and tight" >&2
+      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, nopeers, killed, before, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
       return 1
       ;;
   esac
@@ -232,7 +238,7 @@ submit() { # name, contender, more settings, class, arguments ...
   }
   [[ "$contender" != *+killed* ]] || start_killing "$contender"
   # shellcheck disable=SC2086 # These are several words.
-  (on_node 0 timeout -k 5 "${LIMIT:-150}" java -Xmx4g @"$dir/java.options" -cp "$rapids:$zerohop:$SPARK_HOME/jars/*" \
+  (on_node 0 timeout -k 5 "${LIMIT:-150}" java -Xmx4g @"$dir/java.options" -cp "$rapids:$(jar_of "$contender"):$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.SparkSubmit --master "$master_url" $settings $more ${MORE:-} \
     --class "$class" "$tests" "$@") > "$out/$name.out" 2> "$out/$name.err" || status=$?
   stop_killing
