@@ -41,6 +41,7 @@ final class FaultScenarios(cluster: Cluster) {
       }),
     "output_lost" -> (() => betweenStages(forget)),
     "header_damaged" -> (() => ofPackedTables(betweenStages(damageHeaders))),
+    "block_damaged" -> (() => betweenStages(damageBlocks)),
     "cancelled_in_write" -> (() =>
       cancellation.facts(newFault()) { fault =>
         query.frame(onWrite = id => if (id % RowsPerMap > RowsPerMap / 2) linger(fault))
@@ -106,6 +107,14 @@ final class FaultScenarios(cluster: Cluster) {
     val memory = new ExecutorMemory(cluster.pids(victim))
     memory.damagePayloads(HeaderMagic, HeaderMetadata) +
       memory.damagePayloads(Workload.Marker, Workload.Marker.length / 2) > 0
+  }
+
+  /** Where the number of rows is, which RAPIDS' kernels would believe. */
+  private def damageBlocks(shuffleId: Int, victim: String): Boolean = {
+    val mapIds = SparkInternals.mapOutputsOf(shuffleId, victim)
+    cluster.onEach("damage blocks") { () =>
+      SparkEnv.get.executorId == victim && GpuDamage.flip(shuffleId, mapIds)
+    }(victim)
   }
 
   private def afterFault(): Unit = {

@@ -62,6 +62,12 @@ abstract class GpuFaults(wayBetween: String) extends GpuSuite {
     assert(facts.number("map_tasks") > 0, facts)
   }
 
+  test("a flipped byte in a block that lies on the GPU is found and the block written again") {
+    val facts = survived("block_damaged")
+    assert(facts.text("fetch_failure").contains("CRC32C"), facts)
+    assert(facts.number("map_tasks") > 0, facts)
+  }
+
   test("a query that is cancelled while it writes leaves nothing") {
     cancelled("cancelled_in_write")
   }

@@ -101,6 +101,12 @@ object SparkInternals {
       _.toSeq.filter(_ != null).map(_.location.executorId)
     }
 
+  /** The map outputs of a shuffle that an executor holds, by their map ids. */
+  def mapOutputsOf(shuffleId: Int, executorId: String): Seq[Long] =
+    tracker.shuffleStatuses(shuffleId).withMapStatuses {
+      _.toSeq.filter(s => s != null && s.location.executorId == executorId).map(_.mapId)
+    }
+
   /**
    * Asks an executor to hand over its blocks and leave. None takes its place until
    * [[requestExecutors]], since Spark 4 might send it blocks before it can take them.

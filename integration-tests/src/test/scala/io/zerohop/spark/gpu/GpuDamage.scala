@@ -1,0 +1,94 @@
+package io.zerohop.spark.gpu
+
+import java.time.Duration
+import java.util.Collections
+import java.util.concurrent.ConcurrentHashMap
+import java.util.function.BooleanSupplier
+
+import scala.util.Using
+
+import io.zerohop.shuffle.ShuffleNode
+import io.zerohop.shuffle.block.{Block, BlockSource, Link, ReadSide}
+import io.zerohop.shuffle.fetch.{FetchedBlock, FetchListener}
+import io.zerohop.shuffle.transport.FallbackTransport
+import io.zerohop.spark.{MemoryShuffleManager, ZerohopShuffleManager}
+import org.apache.spark.SparkEnv
+import org.apache.spark.unsafe.Platform
+
+/** Flips bytes of this executor's own blocks where they lie, as a GPU with a fault would. */
+object GpuDamage {
+  private val Limit = Duration.ofSeconds(20)
+  private val done = ConcurrentHashMap.newKeySet[Int]()
+
+  /** In the header of a block, where the number of rows is. */
+  private val At = 9
+
+  /**
+   * Does so once for each shuffle, however often it is asked.
+   *
+   * @param mapIds of map outputs that this executor holds
+   * @return whether it was done
+   */
+  def flip(shuffleId: Int, mapIds: Seq[Long]): Boolean = synchronized {
+    if (!done.contains(shuffleId) && flipped(node, shuffleId, mapIds) > 0) done.add(shuffleId)
+    done.contains(shuffleId)
+  }
+
+  private def flipped(node: ShuffleNode, shuffleId: Int, mapIds: Seq[Long]): Int = {
+    val blocks = new java.util.ArrayList[Block]()
+    for (mapId <- mapIds) blocks.add(new Block(shuffleId, mapId, 0, 0, 1))
+    val source = new BlockSource(SparkEnv.get.executorId, node.location, "", blocks)
+    val side = if (node.hasGpu) ReadSide.DEVICE else ReadSide.HOST
+    val never: BooleanSupplier = () => false
+    val nothing: FallbackTransport = (_, _, _) => throw new IllegalStateException("not in memory")
+    val fetcher =
+      node.fetch(Collections.singletonList(source), nothing, quiet, side, never)
+    var count = 0
+    try {
+      while (fetcher.next()) {
+        flip(node, fetcher.block)
+        count += 1
+      }
+    } finally fetcher.close()
+    count
+  }
+
+  private def quiet: FetchListener = new FetchListener {
+    override def fetched(
+        source: BlockSource,
+        link: Link,
+        blocks: java.util.List[Block],
+        bytes: Long): Unit = ()
+    override def waited(nanos: Long): Unit = ()
+  }
+
+  private def flip(node: ShuffleNode, block: FetchedBlock): Unit = {
+    if (block.ready != null) block.awaitReady()
+    val address = block.extentAddress(0) + At
+    if (block.extentOnDevice(0))
+      Using.resources(node.gpuHostBuffer(8), node.gpuStream()) { (byte, stream) =>
+        def move(from: Long, to: Long): Unit = {
+          val batch = stream.newBatch()
+          batch.add(from, to, 1)
+          stream.submit(batch)
+          stream.synchronize(Limit)
+        }
+        move(address, byte.address)
+        flipByte(byte.address)
+        move(byte.address, address)
+      }
+    else flipByte(address)
+  }
+
+  private def flipByte(address: Long): Unit =
+    Platform.putByte(null, address, (Platform.getByte(null, address) ^ 0x10).toByte)
+
+  /** The manager shows it to nobody. */
+  private def node: ShuffleNode = {
+    val field = classOf[ZerohopShuffleManager].getDeclaredField("manager")
+    field.setAccessible(true)
+    val method = classOf[MemoryShuffleManager].getDeclaredMethod("node")
+    method.setAccessible(true)
+    method.invoke(field.get(SparkEnv.get.shuffleManager)).asInstanceOf[ShuffleNode]
+  }
+}
