@@ -37,6 +37,7 @@ DRAWINGS = {
     "gpu_tax": tax,
     "host_tpcds": host_tpcds,
     "gpu_tpcds": gpu_tpcds,
+    "gpu_tpcds_two": gpu_tpcds,
     "gpu_tpcds_partitions": gpu_tpcds,
     "gpu_tpcds_check": gpu_tpcds_check,
     "gpu_tpch": tpch,

@@ -44,8 +44,8 @@ class GpuQuerySuite extends GpuSuite {
   for (query <- Seq("group_by", "join", "round_robin")) {
     test(s"Spark's row checksums switched on: $query") {
       assume(GpuHost.spark >= "4.1", "Spark has row checksums from 4.1 on")
-      // Rows are hashed from the tables that RAPIDS' own split makes.
-      assert(staysOnGpu(s"checksums_$query").number("kudo_exchanges") === 0)
+      val facts = staysOnGpu(s"checksums_$query")
+      if (!GpuHost.isSmoke) assert(facts.number("kudo_exchanges") > 0, facts)
     }
   }
 
