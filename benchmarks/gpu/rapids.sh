@@ -52,6 +52,7 @@
 #   CORES    how many tasks an executor runs at a time (8; bench and demo 16)
 #   LIMIT    how many seconds one application may take (150)
 #   MORE     further arguments of spark-submit
+#   EVENTS   if set, applications leave their event logs in OUT/events, for scripts/operators.py
 #   PORT     of the cluster's master (7077), which the other ports and folders go by. Two runs at a
 #            time need one each, an OUT each, GPUs each (GPUS and CUDA_VISIBLE_DEVICES) and processors
 #            each (taskset); BESIDE is kept in the results, for what ran meanwhile

@@ -237,6 +237,11 @@ submit() { # name, contender, more settings, class, arguments ...
     return 1
   }
   [[ "$contender" != *+killed* ]] || start_killing "$contender"
+  if [ -n "${EVENTS:-}" ]; then
+    mkdir -p "$out/events"
+    more="$more --conf spark.eventLog.enabled=true --conf spark.eventLog.dir=file:$out/events
+      --conf spark.eventLog.compress=false --conf spark.eventLog.rolling.enabled=false"
+  fi
   # shellcheck disable=SC2086 # These are several words.
   (on_node 0 timeout -k 5 "${LIMIT:-150}" java -Xmx4g @"$dir/java.options" -cp "$rapids:$(jar_of "$contender"):$SPARK_HOME/jars/*" \
     org.apache.spark.deploy.SparkSubmit --master "$master_url" $settings $more ${MORE:-} \
