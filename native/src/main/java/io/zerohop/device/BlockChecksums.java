@@ -20,6 +20,9 @@ public record BlockChecksums(long address, int count) {
   /** Bytes of a piece; crc.cuh has this, too. */
   public static final int PIECE_BYTES = 16 << 10;
 
+  /** The most blocks of one call, whatever the device; of up to 2 GiB together. */
+  public static final int MAX_BLOCKS = 1 << 18;
+
   /** Pieces that so many bytes of blocks take. */
   public static int pieces(final long bytes) {
     return Math.toIntExact((bytes + PIECE_BYTES - 1) / PIECE_BYTES);

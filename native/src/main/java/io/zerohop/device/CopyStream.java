@@ -40,6 +40,7 @@ public interface CopyStream extends AutoCloseable {
    * @param blocks address of the first block
    * @param offsets address, for the device, of {@code count + 1} 64-bit numbers: where each block
    *     begins, counted from the first, and where the last one ends
+   * @param count up to {@link BlockChecksums#MAX_BLOCKS}
    * @param bytes of all blocks, or more; what lies behind them is not looked at
    * @return the checksums, to be taken after {@link #synchronize}
    */

@@ -176,6 +176,30 @@ public abstract class ColumnContract extends CopyContract {
     }
   }
 
+  @Test
+  void thereMayBeVeryManyBlocks() {
+    final int count = BlockChecksums.MAX_BLOCKS;
+    final byte[] bytes = random(14, count);
+    try (Segment segment = device.allocate(4 << 20);
+        CopyStream stream = device.openStream("many blocks")) {
+      subject.write(segment.address(), bytes);
+      final UnsafeBuffer offsets = new UnsafeBuffer(new byte[Long.BYTES * (count + 1)]);
+      for (int i = 0; i <= count; i++) {
+        offsets.putLong(Long.BYTES * i, i);
+      }
+      subject.write(segment.address() + (1 << 20), offsets.byteArray());
+      final BlockChecksums sums =
+          stream.checksums(segment.address(), segment.address() + (1 << 20), count, 1L << 31);
+      stream.synchronize(LIMIT);
+      final int[] values = sums.values(i -> i);
+      for (int i = 0; i < count; i += 1 + i / 100) {
+        final CRC32C expected = new CRC32C();
+        expected.update(bytes[i]);
+        assertThat(values[i]).isEqualTo((int) expected.getValue());
+      }
+    }
+  }
+
   /** The sums of a batch's results by slot. */
   private static long[] sums(final RowHashBatch batch, final HostBuffer results, final int slots) {
     final UnsafeBuffer words = new UnsafeBuffer(results.address(), Long.BYTES * batch.results());

@@ -161,6 +161,11 @@ class DeviceReadTest {
             .hasMessageContaining("CRC32C is");
       }
     }
+    try (MapOutputWriter writer = owner.newMapOutput(1, 7, GpuBlocks.PARTITIONS)) {
+      made.append(writer, 7, 0);
+      assertThatThrownBy(() -> writer.forEachExtent(4, (address, length) -> {}))
+          .isInstanceOf(DamagedOutputException.class);
+    }
     try (MapOutputLease lease = owner.lease(1, 0)) {
       assertThatThrownBy(() -> lease.stream(4)).isInstanceOf(DamagedOutputException.class);
       assertThatThrownBy(() -> lease.forEachExtent(4, (address, length) -> {}))

@@ -64,6 +64,7 @@ object GpuDamage {
 
   private def flip(node: ShuffleNode, block: FetchedBlock): Unit = {
     if (block.ready != null) block.awaitReady()
+    require(!node.hasGpu || block.extentOnDevice(0), s"$block does not lie on the GPU")
     val address = block.extentAddress(0) + At
     if (block.extentOnDevice(0))
       Using.resources(node.gpuHostBuffer(8), node.gpuStream()) { (byte, stream) =>

@@ -102,9 +102,9 @@ final class HostCopyStream implements CopyStream {
     if (sums == null || sums.capacity() < needed) {
       sums = ByteBuffer.allocateDirect(needed);
     }
-    final long results = BufferUtil.address(sums);
-    enqueue(() -> sumUp(blocks, offsets, count, results, needed), true);
-    return new BlockChecksums(results, count);
+    final ByteBuffer into = sums; // Which stays as long as the operation.
+    enqueue(() -> sumUp(blocks, offsets, count, BufferUtil.address(into), needed), true);
+    return new BlockChecksums(BufferUtil.address(into), count);
   }
 
   /** Whole blocks, with nothing left for their later pieces. */

@@ -121,11 +121,11 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
 
   /** Packs a batch that is split already, behind what waits, to keep the order of the rows. */
   private void add(final KudoBatch batch) throws IOException {
+    last = batch;
     if (!pending.isEmpty()) {
       flush();
     }
     final long start = System.nanoTime();
-    last = batch;
     sink.append(batch, packBytes);
     batch.addSizes(sizes);
     packNanos += System.nanoTime() - start;

@@ -68,11 +68,13 @@ public final class BatchImage {
     return ends[partition];
   }
 
-  boolean checksums() {
+  /** Returns whether each block comes with a checksum. */
+  public boolean checksums() {
     return hasChecksums;
   }
 
-  int checksum(final int partition) {
+  /** CRC32C of a block; meaningless without {@link #checksums}. */
+  public int checksum(final int partition) {
     return checksums[partition];
   }
 }

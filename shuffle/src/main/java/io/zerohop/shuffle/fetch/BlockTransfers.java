@@ -218,14 +218,17 @@ final class BlockTransfers implements AutoCloseable {
           null);
     }
     final boolean staged = arrival.payload.extents() == null;
+    final boolean compare = context.conf().checksum();
+    final boolean later = compare && side == ReadSide.DEVICE;
     final FetchedBlock block =
         new FetchedBlock(
             source,
             arrival.block,
             staged ? Path.STAGED : arrival.payload.path(request.path),
             arrival.payload,
-            !staged && context.devices().hasGpu());
-    return side == ReadSide.HOST && context.conf().checksum() ? block.verified() : block;
+            !staged && context.devices().hasGpu(),
+            later);
+    return compare && !later ? block.verified() : block;
   }
 
   /** The owner of the block that {@link #poll} has given. */

@@ -43,8 +43,21 @@ public final class FetchedBlock {
   /** Whether what was transferred is within the reach of the reader's GPU. */
   private final boolean withinGpuReach;
 
-  /** A block that is read where it lies. */
-  FetchedBlock(final InPlaceWindow window, final Block block, final int from, final int end) {
+  /** Whether its reader compares checksums, and not its fetcher, or nobody. */
+  private final boolean readerVerifies;
+
+  /**
+   * A block that is read where it lies.
+   *
+   * @param readerVerifies whether its reader compares checksums
+   */
+  FetchedBlock(
+      final InPlaceWindow window,
+      final Block block,
+      final int from,
+      final int end,
+      final boolean readerVerifies) {
+    this.readerVerifies = readerVerifies;
     this.source = window.source();
     this.block = block;
     this.path = window.path();
@@ -60,13 +73,16 @@ public final class FetchedBlock {
    * A block that was transferred, into memory of this node if the payload has extents.
    *
    * @param withinGpuReach whether these are within the reach of the reader's GPU
+   * @param readerVerifies whether its reader compares checksums
    */
   FetchedBlock(
       final BlockSource source,
       final Block block,
       final Path path,
       final Transport.Payload payload,
-      final boolean withinGpuReach) {
+      final boolean withinGpuReach,
+      final boolean readerVerifies) {
+    this.readerVerifies = readerVerifies;
     this.source = source;
     this.block = block;
     this.path = path;
@@ -186,20 +202,22 @@ public final class FetchedBlock {
   }
 
   /**
-   * Returns whether an extent carries a checksum, which a reader on the GPU compares by {@link
-   * #verify(int, int)}. For readers on the host it was compared before.
+   * Returns whether an extent carries a checksum that its reader has to compare, by {@link
+   * #verify(int, int)}: one on a GPU. For readers on the host it was compared before.
    */
   public boolean extentChecked(final int index) {
-    return extents.isChecked(place(index));
+    return readerVerifies && extents.isChecked(place(index));
   }
 
   /**
-   * Compares an extent that the host can read with its checksum, if it has one.
+   * Compares an extent that the host can read with its checksum, if its reader has to.
    *
    * @throws BlockFetchException if it is not what was written
    */
   public void verify(final int index) {
-    refuse(index, extents.damage(place(index)));
+    if (readerVerifies) {
+      refuse(index, extents.damage(place(index)));
+    }
   }
 
   /**
@@ -231,7 +249,7 @@ public final class FetchedBlock {
   /** Compares all its extents. */
   FetchedBlock verified() {
     for (int i = 0; i < extentCount(); i++) {
-      verify(i);
+      refuse(i, extents.damage(place(i)));
     }
     return this;
   }

@@ -41,8 +41,7 @@ final class InPlaceWindow implements AutoCloseable {
   private Message whyNotMapped;
   private final ExtentList extents = new ExtentList();
 
-  /** Whether checksums are compared when blocks are handed out; a reader on the GPU does later. */
-  private final boolean verifies;
+  private final ReadSide side;
 
   private final UnreadyOutputs unready;
   private int[] ends = new int[16];
@@ -63,7 +62,7 @@ final class InPlaceWindow implements AutoCloseable {
     this.source = source;
     this.memory = memory;
     this.lease = lease;
-    this.verifies = side == ReadSide.HOST && context.conf().checksum();
+    this.side = side;
     this.unready = new UnreadyOutputs(context, source, memory, ended);
   }
 
@@ -342,8 +341,10 @@ final class InPlaceWindow implements AutoCloseable {
   FetchedBlock next() {
     final int index = next++;
     final int from = index == 0 ? 0 : ends[index - 1];
-    final FetchedBlock block = new FetchedBlock(this, blocks.get(index), from, ends[index]);
-    return verifies ? block.verified() : block;
+    final boolean compare = context.conf().checksum();
+    final boolean later = compare && side == ReadSide.DEVICE;
+    final FetchedBlock block = new FetchedBlock(this, blocks.get(index), from, ends[index], later);
+    return compare && !later ? block.verified() : block;
   }
 
   BlockFetchException damaged(final Block block, final int extent, final String damage) {

@@ -4,6 +4,7 @@ import io.zerohop.device.Crc32c;
 import io.zerohop.device.Message;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.OwnOutput;
@@ -236,6 +237,8 @@ public final class MapOutputWriter implements AutoCloseable {
   /**
    * Gives the extents that a block has in the batches so far, in order; copies of those that the
    * host cannot read are there during this call only.
+   *
+   * @throws DamagedOutputException if such a copy is not what was written
    */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
     checkWriting();
@@ -245,11 +248,29 @@ public final class MapOutputWriter implements AutoCloseable {
       if (length > 0) {
         final Region region = batch.region();
         final boolean deviceOnly = !devices.hostAccessible(region.memory());
-        extents.add(region.address() + batch.start(partition), length, deviceOnly);
+        extents.add(
+            region.address() + batch.start(partition),
+            length,
+            deviceOnly,
+            region.memory(),
+            batch.checksums(),
+            batch.checksum(partition));
       }
     }
     packer.finish();
-    HostCopies.forEach(devices, extents, limit, () -> {}, consumer);
+    HostCopies.forEach(
+        devices,
+        extents,
+        limit,
+        () -> {
+          for (int i = 0; i < extents.size(); i++) {
+            final String damage = extents.damage(i);
+            if (damage != null) {
+              throw new DamagedOutputException(shuffleId, mapId, damage);
+            }
+          }
+        },
+        consumer);
   }
 
   /** Bytes of all batches so far. */

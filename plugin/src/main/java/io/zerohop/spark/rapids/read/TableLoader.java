@@ -5,6 +5,7 @@ import ai.rapids.cudf.HostMemoryBuffer;
 import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
+import io.zerohop.device.BlockChecksums;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
@@ -240,7 +241,9 @@ public final class TableLoader implements AutoCloseable {
     final List<Waiting> now = new ArrayList<>();
     long bytes = 0;
     for (final Waiting next : waiting) {
-      if (!now.isEmpty() && bytes + next.room() > mostBytes || next.isKudo() != isKudo) {
+      final boolean full =
+          bytes + next.room() > mostBytes || now.size() == BlockChecksums.MAX_BLOCKS;
+      if (!now.isEmpty() && full || next.isKudo() != isKudo) {
         break;
       }
       now.add(next);

@@ -79,8 +79,19 @@ public final class KudoBatch extends ColumnarBatch {
    */
   void open(final RapidsClasses rapids, final CopyStream by, final Duration limit) {
     final int partitions = firstRows.length - 1;
+    final long bytes = Long.BYTES * (partitions + 1L);
+    if (offsets.getLength() != bytes) {
+      throw new UnusableException(
+          Message.of(
+                  "RAPIDS' serializer gave "
+                      + offsets.getLength()
+                      + " bytes of offsets for "
+                      + partitions
+                      + " partitions")
+              .remedy(REMEDY));
+    }
     final BlockChecksums sums =
-        by == null
+        by == null || partitions > BlockChecksums.MAX_BLOCKS
             ? null
             : by.checksums(
                 blocks.getAddress(), offsets.getAddress(), partitions, blocks.getLength());
@@ -96,19 +107,9 @@ public final class KudoBatch extends ColumnarBatch {
   }
 
   private int[] starts(final RapidsClasses rapids, final int partitions) {
-    final long bytes = Long.BYTES * (partitions + 1L);
-    if (offsets.getLength() != bytes) {
-      throw new UnusableException(
-          Message.of(
-                  "RAPIDS' serializer gave "
-                      + offsets.getLength()
-                      + " bytes of offsets for "
-                      + partitions
-                      + " partitions")
-              .remedy(REMEDY));
-    }
     final int[] starts = new int[partitions + 1];
-    try (HostMemoryBuffer copy = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes))) {
+    try (HostMemoryBuffer copy =
+        rapids.withRetry(() -> HostMemoryBuffer.allocate(offsets.getLength()))) {
       copy.copyFromDeviceBuffer(offsets);
       for (int i = 0; i <= partitions; i++) {
         starts[i] = (int) Platform.getLong(null, copy.getAddress() + (long) Long.BYTES * i);

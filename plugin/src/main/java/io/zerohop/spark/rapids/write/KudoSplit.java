@@ -72,12 +72,18 @@ public final class KudoSplit {
       final int[] splits = Arrays.copyOfRange(firstRows, 1, partitions);
       split = rapids.withRetry(() -> KudoGpuSerializer.splitAndSerializeToDevice(table, splits));
     }
-    if (split[0].getLength() > MAX_BYTES) {
-      split[0].close();
-      split[1].close();
-      return null;
+    KudoBatch batch = null;
+    try {
+      if (split[0].getLength() <= MAX_BYTES) {
+        batch = new KudoBatch(split[0], split[1], firstRows, plain);
+      }
+      return batch;
+    } finally {
+      if (batch == null) {
+        split[0].close();
+        split[1].close();
+      }
     }
-    return new KudoBatch(split[0], split[1], firstRows, plain);
   }
 
   private static void close(final Object[] columns) {
