@@ -28,6 +28,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
@@ -232,6 +233,24 @@ public final class ShuffleNode implements AutoCloseable {
   /** An upper bound of what {@link #shrinkDevicePool} could give back now, in bytes. */
   public long shrinkableDeviceBytes(final EvictionScope scope) {
     return parts.isFrozen() ? 0 : parts.evictor.shrinkableBytes(scope);
+  }
+
+  /**
+   * Sets what is called when a pool is nearly full and holds shuffles that nobody uses, at most
+   * four times a second. It has {@link #finished} called, and does not wait.
+   */
+  public void onPressure(final Runnable question) {
+    parts.evictor.onPressure(question);
+  }
+
+  /**
+   * Says which shuffles are the first to leave memory, in place of what was said before. They are
+   * read as before; one that is used from now on is like any other.
+   *
+   * @param nanosSince time in nanoseconds since the last query of a shuffle ended, by shuffle
+   */
+  public void finished(final Map<Integer, Long> nanosSince) {
+    parts.accessTimes.finished(nanosSince);
   }
 
   /** Returns what is counted of all fetches of this node. */

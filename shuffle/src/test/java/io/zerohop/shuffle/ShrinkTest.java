@@ -17,6 +17,7 @@ import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -25,6 +26,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * GPU memory that goes back to the driver when others need it: what goes, what stays, for how long.
@@ -84,11 +87,17 @@ class ShrinkTest {
 
   /** Writes outputs until three of four segments are in use; returns how many. */
   private static int fill(final ShuffleNode node) {
-    int maps = 0;
-    while (device(node).usedBytes() < 0.7 * DEVICE_POOL) {
-      TestBlocks.write(node, SHUFFLE, maps++, BATCHES, PARTITIONS, MOST);
-    }
+    final int maps = write(node, SHUFFLE, 0.7);
     assertThat(device(node).reservedBytes()).isEqualTo(3 * SEGMENT);
+    return maps;
+  }
+
+  /** Writes outputs until a part of the pool is in use; returns how many. */
+  private static int write(final ShuffleNode node, final int shuffleId, final double part) {
+    int maps = 0;
+    while (device(node).usedBytes() < part * DEVICE_POOL) {
+      TestBlocks.write(node, shuffleId, maps++, BATCHES, PARTITIONS, MOST);
+    }
     return maps;
   }
 
@@ -147,6 +156,20 @@ class ShrinkTest {
     assertThat(owner.stats().evictions().shrunkBytes()).isEqualTo(3 * SEGMENT);
     check(reader, owner, maps);
     check(owner, owner, maps);
+  }
+
+  @ParameterizedTest
+  @EnumSource(EvictionScope.class)
+  void outputsOfFinishedQueriesGoBeforeColderOnes(final EvictionScope scope) {
+    final ShuffleNode owner = node("owner");
+    write(owner, SHUFFLE, 0.35);
+    write(owner, OTHER_SHUFFLE, 0.7);
+    owner.finished(Map.of(OTHER_SHUFFLE, 0L));
+    assertThat(owner.shrinkableDeviceBytes(scope)).isGreaterThanOrEqualTo(SEGMENT);
+    assertThat(owner.shrinkDevicePool(SEGMENT / 2, scope, PATIENT)).isEqualTo(SEGMENT);
+    eventually(
+        "all that moved is counted",
+        () -> SpillTest.isOfFinished(owner.stats().evictions().toHost()));
   }
 
   @Test

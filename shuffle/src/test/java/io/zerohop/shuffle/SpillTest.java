@@ -10,6 +10,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -20,6 +21,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.agrona.UnsafeAccess;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -105,6 +107,10 @@ class SpillTest {
 
   private static double used(final PoolStats pool) {
     return (double) pool.usedBytes() / pool.limitBytes();
+  }
+
+  static boolean isOfFinished(final SpilledOutputs moved) {
+    return moved.bytes() > 0 && moved.finishedBytes() == moved.bytes();
   }
 
   private static BlockSource source(
@@ -202,6 +208,35 @@ class SpillTest {
         .hasMessageContaining("spark.zerohop.pool.size");
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
     assertThat(storage.outputs()).isZero();
+  }
+
+  @Test
+  void outputsOfFinishedQueriesGoAtOnceAndThoseInUseStay() {
+    final ShuffleNode owner = node("owner", false, Duration.ofHours(1));
+    owner.onPressure(() -> owner.finished(Map.of(SHUFFLE, 0L)));
+    final int old = write(owner, SHUFFLE, 0, 0.3);
+    final int fresh = write(owner, OTHER_SHUFFLE, 0, 0.6);
+    eventually("the pool is relieved", () -> used(owner.stats().host()) <= 0.5);
+    assertThat(read(owner, owner, SHUFFLE, old)).containsKey(Path.STAGED);
+    assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(Path.LOCAL);
+    eventually(
+        "all that moved is counted", () -> isOfFinished(owner.stats().evictions().toFiles()));
+  }
+
+  @Test
+  void whatIsReadAgainIsInUseUntilThatQueryEnds() {
+    final ShuffleNode owner = node("owner", false, Duration.ofHours(1));
+    final int maps = write(owner, SHUFFLE, 0, 0.3);
+    owner.finished(Map.of(SHUFFLE, 0L));
+    read(owner, owner, SHUFFLE, maps);
+    final AtomicInteger questions = new AtomicInteger();
+    owner.onPressure(questions::incrementAndGet);
+    write(owner, OTHER_SHUFFLE, 0, 0.6);
+    eventually("rounds have passed", () -> questions.get() > 2);
+    assertThat(storage.outputs()).isZero();
+    owner.finished(Map.of(SHUFFLE, 0L));
+    eventually("the pool is relieved", () -> used(owner.stats().host()) <= 0.5);
+    assertThat(storage.outputs(SHUFFLE)).isEqualTo(storage.outputs()).isPositive();
   }
 
   @Test

@@ -68,6 +68,14 @@ public final class Evictor {
     thread = moves ? new ChoreThread("spiller", PERIOD, clock, spiller::round) : null;
   }
 
+  /**
+   * Sets what is called when a pool is nearly full and holds shuffles that nobody uses, at most
+   * four times a second: it has {@link AccessTimes#finished} told, and does not wait.
+   */
+  public void onPressure(final Runnable question) {
+    spiller.onPressure(question);
+  }
+
   private void hurry() {
     if (thread != null) {
       thread.hurry();
@@ -139,10 +147,12 @@ public final class Evictor {
    *
    * @param outputs map outputs
    * @param bytes their bytes
+   * @param finishedBytes those of them that belonged to finished queries
    * @param nanos the time that moving them took, in nanoseconds
    * @param failures how often one could not be moved
    */
-  public record SpilledOutputs(long outputs, long bytes, long nanos, long failures) {}
+  public record SpilledOutputs(
+      long outputs, long bytes, long finishedBytes, long nanos, long failures) {}
 
   /** The extent to which a pool releases memory. Segments that hold nothing go in any case. */
   public enum EvictionScope {

@@ -22,10 +22,9 @@ import io.zerohop.shuffle.spill.Evictor.ColdStorage;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import java.time.Duration;
-import java.util.HashMap;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
@@ -35,10 +34,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Moves map outputs of unused shuffles one tier down when a pool is nearly full, coldest shuffle
- * first. Whole map outputs go, and never while a lock is held; readers find the old place or the
- * new one. A shuffle that is in use stays where it is: what finds no room then goes down as it is
- * written, which costs as much and takes nothing from those who read.
+ * Moves map outputs of unused shuffles one tier down when a pool is nearly full: those of finished
+ * queries first and at once, then the coldest shuffle. Whole map outputs go, and never while a lock
+ * is held; readers find the old place or the new one. A shuffle that is in use stays where it is:
+ * what finds no room then goes down as it is written, which costs as much and takes nothing from
+ * those who read.
  *
  * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker}.
  *
@@ -51,6 +51,9 @@ final class Spiller implements AutoCloseable {
   private static final double RELIEF = 0.2;
 
   private static final Duration STORAGE_PAUSE = Duration.ofSeconds(10);
+
+  /** The shortest time between two questions which queries have ended. */
+  private static final Duration ASK_PAUSE = Duration.ofMillis(250);
 
   private final Config.Spill conf;
   private final ColdStorage cold;
@@ -74,6 +77,10 @@ final class Spiller implements AutoCloseable {
   /** What somebody waits for; holds null if nobody does. */
   private final AtomicReference<Eviction> asked = new AtomicReference<>();
 
+  /** Has somebody tell which shuffles are finished; does not wait. */
+  private volatile Runnable question = () -> {};
+
+  private long askedAt;
   private boolean evicting;
   private boolean storageFailed;
   private long storageFailedAt;
@@ -99,6 +106,12 @@ final class Spiller implements AutoCloseable {
     this.accessTimes = accessTimes;
     this.leases = leases;
     this.toHost = new ToHost(devices, tiers, catalog, conf.device().timeout());
+    this.askedAt = clock.nanos() - ASK_PAUSE.toNanos();
+  }
+
+  /** Sets who tells {@link AccessTimes#finished}; asked when there is no room, without waiting. */
+  void onPressure(final Runnable value) {
+    question = value;
   }
 
   /** Notes that a pool has refused an allocation. Does not wait. */
@@ -136,9 +149,22 @@ final class Spiller implements AutoCloseable {
         tiers.of(Tier.DEVICE), reclaimer, hurry == null ? null : mover, peers, copying, clock);
   }
 
+  /** What is in use is not asked about; an answer counts from the next round on. */
+  private void askForFinished() {
+    if (clock.since(askedAt) >= ASK_PAUSE.toNanos()
+        && catalog.shuffles().stream()
+            .anyMatch(
+                id ->
+                    !accessTimes.isFinished(id)
+                        && accessTimes.idleNanos(id) >= ASK_PAUSE.toNanos())) {
+      askedAt = clock.nanos();
+      question.run();
+    }
+  }
+
   /** Bytes in GPU memory of shuffles that nobody uses. */
   private long coldDeviceBytes() {
-    return byIdleness(EvictionScope.COLD).stream()
+    return inOrder(EvictionScope.COLD).stream()
         .flatMap(shuffleId -> catalog.outputs(shuffleId).stream())
         .mapToLong(output -> bytes(output, Tier.DEVICE))
         .sum();
@@ -149,6 +175,7 @@ final class Spiller implements AutoCloseable {
     immovable.removeIf(output -> catalog.find(output.shuffleId(), output.mapId()) != output);
     final Eviction eviction = asked.get();
     if (eviction != null) {
+      askForFinished();
       evicting = true;
       try {
         evict(eviction);
@@ -170,7 +197,7 @@ final class Spiller implements AutoCloseable {
 
   /** Moves map outputs out of GPU memory until as much is free, or nobody waits for it. */
   private void evict(final Eviction eviction) {
-    for (final int shuffleId : byIdleness(eviction.scope())) {
+    for (final int shuffleId : inOrder(eviction.scope())) {
       for (final OwnOutput output : catalog.outputs(shuffleId)) {
         if (!isWanted(eviction)) {
           return;
@@ -215,6 +242,7 @@ final class Spiller implements AutoCloseable {
     if (!isShort && used <= conf.start() * stats.limitBytes()) {
       return;
     }
+    askForFinished();
     final double goal = Math.max(0, conf.start() - RELIEF) * stats.limitBytes();
     // What was refused may be large, or the free ranges small.
     final double least = isShort ? RELIEF * stats.limitBytes() : 0;
@@ -227,7 +255,7 @@ final class Spiller implements AutoCloseable {
       return;
     }
     long freed = 0;
-    for (final int shuffleId : byIdleness(EvictionScope.COLD)) {
+    for (final int shuffleId : inOrder(EvictionScope.COLD)) {
       for (final OwnOutput output : catalog.outputs(shuffleId)) {
         // Who waits for GPU memory does not wait for files that are only to make room.
         if (freed >= wanted || stopped || asked.get() != null && !evicting) {
@@ -246,20 +274,28 @@ final class Spiller implements AutoCloseable {
   }
 
   private boolean isCold(final int shuffleId) {
-    return accessTimes.idleNanos(shuffleId) >= conf.idle().toNanos();
+    return accessTimes.isFinished(shuffleId)
+        || accessTimes.idleNanos(shuffleId) >= conf.idle().toNanos();
   }
 
-  /** Shuffles, the coldest first, as they are now: some may be used while they are sorted. */
-  private List<Integer> byIdleness(final EvictionScope scope) {
-    final Map<Integer, Long> idle = new HashMap<>();
-    catalog.shuffles().forEach(id -> idle.put(id, accessTimes.idleNanos(id)));
-    final long least = scope == EvictionScope.COLD ? conf.idle().toNanos() : 0;
-    return idle.entrySet().stream()
-        .filter(shuffle -> shuffle.getValue() >= least)
-        .sorted(Map.Entry.<Integer, Long>comparingByValue().reversed())
-        .map(Map.Entry::getKey)
+  /**
+   * Shuffles in the order in which they go, as they are now: some may be used while they are
+   * sorted. Those of finished queries come before all others, and of each the coldest first.
+   */
+  private List<Integer> inOrder(final EvictionScope scope) {
+    return catalog.shuffles().stream()
+        .map(id -> new Rank(id, accessTimes.isFinished(id), accessTimes.idleNanos(id)))
+        .filter(
+            rank ->
+                scope == EvictionScope.ALL
+                    || rank.finished()
+                    || rank.idleNanos() >= conf.idle().toNanos())
+        .sorted(Comparator.comparing(Rank::finished).thenComparingLong(Rank::idleNanos).reversed())
+        .map(Rank::shuffleId)
         .toList();
   }
+
+  private record Rank(int shuffleId, boolean finished, long idleNanos) {}
 
   /**
    * Bytes that an output leaves in a tier, by moving one place down; 0 if it stays.
@@ -323,8 +359,7 @@ final class Spiller implements AutoCloseable {
       moved = toHost.move(output);
     }
     if (moved) {
-      hostCounters.add(bytes, clock.since(start));
-      say(output, Tier.DEVICE);
+      count(hostCounters, output, bytes, start, Tier.DEVICE);
     }
     return moved;
   }
@@ -355,8 +390,7 @@ final class Spiller implements AutoCloseable {
       cold.drop(output.shuffleId(), output.mapId());
       return false;
     }
-    fileCounters.add(bytes, clock.since(start));
-    say(output, Tier.HOST);
+    count(fileCounters, output, bytes, start, Tier.HOST);
     return true;
   }
 
@@ -381,9 +415,19 @@ final class Spiller implements AutoCloseable {
         .warn(LOG);
   }
 
-  private void say(final OwnOutput output, final Tier from) {
+  /** Of a finished query nothing is said: nobody has to make room for it. */
+  private void count(
+      final SpillCounters counters,
+      final OwnOutput output,
+      final long bytes,
+      final long start,
+      final Tier from) {
     final int shuffleId = output.shuffleId();
-    tiers.overflow().sayMoved(shuffleId, from, accessTimes.idleSeconds(shuffleId));
+    final boolean finished = accessTimes.isFinished(shuffleId);
+    counters.add(bytes, finished, clock.since(start));
+    if (!finished) {
+      tiers.overflow().sayMoved(shuffleId, from, accessTimes.idleSeconds(shuffleId));
+    }
   }
 
   private static String name(final OwnOutput output) {
@@ -410,12 +454,14 @@ final class Spiller implements AutoCloseable {
   private static final class SpillCounters {
     private final LongAdder outputs = new LongAdder();
     private final LongAdder bytes = new LongAdder();
+    private final LongAdder finishedBytes = new LongAdder();
     private final LongAdder nanos = new LongAdder();
     private final LongAdder failures = new LongAdder();
 
-    void add(final long moreBytes, final long moreNanos) {
+    void add(final long moreBytes, final boolean finished, final long moreNanos) {
       outputs.increment();
       bytes.add(moreBytes);
+      finishedBytes.add(finished ? moreBytes : 0);
       nanos.add(moreNanos);
     }
 
@@ -424,7 +470,8 @@ final class Spiller implements AutoCloseable {
     }
 
     SpilledOutputs sum() {
-      return new SpilledOutputs(outputs.sum(), bytes.sum(), nanos.sum(), failures.sum());
+      return new SpilledOutputs(
+          outputs.sum(), bytes.sum(), finishedBytes.sum(), nanos.sum(), failures.sum());
     }
   }
 }
