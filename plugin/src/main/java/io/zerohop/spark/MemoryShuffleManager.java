@@ -122,7 +122,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
   private void answer(final SparkContext context) {
     final SparkEnv env = SparkEnv.get();
     if (active) {
-      LiveShuffles.serve(env);
+      LiveShuffles.serve(context, env);
       LOG.info("Zerohop: this application's shuffles go through the memory of its executors");
     }
     if (ZerohopConf.of(conf).enabled()) {

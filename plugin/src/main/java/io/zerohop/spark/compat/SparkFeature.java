@@ -25,6 +25,12 @@ public enum SparkFeature {
   /** Rows of Spark SQL are copied as they lie in memory. */
   SQL_ROWS("copying rows of Spark SQL as they are", "they go through Spark's serializer"),
 
+  /** The driver knows by Spark's events which queries have ended. */
+  QUERIES(
+      "spilling the shuffles of finished queries first",
+      "only their age counts",
+      "compat.SparkLinks$Jobs"),
+
   /** The tab of the application's UI. */
   TAB("the tab of Spark's UI", "there is no tab");
 

@@ -18,6 +18,8 @@ import org.apache.spark.network.util.ConfigProvider;
 import org.apache.spark.network.util.MapConfigProvider;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.scheduler.MapStatus$;
+import org.apache.spark.scheduler.SparkListenerJobStart;
+import org.apache.spark.scheduler.StageInfo;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.BlockManagerMaster;
@@ -102,6 +104,32 @@ public final class SparkLinks {
                 MethodType.methodType(Seq.class, BlockManagerMaster.class, BlockManagerId.class));
       } catch (final ReflectiveOperationException e) {
         throw unsupported("BlockManagerMaster.getPeers", e);
+      }
+    }
+  }
+
+  /** The stages of a job, also those that Spark skips. */
+  @SuppressWarnings("unchecked")
+  public static Seq<StageInfo> stages(final SparkListenerJobStart job) {
+    try {
+      return (Seq<StageInfo>) Jobs.STAGES.invokeExact(job);
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** Loaded separately, because only the order of spilling needs it. */
+  private static final class Jobs {
+    /** {@code (SparkListenerJobStart)}: Scala 2.12 and 2.13 differ in the result. */
+    static final MethodHandle STAGES = find();
+
+    private static MethodHandle find() {
+      try {
+        return MethodHandles.lookup()
+            .unreflect(SparkListenerJobStart.class.getMethod("stageInfos"))
+            .asType(MethodType.methodType(Seq.class, SparkListenerJobStart.class));
+      } catch (final ReflectiveOperationException e) {
+        throw unsupported("SparkListenerJobStart.stageInfos", e);
       }
     }
   }

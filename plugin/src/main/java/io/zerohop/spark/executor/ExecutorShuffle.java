@@ -34,17 +34,20 @@ import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
-import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -76,7 +79,6 @@ public final class ExecutorShuffle implements AutoCloseable {
   private final PagePool pages;
   private final Runnable unshareMemory;
 
-  /** Null in the driver, which drops its shuffles itself. */
   private final OrphanedShuffles orphans;
 
   /** Null where nobody takes reports. */
@@ -157,20 +159,30 @@ public final class ExecutorShuffle implements AutoCloseable {
       final ShuffleNode node,
       final MapOutputFiles files,
       final IntConsumer drop) {
-    if (env.mapOutputTracker() instanceof MapOutputTrackerMaster) {
-      return null;
+    final OrphanedShuffles orphans =
+        new OrphanedShuffles(
+            () -> {
+              final Set<Integer> held = new HashSet<>(files.shuffles());
+              if (node != null) {
+                held.addAll(node.shuffles());
+              }
+              return held;
+            },
+            shuffles -> {
+              final Map<Integer, Long> known = LiveShuffles.ask(env, spark, shuffles);
+              if (node != null) {
+                final Map<Integer, Long> finished = new HashMap<>(known);
+                finished.values().removeIf(nanos -> nanos < 0);
+                node.finished(finished);
+              }
+              return known.keySet();
+            },
+            drop,
+            conf.orphansInterval());
+    if (node != null) {
+      node.onPressure(orphans::hurry);
     }
-    return new OrphanedShuffles(
-        () -> {
-          final Set<Integer> held = new HashSet<>(files.shuffles());
-          if (node != null) {
-            held.addAll(node.shuffles());
-          }
-          return held;
-        },
-        shuffles -> LiveShuffles.ask(env, spark, shuffles),
-        drop,
-        conf.orphansInterval());
+    return orphans;
   }
 
   private static SharedTransfers newTransport(
@@ -319,9 +331,7 @@ public final class ExecutorShuffle implements AutoCloseable {
    */
   private void close(final Runnable memory) {
     try {
-      if (orphans != null) {
-        orphans.close();
-      }
+      orphans.close();
       if (sender != null) {
         sender.close();
       }
@@ -378,6 +388,9 @@ public final class ExecutorShuffle implements AutoCloseable {
    * Spark may compute a shuffle again that it cleaned up, and between the question and the drop its
    * new outputs might come in. Without an answer nothing goes. Should a live shuffle go
    * nevertheless, its map tasks run again.
+   *
+   * <p>The same answers say which shuffles are finished. So the driver is also asked when a pool is
+   * nearly full, and nothing goes by what it says then.
    */
   static final class OrphanedShuffles implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(OrphanedShuffles.class);
@@ -388,6 +401,8 @@ public final class ExecutorShuffle implements AutoCloseable {
     private final IntConsumer drop;
     private final ScheduledExecutorService asking =
         Executors.newSingleThreadScheduledExecutor(work -> Threads.daemon(work, "zerohop-orphans"));
+
+    private final AtomicBoolean hurried = new AtomicBoolean();
 
     /** Those that the last answer did not have. Used by one thread. */
     private Set<Integer> unknown = Set.of();
@@ -420,13 +435,32 @@ public final class ExecutorShuffle implements AutoCloseable {
       }
     }
 
+    /** Has the driver asked once more, by the thread that asks anyway. Does not wait. */
+    void hurry() {
+      if (!hurried.getAndSet(true)) {
+        try {
+          asking.execute(this::askOnceMore);
+        } catch (final RejectedExecutionException | ZerohopException e) {
+          hurried.set(false);
+          LOG.debug("the driver was not asked which shuffles are finished", e);
+        }
+      }
+    }
+
+    private void askOnceMore() {
+      try {
+        LOG.debug("between rounds, the driver does not know {}", missing());
+      } catch (final Exception e) {
+        // As below. Until there is an answer, what is known stays.
+        LOG.debug("the driver did not say which shuffles are finished", e);
+      } finally {
+        hurried.set(false);
+      }
+    }
+
     private void round() {
       try {
-        final Set<Integer> asked = held.get();
-        final Set<Integer> missing = new HashSet<>(asked);
-        if (!asked.isEmpty()) {
-          missing.removeAll(live.apply(asked));
-        }
+        final Set<Integer> missing = missing();
         final Set<Integer> twice = new HashSet<>(missing);
         twice.retainAll(unknown);
         missing.removeAll(twice);
@@ -439,6 +473,16 @@ public final class ExecutorShuffle implements AutoCloseable {
         // Scala throws what it does not declare. A failure must not end the rounds.
         LOG.debug("the driver was not asked which shuffles live; the next round asks again", e);
       }
+    }
+
+    /** Asks the driver; returns those that it does not know. */
+    private Set<Integer> missing() {
+      final Set<Integer> asked = held.get();
+      final Set<Integer> missing = new HashSet<>(asked);
+      if (!asked.isEmpty()) {
+        missing.removeAll(live.apply(asked));
+      }
+      return missing;
     }
 
     /** Asks no more, and waits a limited time for the question under way. Idempotent. */

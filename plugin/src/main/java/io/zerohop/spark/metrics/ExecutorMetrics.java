@@ -65,6 +65,7 @@ public final class ExecutorMetrics implements Source {
     spilled(
         Metric.FILES_OUTPUTS,
         Metric.FILES_SPILLED,
+        Metric.FILES_FINISHED,
         Metric.FILES_NANOS,
         Metric.FILES_FAILURES,
         node,
@@ -93,6 +94,7 @@ public final class ExecutorMetrics implements Source {
     spilled(
         Metric.HOST_OUTPUTS,
         Metric.HOST_SPILLED,
+        Metric.HOST_FINISHED,
         Metric.HOST_NANOS,
         Metric.HOST_FAILURES,
         node,
@@ -129,12 +131,14 @@ public final class ExecutorMetrics implements Source {
   private void spilled(
       final Metric outputs,
       final Metric bytes,
+      final Metric finished,
       final Metric nanos,
       final Metric failures,
       final ShuffleNode node,
       final Function<NodeStats, SpilledOutputs> spilled) {
     gauge(outputs, node, stats -> spilled.apply(stats).outputs());
     gauge(bytes, node, stats -> spilled.apply(stats).bytes());
+    gauge(finished, node, stats -> spilled.apply(stats).finishedBytes());
     gauge(nanos, node, stats -> spilled.apply(stats).nanos());
     gauge(failures, node, stats -> spilled.apply(stats).failures());
   }

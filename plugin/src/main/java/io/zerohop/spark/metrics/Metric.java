@@ -98,6 +98,7 @@ public enum Metric {
       Owner.MEMORY,
       "Moved from shared memory to files since nobody used them"),
   FILES_SPILLED("spill.files.bytes", Type.TOTAL, "bytes", Owner.MEMORY, Doc.THEIR_BYTES),
+  FILES_FINISHED("spill.files.finished.bytes", Type.TOTAL, "bytes", Owner.MEMORY, Doc.OF_FINISHED),
   FILES_NANOS("spill.files.nanos", Type.TOTAL, "ns", Owner.MEMORY, Doc.THEIR_TIME),
   FILES_FAILURES("spill.files.failures", Type.TOTAL, "times", Owner.MEMORY, Doc.FAILURES),
   LANDING_SLABS(
@@ -185,6 +186,7 @@ public enum Metric {
       Owner.GPU,
       "Moved from GPU memory to shared memory since nobody used them"),
   HOST_SPILLED("spill.host.bytes", Type.TOTAL, "bytes", Owner.GPU, Doc.THEIR_BYTES),
+  HOST_FINISHED("spill.host.finished.bytes", Type.TOTAL, "bytes", Owner.GPU, Doc.OF_FINISHED),
   HOST_NANOS("spill.host.nanos", Type.TOTAL, "ns", Owner.GPU, Doc.THEIR_TIME),
   HOST_FAILURES("spill.host.failures", Type.TOTAL, "times", Owner.GPU, Doc.FAILURES),
   COMMITS_ASYNC(
@@ -281,6 +283,8 @@ public enum Metric {
     static final String LIMIT = "Limit of the pool in ";
     static final String USED = "Blocks in the pool in ";
     static final String THEIR_BYTES = "Their bytes";
+    static final String OF_FINISHED =
+        "The part of them that belonged to shuffles of finished queries";
     static final String THEIR_TIME = "Time that moving them took";
     static final String PEAK = "Largest size of the blocks in this pool so far";
     static final String FAILURES = "Map outputs that could not be moved";

@@ -49,6 +49,7 @@ class SparkProbeTest {
             "rows/RowsWriter$UnsafeRowAppender",
             "rows/RowsReader$UnsafeRowRecords",
             "rows/UnsafeRows"));
+    users.put(SparkFeature.QUERIES, List.of("driver/FinishedShuffles", "compat/SparkLinks$Jobs"));
     users.put(
         SparkFeature.TAB,
         List.of("ui/", "compat/SparkPages", "HistoryListeners212", "ZerohopHistoryPlugin"));
@@ -204,6 +205,10 @@ class SparkProbeTest {
         "UnsafeRow pointTo",
         SparkFeature.SQL_ROWS);
     assertLost(
+        new SparkWithout("org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd", ""),
+        "SparkListenerSQLExecutionEnd",
+        SparkFeature.QUERIES);
+    assertLost(
         new SparkWithout("org.apache.spark.ui.SparkUI", "attachTab"),
         "SparkUI attachTab",
         SparkFeature.TAB);
@@ -228,6 +233,10 @@ class SparkProbeTest {
         SparkWithout.declared("org.apache.spark.storage.BlockManagerMaster", "getPeers"),
         "getPeers",
         SparkFeature.SENT);
+    assertLost(
+        SparkWithout.declared("org.apache.spark.scheduler.SparkListenerJobStart", "stageInfos"),
+        "stageInfos",
+        SparkFeature.QUERIES);
   }
 
   /** As if a vendor's interface asked for a method more. */

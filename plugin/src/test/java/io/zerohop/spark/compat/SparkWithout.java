@@ -6,6 +6,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.reflect.Modifier;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
@@ -133,7 +134,7 @@ public final class SparkWithout extends ClassLoader {
     return names;
   }
 
-  /** Copies the fields or the methods of other names. */
+  /** Copies the fields or the methods of other names, and private ones, which nobody misses. */
   private static void copyOthers(
       final DataInputStream in, final DataOutputStream out, final Set<Integer> names)
       throws IOException {
@@ -142,7 +143,8 @@ public final class SparkWithout extends ClassLoader {
     for (int left = in.readUnsignedShort(); left > 0; left--) {
       final ByteArrayOutputStream one = new ByteArrayOutputStream();
       final DataOutputStream to = new DataOutputStream(one);
-      to.writeShort(in.readUnsignedShort());
+      final int access = in.readUnsignedShort();
+      to.writeShort(access);
       final int name = in.readUnsignedShort();
       to.writeShort(name);
       to.writeShort(in.readUnsignedShort());
@@ -154,7 +156,7 @@ public final class SparkWithout extends ClassLoader {
         to.writeInt(length);
         to.write(in.readNBytes(length));
       }
-      if (!names.contains(name)) {
+      if (!names.contains(name) || Modifier.isPrivate(access)) {
         one.writeTo(kept);
         others++;
       }

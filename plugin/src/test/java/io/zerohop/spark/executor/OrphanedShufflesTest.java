@@ -88,6 +88,26 @@ class OrphanedShufflesTest {
   }
 
   @Test
+  void aQuestionBetweenRoundsDropsNothing() throws Exception {
+    final Semaphore asked = new Semaphore(0);
+    try (OrphanedShuffles hurried =
+        new OrphanedShuffles(
+            () -> Set.of(1),
+            shuffles -> {
+              asked.release();
+              driverFails = !driverFails;
+              return ask(shuffles);
+            },
+            this::drop,
+            Duration.ofHours(1))) {
+      while (!asked.tryAcquire(5, 10, TimeUnit.MILLISECONDS)) {
+        hurried.hurry();
+      }
+    }
+    assertThat(dropped).isEmpty();
+  }
+
+  @Test
   void withoutAnAnswerNothingIsDropped() throws Exception {
     held.add(1);
     driverFails = true;

@@ -1,0 +1,61 @@
+package io.zerohop.spark.faults
+
+import scala.concurrent.duration._
+
+import io.zerohop.spark.suites.ManagerUnderTest
+import io.zerohop.spark.support.{Bounded, RunBy}
+import org.apache.spark.sql.{DataFrame, Row}
+
+/**
+ * Queries one after the other in a pool that has room for one of them. No shuffle grows cold here,
+ * so only those of finished queries can make room.
+ */
+@RunBy.Faults
+class FinishedQueriesSuite extends ClusterSuite {
+  private val Rows = 160000L
+
+  override protected def settings: Map[String, String] = Map(
+    "spark.zerohop.pool.size" -> "32m",
+    "spark.zerohop.segment.size" -> "4m",
+    "spark.zerohop.write.buffer" -> "1m",
+    "spark.zerohop.spill.start" -> "0.5",
+    "spark.zerohop.spill.idle" -> "1h",
+    // Spark 4 drops them at a query's end while it is tested.
+    "spark.sql.classic.shuffleDependency.fileCleanup.enabled" -> "false")
+
+  test("a finished query makes room for the next one, and is read again") {
+    assume(ManagerUnderTest.isZerohop, "sort shuffle has no pool")
+    val first = query(1)
+    val second = query(2)
+    val (answer, _) = cluster.counted("first query")(first.collect().toSeq)
+    assert(answer === expected(1))
+    Bounded.until("the pools are relieved", 30.seconds) {
+      cluster.gauges("pool.host.used.bytes").values.forall(_ <= (16 << 20))
+    }
+    val (next, seen) = cluster.counted("second query")(second.collect().toSeq)
+    assert(next === expected(2))
+    assert(seen.bytes("local") + seen.bytes("peer") > Rows * 100)
+    assert(seen.bytes("staged") === 0, "blocks of a running query went to files")
+    Bounded.until("all that moved is of the finished query", 10.seconds) {
+      val spilled = cluster.gauges("spill.files.bytes")
+      spilled.values.sum > 0 && cluster.gauges("spill.files.finished.bytes") == spilled
+    }
+
+    val (again, reread) = cluster.counted("first query again")(first.collect().toSeq)
+    assert(again === expected(1))
+    assert(reread.finishedMapTasks === 0, "what had moved was computed again")
+    assert(reread.bytes("staged") > 0)
+    cluster.assertNothingHeld()
+  }
+
+  /** Shuffles some 20 MB in each executor. */
+  private def query(seed: Int): DataFrame =
+    cluster.spark
+      .range(0, Rows, 1, 8)
+      .selectExpr(s"id * $seed as id", "repeat(cast(id % 10 as string), 200) as text")
+      .repartition(8, org.apache.spark.sql.functions.col("id"))
+      .selectExpr("sum(id)", "sum(length(text))")
+
+  private def expected(seed: Int): Seq[Row] =
+    Seq(Row(seed * Rows * (Rows - 1) / 2, Rows * 200))
+}
