@@ -1,12 +1,12 @@
 package io.zerohop.spark.gpu
 
-import io.zerohop.spark.support.Facts
+import io.zerohop.spark.support.{Facts, ScenarioApplication}
 import org.scalatest.{BeforeAndAfterAll, Canceled, Outcome}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Tests that need a [[GpuHost]]; most share one application, which is started at the first. */
 abstract class GpuSuite extends AnyFunSuite with BeforeAndAfterAll {
-  private var running: Option[GpuApplication] = None
+  private var running: Option[ScenarioApplication] = None
 
   /** Beside what a user would set. */
   protected def settings: Map[String, String] = Map.empty

@@ -1,6 +1,6 @@
 package io.zerohop.spark.nodes
 
-import io.zerohop.spark.support.Facts
+import io.zerohop.spark.support.{Facts, PathBytes}
 import org.scalatest.Assertions
 
 /** Which way bytes are expected to go. */
@@ -10,7 +10,7 @@ object NodePaths extends Assertions {
   val Between = "sent"
 
   /** Every way that has a counter. */
-  val All: Seq[String] = Seq("local", "peer", "sent", "staged", "ucx")
+  val All: Seq[String] = PathBytes.Paths
 
   /** In place within an executor and within a node, and one way between nodes. */
   def isExpected(path: String, between: String = Between): Boolean =

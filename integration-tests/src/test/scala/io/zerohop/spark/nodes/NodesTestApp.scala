@@ -5,7 +5,7 @@ import java.nio.file.{Path, Paths}
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.spark.faults.{Workload => SmallShuffle}
-import io.zerohop.spark.support.{Cluster, PathBytes, ScenarioServer}
+import io.zerohop.spark.support.{Cluster, ScenarioServer}
 import io.zerohop.workload.{ResultFile, TpchData, Workload}
 import org.apache.spark.{SparkConf, SparkEnv, SparkException}
 import org.apache.spark.rdd.RDD
@@ -57,7 +57,7 @@ final class NodesTestApp(cluster: Cluster) {
       transfers ::= transfer
       val (rows, seen) = cluster.counted("transfer")(whole.rows(transfer))
       val outcome = if (rows == whole.expected) "right" else "wrong"
-      Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ bytes(seen)
+      Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ seen.facts
     } catch { case e: SparkException => Map("outcome" -> "failed", "message" -> e.getMessage) }
 
   /** So many small ones, each dropped behind its job, as a driver that collects garbage does. */
@@ -71,7 +71,7 @@ final class NodesTestApp(cluster: Cluster) {
       }
     }
     val outcome = if (answers.forall(_ == SmallShuffle.expected)) "right" else "wrong"
-    Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ bytes(seen)
+    Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ seen.facts
   }
 
   /** Of each executor that holds no shuffle, see [[Footprint]]. */
@@ -95,9 +95,6 @@ final class NodesTestApp(cluster: Cluster) {
     workload.settings.asScala.foreach(cluster.spark.sql(_))
     val (rows, seen) = cluster.counted(name)(cluster.spark.sql(workload.query).collectAsList())
     ResultFile.write(file, rows)
-    bytes(seen) + ("rows" -> rows.size)
+    seen.facts + ("rows" -> rows.size)
   }
-
-  private def bytes(seen: PathBytes): Map[String, Any] =
-    NodePaths.All.map(path => s"${path}_bytes" -> seen.bytes(path)).toMap
 }

@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.concurrent.duration._
 
-import io.zerohop.spark.nodes.{NodePaths, Transfer}
+import io.zerohop.spark.nodes.Transfer
 import io.zerohop.spark.support.{Bounded, Cluster, PathBytes}
 import org.apache.spark.zerohop.SparkInternals
 
@@ -40,7 +40,7 @@ final class Scenarios(cluster: Cluster, victim: String, card: String) {
 
   private def rows(): Map[String, Any] = {
     val seen = transfer(newMarker())
-    assert(byUcxAlone(seen), s"not all of it came by UCX: ${bytes(seen)}")
+    assert(byUcxAlone(seen), s"not all of it came by UCX: ${seen.facts}")
     facts(seen)
   }
 
@@ -49,7 +49,7 @@ final class Scenarios(cluster: Cluster, victim: String, card: String) {
     everywhere(Strike(s"tc qdisc add dev $card root netem loss $LostPercent%"))
     try {
       val seen = transfer(newMarker())
-      assert(seen.bytes(Ucx) > 0, bytes(seen))
+      assert(seen.bytes(Ucx) > 0, seen.facts)
       facts(seen) + ("lost_percent" -> LostPercent)
     } finally everywhere(Strike(s"tc qdisc del dev $card root"))
   }
@@ -141,10 +141,7 @@ final class Scenarios(cluster: Cluster, victim: String, card: String) {
     seen.bytes(Ucx) > 0 && Seq("sent", "staged").forall(seen.bytes(_) == 0)
 
   private def facts(seen: PathBytes): Map[String, Any] =
-    Map("failed_tasks" -> seen.failedTasks) ++ bytes(seen)
-
-  private def bytes(seen: PathBytes): Map[String, Long] =
-    NodePaths.All.map(path => s"${path}_bytes" -> seen.bytes(path)).toMap
+    Map("failed_tasks" -> seen.failedTasks) ++ seen.facts
 
   private def newMarker(): Path = {
     markers += 1

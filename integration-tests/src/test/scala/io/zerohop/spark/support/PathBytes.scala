@@ -34,6 +34,9 @@ final class PathBytes extends SparkListener {
   /** `local`, `peer`, `ucx`, `sent` or `staged`. */
   def bytes(path: String): Long = Option(counts.get(s"zerohop.$path.bytes")).fold(0L)(_.sum)
 
+  /** By every path, for [[Facts]]. */
+  def facts: Map[String, Long] = PathBytes.Paths.map(path => s"${path}_bytes" -> bytes(path)).toMap
+
   def failedTasks: Int = failures.get
 
   /** What tasks said that could not fetch a block. */
@@ -43,4 +46,10 @@ final class PathBytes extends SparkListener {
 
   /** Map tasks that succeeded; more than there are partitions when some ran again. */
   def finishedMapTasks: Int = mapTasks.get
+}
+
+object PathBytes {
+
+  /** Every way that has a counter. */
+  val Paths: Seq[String] = Seq("local", "peer", "sent", "staged", "ucx")
 }
