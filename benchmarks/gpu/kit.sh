@@ -7,7 +7,6 @@
 # version of the driver, or the one in CUDA (12 or 13).
 set -euo pipefail
 
-version=26.08.1
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
 [ $# -eq 1 ] || {
@@ -21,24 +20,9 @@ cuda_of_driver() {
   nvidia-smi 2> /dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -n 1 || true
 }
 
-# The released pom names a parent that was never released, and Maven resolves nothing without it: an
-# empty one stands in for it, in a repository of this folder's own.
-fetch() { # classifier
-  local repository="$dir/repository" artifact=com.nvidia:rapids-4-spark_2.13
-  local parent="$repository/com/nvidia/rapids-4-spark-parent_2.13/$version"
-  mkdir -p "$parent"
-  cat > "$parent/rapids-4-spark-parent_2.13-$version.pom" << POM
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>com.nvidia</groupId>
-  <artifactId>rapids-4-spark-parent_2.13</artifactId>
-  <version>$version</version>
-  <packaging>pom</packaging>
-</project>
-POM
-  mvn -B -q -Dmaven.repo.local="$repository" org.apache.maven.plugins:maven-dependency-plugin:3.8.1:get \
-    -Dartifact="$artifact:$version:jar:$1" -Dtransitive=false
-  ln -sfn "$repository/com/nvidia/rapids-4-spark_2.13/$version/rapids-4-spark_2.13-$version-$1.jar" "$dir/rapids.jar"
+fetch() { # CUDA version
+  (cd "$root" && mvn -B -q -pl integration-tests -Drapids.cuda="$1" dependency:copy@rapids)
+  ln -sfn "$(echo "$root"/integration-tests/target/rapids/*-cuda"$1".jar)" "$dir/rapids.jar"
 }
 
 ln -sfn "${JAVA_HOME:?set it to a JDK 17}" "$dir/jre17"
@@ -55,6 +39,6 @@ elif [ ! -e "$dir/rapids.jar" ]; then
     echo "no CUDA driver was found (nvidia-smi); set CUDA to 12 or 13" >&2
     exit 1
   }
-  echo "fetching the RAPIDS Accelerator $version for CUDA $cuda (about 600 MB) ..."
-  fetch "cuda$cuda"
+  echo "fetching the RAPIDS Accelerator for CUDA $cuda (about 600 MB) ..."
+  fetch "$cuda"
 fi
