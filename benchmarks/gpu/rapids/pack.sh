@@ -19,9 +19,7 @@ pack() {
     sed -E 's/spark-core_([0-9.]+)-([0-9]+\.[0-9]+)\..*/\2_\1/' > "$out/suites/spark"
   # Of fault_app.sh, for other Sparks than the build's.
   [ ! -d "$root/benchmarks/spark/target/fault-apps" ] || cp -r "$root/benchmarks/spark/target/fault-apps" "$out/"
-  # Without the settings of the log beside the classes, which would silence the applications.
-  "${JAVA_HOME:+$JAVA_HOME/bin/}jar" --create --file "$out/suites/suites.jar" -C "$root/integration-tests/target/test-classes" io \
-    -C "$root/integration-tests/target/test-classes" org
+  cp "$root"/integration-tests/target/zerohop-integration-tests-*-tests.jar "$out/suites/suites.jar"
   # Tests that run with cudf itself, without the fake of it that lies beside them.
   local gpu=io/zerohop/spark/rapids/gpu
   mkdir -p "$out/contract/$gpu"
