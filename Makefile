@@ -104,6 +104,10 @@ stale: ## which measurements are of older code than what they depend on
 ##@ On a GPU host (docs/gpu.md, docs/rapids.md)
 demo-gpu: ## the demo with the RAPIDS Accelerator
 	./demo --gpu
+gpu: ## the tests that need a GPU, with RAPIDS for CUDA 12 or 13: make gpu CUDA=13
+	mvn -B verify -Pgpu -Drapids.cuda=$(CUDA)
+cluster: ## a suite on the cluster at MASTER, with the settings of file CONF (docs/cluster-suite.md)
+	mvn -B verify -Pgpu -pl integration-tests -am -Dzerohop.cluster=$(MASTER) -Dzerohop.cluster.conf=$(CONF)
 gpu-pack: ## what a GPU host needs of the built tree, into DIR; run it there by DIR/all.sh run DIR KIT OUT
 	$(GPU)/all.sh pack $(DIR)
 gpu-kit: ## Java, Spark and RAPIDS for a GPU host with a network, into KIT

@@ -23,7 +23,7 @@ mvn -B -q -f "$work/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.
   -DincludeScope=runtime -DoutputDirectory="$work/lib"
 mkdir "$work/classes"
 files=("$sources"/org/apache/spark/zerohop/SparkInternals.scala)
-for file in gpu/{GpuTestApp,Cancellation,Exchanges,FaultScenarios,FaultyQuery,HeldOwner,Moment,QueryScenarios,Questions} \
+for file in gpu/{GpuTestApp,Cancellation,ClusterScenarios,Exchanges,FaultScenarios,FaultyQuery,GpuDamage,HeldOwner,Moment,QueryScenarios,Questions} \
   support/{Bounded,Cluster,ExecutorMemory,Facts,Holdings,Leftover,PathBytes,ScenarioServer,Survivors,Watchdog} \
   faults/{Fault,Workload}; do
   files+=("$sources/io/zerohop/spark/$file.scala")

@@ -83,13 +83,26 @@ public final class SparkApplication implements AutoCloseable {
     final Map<String, String> conf = new HashMap<>(submission.conf());
     conf.put("spark.driver.host", node.address());
     conf.put("spark.driver.bindAddress", node.address());
-    final ProcessBuilder builder =
-        new ProcessBuilder(node.command(home.command(submission.with(conf))));
-    // What this process was started with is about a driver of its own, if about anything.
-    builder.environment().keySet().removeIf(key -> key.startsWith("SPARK_"));
-    builder.environment().putAll(home.environment());
+    final ProcessBuilder builder = alone(home, node.command(home.command(submission.with(conf))));
     builder.environment().put("SPARK_LOCAL_IP", node.address());
     return start(name, home, builder, log);
+  }
+
+  /** Submits an application to a cluster of somebody's, whose executors find this host. */
+  public static SparkApplication submit(
+      final String name, final SparkHome home, final Submission submission, final Path log)
+      throws IOException {
+    final ProcessBuilder builder = alone(home, home.command(submission));
+    builder.environment().remove("SPARK_LOCAL_IP");
+    return start(name, home, builder, log);
+  }
+
+  /** What this process was started with is about a driver of its own, if about anything. */
+  private static ProcessBuilder alone(final SparkHome home, final List<String> command) {
+    final ProcessBuilder builder = new ProcessBuilder(command);
+    builder.environment().keySet().removeIf(key -> key.startsWith("SPARK_"));
+    builder.environment().putAll(home.environment());
+    return builder;
   }
 
   private static SparkApplication start(

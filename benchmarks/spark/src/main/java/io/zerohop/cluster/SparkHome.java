@@ -63,7 +63,10 @@ public final class SparkHome {
     return new SparkHome(directory);
   }
 
-  /** The command line that submits an application and stays for as long as its driver runs. */
+  /**
+   * The command line that submits an application and stays for as long as its driver runs: Spark's
+   * own script if the home is a whole distribution.
+   */
   public List<String> command(final Submission submission) {
     final List<String> words =
         new ArrayList<>(
@@ -80,6 +83,11 @@ public final class SparkHome {
     }
     words.add(submission.applicationJar().toAbsolutePath().toString());
     words.addAll(submission.arguments());
+    final Path script = root.resolve("bin").resolve("spark-submit");
+    if (Files.isExecutable(script)) {
+      words.addAll(0, List.of(script.toString(), "--driver-memory", submission.driverMemory()));
+      return words;
+    }
     return javaCommand(
         List.of("-Xmx" + submission.driverMemory()), submission.classPath(), SUBMIT_CLASS, words);
   }

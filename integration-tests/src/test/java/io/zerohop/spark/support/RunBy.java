@@ -64,9 +64,7 @@ public final class RunBy {
   @Target({ElementType.TYPE, ElementType.METHOD})
   public @interface Nodes {}
 
-  /**
-   * Runs with {@code -Pgpu}, where it is skipped: {@code rapids.sh faults} runs it on GPU hosts.
-   */
+  /** Runs with {@code -Pgpu} on a GPU host, or on a cluster that is named; skipped elsewhere. */
   @TagAnnotation
   @Inherited
   @Retention(RetentionPolicy.RUNTIME)

@@ -2,26 +2,30 @@ package io.zerohop.spark.gpu
 
 import java.nio.file.{Files, Path}
 
+import scala.concurrent.duration._
+
 import io.zerohop.spark.faults.{Fault, Workload}
 import io.zerohop.spark.rapids.RapidsShuffle
-import io.zerohop.spark.support.{Cluster, ExecutorMemory, PathBytes}
+import io.zerohop.spark.support.{Bounded, Cluster, ExecutorMemory, PathBytes}
 import org.apache.spark.{SparkEnv, TaskContext}
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.zerohop.SparkInternals
 
 /** Faults in the middle of a [[FaultyQuery]], by name. Each leaves the cluster as good as new. */
-final class FaultScenarios(cluster: Cluster) {
+final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
   import FaultScenarios._
-  import FaultyQuery.{Rows, RowsPerMap}
 
-  private val query = new FaultyQuery(cluster.spark)
+  private val query = new FaultyQuery(cluster.spark, rows)
   private val cancellation = new Cancellation(cluster, query)
   private lazy val folder: Path = Files.createTempDirectory("zerohop-faults")
 
-  val all: Map[String, () => Map[String, Any]] = Map(
+  val all: Scenarios = faults(rows / 2, rows - 1, query.rowsPerMap)
+
+  /** Numbers that tasks compare with, which would take all of this along as fields. */
+  private def faults(middle: Long, last: Long, perMap: Long): Scenarios = Map(
     "killed_in_write" -> (() =>
       survives { fault =>
-        query.frame(onWrite = id => if (id == Rows / 2) fault.killSelf())
+        query.frame(onWrite = id => if (id == middle) fault.killSelf())
       }),
     "owner_killed_in_read" -> (() =>
       survives { fault =>
@@ -33,23 +37,34 @@ final class FaultScenarios(cluster: Cluster) {
       }),
     "failed_before_commit" -> (() =>
       survives { fault =>
-        query.frame(maps = 1, onWrite = id => if (id == Rows - 1) failNow(fault))
+        query.frame(maps = 1, onWrite = id => if (id == last) failNow(fault))
       }),
     "failed_after_commit" -> (() =>
       survives { fault =>
-        query.frame(maps = 1, onWrite = id => if (id == Rows - 1) failInTheEnd(fault))
+        query.frame(maps = 1, onWrite = id => if (id == last) failInTheEnd(fault))
       }),
     "output_lost" -> (() => betweenStages(forget)),
     "header_damaged" -> (() => ofPackedTables(betweenStages(damageHeaders))),
     "block_damaged" -> (() => betweenStages(damageBlocks)),
     "cancelled_in_write" -> (() =>
       cancellation.facts(newFault()) { fault =>
-        query.frame(onWrite = id => if (id % RowsPerMap > RowsPerMap / 2) linger(fault))
+        query.frame(onWrite = id => if (id % perMap > perMap / 2) linger(fault))
       }),
     "cancelled_in_read" -> (() =>
       cancellation.facts(newFault()) { fault =>
         query.frame(onRead = _ => linger(fault))
-      }))
+      }),
+    // By the application alone: these need no process and no file of the executors' hosts.
+    "halted_in_write" -> (() =>
+      survives(_ => query.frame(onWrite = id => if (id == middle) haltFirst()))),
+    "halted_in_read" -> (() =>
+      survives(_ => query.frame(onRead = id => if (id == middle) haltFirst()))),
+    "attempted_twice" -> (() =>
+      survives(_ => query.frame(onRead = id => if (id == middle) lagFirst()))),
+    "executor_taken" -> (() =>
+      betweenStages((_, owner) => leaves(owner)(cluster.sc.killExecutors(Seq(owner))))),
+    "executor_decommissioned" -> (() =>
+      betweenStages((_, owner) => leaves(owner)(SparkInternals.decommission(cluster.sc, owner)))))
 
   private def newFault(): Fault = {
     cluster.awaitExecutors()
@@ -60,12 +75,14 @@ final class FaultScenarios(cluster: Cluster) {
 
   private def survives(faulty: Fault => DataFrame): Map[String, Any] = {
     val fault = newFault()
+    val before = SparkInternals.executorIds(cluster.sc)
     val frame = faulty(fault)
     val (answer, seen) = cluster.counted("a query with a fault")(query.answer(frame))
     afterFault()
     outcome(answer, seen) ++ Exchanges.facts(frame) ++ Map(
       "happened" -> fault.happened,
       "killed" -> fault.killed,
+      "lost_executors" -> before.diff(SparkInternals.executorIds(cluster.sc)).size,
       "pool_then" -> fault.note.fold(0L)(Moment.parse(_).poolBytes))
   }
 
@@ -117,6 +134,15 @@ final class FaultScenarios(cluster: Cluster) {
     }(victim)
   }
 
+  /** The driver asks an executor to leave, and for another one when it has. */
+  private def leaves(executor: String)(ask: => Boolean): Boolean = {
+    val asked = ask
+    Bounded.until(s"executor $executor gone", 90.seconds) {
+      !SparkInternals.executorIds(cluster.sc).contains(executor)
+    }
+    asked && SparkInternals.requestExecutors(cluster.sc, cluster.executors)
+  }
+
   private def afterFault(): Unit = {
     cluster.awaitExecutors()
     cluster.assertNothingHeldOfTheDead()
@@ -128,14 +154,12 @@ final class FaultScenarios(cluster: Cluster) {
     "fetch_failures" -> seen.fetchFailures.size,
     "fetch_failure" -> seen.fetchFailures.flatMap(_.linesIterator.take(1)).headOption.getOrElse(""),
     "map_tasks" -> seen.finishedMapTasks,
-    "direct_bytes" -> Seq("local", "peer", "ucx", "sent").map(seen.bytes(_)).sum,
-    "peer_bytes" -> seen.bytes("peer"),
-    "ucx_bytes" -> seen.bytes("ucx"),
-    "sent_bytes" -> seen.bytes("sent"),
-    "staged_bytes" -> seen.bytes("staged"))
+    "speculative_tasks" -> seen.speculativeTasks,
+    "direct_bytes" -> Seq("local", "peer", "ucx", "sent").map(seen.bytes(_)).sum) ++ seen.facts
 }
 
 object FaultScenarios {
+  type Scenarios = Map[String, () => Map[String, Any]]
   private val Kudo = "spark.zerohop.rapids.kudo.enabled"
 
   /** Of `TableHeader`; with rows there are none, and the marker of their payloads serves. */
@@ -144,7 +168,20 @@ object FaultScenarios {
   /** Into the first table's metadata: behind the header's fixed part and that of the table. */
   private val HeaderMetadata = 16 + 24 + 20
 
+  private val LagMillis = 30000
+
   private def isFirstReducer: Boolean = TaskContext.getPartitionId() == 0
+
+  /** Ends the executor of a task's first attempt as SIGKILL does; the call does not return. */
+  private def haltFirst(): Unit = if (isFirstAttempt) Runtime.getRuntime.halt(137)
+
+  /** Slows the first attempt of a task down, until Spark ends it for the second. */
+  private def lagFirst(): Unit = if (isFirstAttempt) Thread.sleep(LagMillis)
+
+  private def isFirstAttempt: Boolean = {
+    val task = TaskContext.get()
+    task.attemptNumber() == 0 && task.stageAttemptNumber() == 0
+  }
 
   private def failNow(fault: Fault): Unit = fault.once(Moment.now().toString)(throwWanted())
 

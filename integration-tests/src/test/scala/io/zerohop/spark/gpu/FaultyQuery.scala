@@ -8,9 +8,13 @@ import org.apache.spark.sql.functions.{col, concat, count, lit, max, min, sum, u
  * A query of one exchange whose map and reduce tasks call back for every row. RAPIDS leaves an
  * exchange to the CPU whose input comes from there, so between the call and the exchange is a
  * projection that it takes to the GPU.
+ *
+ * @param rows how many ids there are, from 0 on
  */
-final class FaultyQuery(spark: SparkSession) {
+final class FaultyQuery(spark: SparkSession, val rows: Long = FaultyQuery.Rows) {
   import FaultyQuery._
+
+  val rowsPerMap: Long = rows / Maps
 
   /** The right answer, by the CPU and without a fault. */
   lazy val expected: Seq[String] = {
@@ -20,7 +24,7 @@ final class FaultyQuery(spark: SparkSession) {
   }
 
   /**
-   * @param maps how many map tasks share the ids from 0 to [[FaultyQuery.Rows]], in order
+   * @param maps how many map tasks share the ids, in order
    * @param onWrite called in the map task with each id
    * @param onRead called in the reduce task with each id
    */
@@ -29,7 +33,7 @@ final class FaultyQuery(spark: SparkSession) {
       onWrite: Long => Unit = _ => (),
       onRead: Long => Unit = _ => ()): DataFrame =
     spark
-      .range(0, Rows, 1, maps)
+      .range(0, rows, 1, maps)
       .select(calling(onWrite)(col("id")).as("id"))
       .select(col("id"), (col("id") % Keys).as("k"), concat(marker, col("id")).as("s"))
       .repartition(Reducers, col("k"))
@@ -50,8 +54,6 @@ object FaultyQuery {
 
   /** More than there are cores, so that some still want the blocks of an executor that is gone. */
   val Reducers = 24
-
-  val RowsPerMap: Long = Rows / Maps
 
   private val Keys = 997
 

@@ -1,6 +1,9 @@
 package io.zerohop.spark.gpu
 
-import io.zerohop.spark.support.{Cluster, PathBytes}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+
+import io.zerohop.spark.support.Cluster
 import org.apache.spark.sql.DataFrame
 
 /**
@@ -16,20 +19,18 @@ final class QueryScenarios(cluster: Cluster) {
   private def facts(name: String, question: Question): Map[String, Any] = {
     spark.sql(Questions.Table)
     val (expected, _) = withSettings(Map(FaultyQuery.OnGpu -> "false"))(rows(question))
-    val (adapted, seen) = cluster.counted(name)(answer(question, adaptive = true))
-    val (static, seenStatic) = cluster.counted(s"$name, static")(answer(question, adaptive = false))
+    val ((adapted, static), seen) = cluster.counted(name) {
+      (answer(question, adaptive = true), answer(question, adaptive = false))
+    }
     Map(
       "rows" -> expected.size,
       "equal" -> (adapted._1 == expected),
       "static_equal" -> (static._1 == expected),
-      "direct_bytes" -> direct(seen, seenStatic),
-      "async_commits" -> cluster.gauges("commits.async").values.sum,
-      "staged_bytes" -> (seen.bytes("staged") + seenStatic.bytes("staged"))) ++
-      adapted._2 ++ static._2.map { case (key, value) => s"static_$key" -> value }
+      "direct_bytes" -> (seen.bytes("local") + seen.bytes("peer")),
+      "digest" -> QueryScenarios.digest(expected),
+      "async_commits" -> cluster.gauges("commits.async").values.sum) ++
+      seen.facts ++ adapted._2 ++ static._2.map { case (key, value) => s"static_$key" -> value }
   }
-
-  private def direct(both: PathBytes*): Long =
-    both.map(seen => seen.bytes("local") + seen.bytes("peer")).sum
 
   private def answer(question: Question, adaptive: Boolean): (Seq[String], Map[String, Any]) = {
     val settings = question.settings + ("spark.sql.adaptive.enabled" -> adaptive.toString)
@@ -43,7 +44,7 @@ final class QueryScenarios(cluster: Cluster) {
     question.before.foreach(spark.sql)
     try {
       val frame = spark.sql(question.query)
-      (frame.collect().map(_.toString).sorted.toSeq, frame)
+      (QueryScenarios.sorted(frame), frame)
     } finally question.after.foreach(spark.sql)
   }
 
@@ -55,5 +56,17 @@ final class QueryScenarios(cluster: Cluster) {
         case (key, Some(value)) => spark.conf.set(key, value)
         case (key, None) => spark.conf.unset(key)
       }
+  }
+}
+
+object QueryScenarios {
+
+  /** The rows of a question in an application that has [[Questions.Table]]. */
+  def sorted(frame: DataFrame): Seq[String] = frame.collect().map(_.toString).sorted.toSeq
+
+  /** Tells rows apart where they are not at hand themselves. */
+  def digest(rows: Seq[String]): String = {
+    val hash = MessageDigest.getInstance("SHA-256").digest(rows.mkString("\n").getBytes(UTF_8))
+    hash.map(byte => f"$byte%02x").mkString
   }
 }

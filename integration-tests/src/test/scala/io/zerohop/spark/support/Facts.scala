@@ -1,8 +1,7 @@
 package io.zerohop.spark.support
 
-import scala.jdk.CollectionConverters._
-
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.module.scala.DefaultScalaModule
 
 /** What a scenario has seen, by name, as one line of JSON between application and suite. */
 final class Facts private (json: JsonNode) {
@@ -14,7 +13,7 @@ final class Facts private (json: JsonNode) {
 
   def text(name: String): String = value(name).asText
 
-  private def value(name: String): JsonNode = {
+  def value(name: String): JsonNode = {
     val found = json.get(name)
     if (found == null) throw new NoSuchElementException(s"no '$name' in $json")
     found
@@ -28,7 +27,10 @@ object Facts {
   /** Stands for an error, which a scenario ended with. */
   val Error = "error"
 
-  def write(facts: Map[String, Any]): String = new ObjectMapper().writeValueAsString(facts.asJava)
+  /** Values may be lists and maps of values. */
+  def write(facts: Map[String, Any]): String = mapper.writeValueAsString(facts)
+
+  private val mapper = new ObjectMapper().registerModule(DefaultScalaModule)
 
   /** @throws AssertionError if the scenario ended with an error */
   def read(line: String): Facts = {

@@ -69,6 +69,10 @@ object SparkInternals {
   def blockManagerIds(sc: SparkContext): Set[String] =
     sc.env.blockManager.master.getMemoryStatus.keySet.map(_.executorId).toSet
 
+  /** How many executors hold blocks, as the driver tells the process that asks. */
+  def executorsSeen: Int =
+    SparkEnv.get.blockManager.master.getMemoryStatus.keys.count(_.executorId != "driver")
+
   /** Makes driver and executors forget a shuffle, and waits until they have. */
   def removeShuffle(sc: SparkContext, shuffleId: Int): Unit =
     sc.cleaner.foreach(_.doCleanupShuffle(shuffleId, blocking = true))
