@@ -197,7 +197,7 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /** Returns whether blocks are to carry checksums. */
-  public boolean sumsBlocks() {
+  public boolean blocksHaveChecksums() {
     return parts.conf.checksum();
   }
 

@@ -53,7 +53,8 @@ object GpuDamage {
     count
   }
 
-  private def quiet: FetchListener = new FetchListener {
+  /** Of a fetch of which nobody wants to hear. */
+  private[gpu] def quiet: FetchListener = new FetchListener {
     override def fetched(
         source: BlockSource,
         link: Link,

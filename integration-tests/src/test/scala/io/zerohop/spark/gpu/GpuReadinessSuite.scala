@@ -10,9 +10,9 @@ import scala.jdk.CollectionConverters._
 import io.zerohop.device.WaitException
 import io.zerohop.device.cuda.{CudaDevice, CudaDriver}
 import io.zerohop.shuffle.ShuffleNode
-import io.zerohop.shuffle.block.{Block, Link, Location}
+import io.zerohop.shuffle.block.{Block, Location}
 import io.zerohop.shuffle.block.{BlockSource, ReadSide}
-import io.zerohop.shuffle.fetch.{BlockFetchException, BlockFetcher, FetchListener}
+import io.zerohop.shuffle.fetch.{BlockFetchException, BlockFetcher}
 import io.zerohop.spark.support.RunBy
 import org.apache.spark.unsafe.Platform
 import org.scalatest.{Canceled, Outcome}
@@ -101,22 +101,13 @@ class GpuReadinessSuite extends AnyFunSuite {
     val fetcher = reader.fetch(
       java.util.List.of(source),
       (_, blocks, _) => fail(s"staged: $blocks"),
-      quiet,
+      GpuDamage.quiet,
       ReadSide.DEVICE,
       () => false)
     try {
       assert(fetcher.next())
       body(fetcher)
     } finally fetcher.close()
-  }
-
-  private def quiet: FetchListener = new FetchListener {
-    override def fetched(
-        source: BlockSource,
-        link: Link,
-        blocks: java.util.List[Block],
-        bytes: Long): Unit = ()
-    override def waited(nanos: Long): Unit = ()
   }
 
   private def withOwner(body: (Owner, ShuffleNode, BlockSource) => Unit): Unit = {

@@ -62,6 +62,14 @@ class UserClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
   for (query <- Queries)
     test(s"rows are those of Spark's own shuffle: $query")(seen(exact(Common, query)))
 
+  test("rows at Spark's defaults, where small tables are broadcast") {
+    for (query <- Queries) {
+      val facts = asked(Defaults)(query)
+      assert(facts.text("digest") === QueryScenarios.digest(expected()(query)), query)
+      assert(facts.flag("equal") && facts.flag("static_equal"), facts)
+    }
+  }
+
   test("an executor ends while it writes") {
     assert(survived("halted_in_write").number("lost_executors") > 0)
   }
@@ -165,6 +173,11 @@ class UserClusterSuite extends AnyFunSuite with BeforeAndAfterAll {
 private object UserClusterSuite {
   private val Paths = "spark.zerohop.paths"
   private val Queries = Seq("group_by", "join", "round_robin", "coalesced", "skewed_join")
+
+  /** Instead of the suite's own, which has every query shuffle, and little. */
+  private val Defaults = Map(
+    "spark.sql.autoBroadcastJoinThreshold" -> "10MB",
+    "spark.sql.shuffle.partitions" -> "200")
 
   /** With which executors may leave, and slow tasks are attempted again. */
   private val Common = Map(

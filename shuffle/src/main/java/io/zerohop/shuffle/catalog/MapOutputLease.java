@@ -74,12 +74,8 @@ public final class MapOutputLease implements AutoCloseable {
   }
 
   private void check(final int partition, final ExtentList extents) {
-    for (int i = 0; i < extents.size(); i++) {
-      final String damage = extents.damage(i);
-      if (damage != null) {
-        refuse("partition " + partition + " in segment " + extents.segment(i).id() + ": " + damage);
-      }
-    }
+    final String damage = extents.firstDamage();
+    refuse(damage == null ? null : "partition " + partition + " " + damage);
   }
 
   private void refuse(final String damage) {

@@ -102,6 +102,20 @@ public final class ExtentList {
         : String.format(Locale.ROOT, "CRC32C is %08x instead of %08x", actual, checksums[index]);
   }
 
+  /**
+   * The first damage of any range, with its segment; null if there is none that {@link
+   * #damage(int)} sees. Only of ranges whose segments were said.
+   */
+  public String firstDamage() {
+    for (int i = 0; i < size; i++) {
+      final String damage = damage(i);
+      if (damage != null) {
+        return "in segment " + segments[i].id() + ": " + damage;
+      }
+    }
+    return null;
+  }
+
   /** Returns whether a range carries a checksum. */
   public boolean isChecked(final int index) {
     return checked[index];

@@ -213,13 +213,13 @@ public final class MapOutputWriter implements AutoCloseable {
   }
 
   private BatchImage measure(final PackSource source) {
-    final boolean sumsUp = checksum && !source.onDevice();
-    final boolean summed = checksum && source.onDevice() && source.summed();
-    final BatchImage image = new BatchImage(partitions, sumsUp || summed);
+    final boolean compute = checksum && !source.onDevice();
+    final boolean take = checksum && source.onDevice() && source.hasChecksums();
+    final BatchImage image = new BatchImage(partitions, compute || take);
     final Measure measure = new Measure();
     for (int partition = 0; partition < partitions; partition++) {
       measure.length = 0;
-      measure.crc = sumsUp ? Crc32c.begin() : null;
+      measure.crc = compute ? Crc32c.begin() : null;
       source.forEachChunk(partition, measure);
       if (measure.length > Integer.MAX_VALUE - (long) image.bytes()) {
         throw new PoolFullException(
@@ -228,8 +228,8 @@ public final class MapOutputWriter implements AutoCloseable {
             measure.length,
             null);
       }
-      final int sum = sumsUp ? measure.crc.value() : summed ? source.checksum(partition) : 0;
-      image.add((int) measure.length, sum);
+      final int taken = take ? source.checksum(partition) : 0;
+      image.add((int) measure.length, compute ? measure.crc.value() : taken);
     }
     return image;
   }
@@ -263,11 +263,10 @@ public final class MapOutputWriter implements AutoCloseable {
         extents,
         limit,
         () -> {
-          for (int i = 0; i < extents.size(); i++) {
-            final String damage = extents.damage(i);
-            if (damage != null) {
-              throw new DamagedOutputException(shuffleId, mapId, damage);
-            }
+          final String damage = extents.firstDamage();
+          if (damage != null) {
+            throw new DamagedOutputException(
+                shuffleId, mapId, "partition " + partition + " " + damage);
           }
         },
         consumer);

@@ -18,13 +18,13 @@ public interface PackSource {
   }
 
   /** Returns whether it knows the checksums of its blocks; only if they lie on the GPU. */
-  default boolean summed() {
+  default boolean hasChecksums() {
     return false;
   }
 
-  /** CRC32C of one partition's bytes; only if it is {@link #summed}. */
+  /** CRC32C of one partition's bytes; only if it is {@link #hasChecksums}. */
   default int checksum(final int partition) {
-    throw new UnsupportedOperationException("its blocks were not summed up");
+    throw new UnsupportedOperationException("its blocks have no checksums");
   }
 
   /** Gives the chunks of one partition, in order; none if it is empty. */

@@ -64,7 +64,7 @@ public final class GpuBlocks implements AutoCloseable {
       }
 
       @Override
-      public boolean summed() {
+      public boolean hasChecksums() {
         return true;
       }
 

@@ -1,12 +1,9 @@
 package io.zerohop.spark.rapids.write;
 
 import io.zerohop.device.CopyBatch;
-import io.zerohop.device.Crc32c;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.HostCopy;
-import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.api.TaskStream;
 import io.zerohop.spark.rapids.checksum.RowHash;
@@ -70,7 +67,7 @@ public final class DeviceSink extends TableSink {
 
   @Override
   void open(final KudoBatch batch) {
-    batch.open(RapidsClasses.get(), node.sumsBlocks() ? stream.get() : null, limit);
+    batch.open(RapidsClasses.get(), node.blocksHaveChecksums() ? stream.get() : null, limit);
     if (hash == null) {
       stream.close(); // Idle since that wait; others can use it meanwhile.
     }
@@ -103,23 +100,7 @@ public final class DeviceSink extends TableSink {
                         first,
                         (from, offset, at, bytes) ->
                             copies.add(from.getAddress() + offset, at, bytes)));
-    final HostTables tables = new HostTables(starts[0], gathered::close);
-    compare(batch.payload(), starts[0], tables);
-    return tables;
-  }
-
-  /** What a file gets new checksums of has to be what was summed up on the GPU. */
-  private static void compare(
-      final PackSource summed, final long[] starts, final HostTables copied) {
-    for (int i = 0; summed.summed() && i < summed.partitions(); i++) {
-      final int bytes = Math.toIntExact(starts[i + 1] - starts[i]);
-      if (bytes > 0 && Crc32c.of(starts[i], bytes) != summed.checksum(i)) {
-        copied.close();
-        throw new ZerohopException(
-            ZerohopException.Category.RETRY,
-            "the block of partition " + i + " was damaged on its way from the GPU to a file");
-      }
-    }
+    return new HostTables(starts[0], gathered::close);
   }
 
   @Override

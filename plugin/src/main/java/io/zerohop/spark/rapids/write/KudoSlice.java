@@ -43,7 +43,7 @@ public record KudoSlice(KudoBatch of, int first, int end) implements OutputBatch
       }
 
       @Override
-      public boolean summed() {
+      public boolean hasChecksums() {
         return of.checksums() != null;
       }
 
