@@ -4,8 +4,9 @@ import io.zerohop.device.Device;
 import io.zerohop.device.Topology;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
-import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
+import io.zerohop.device.posix.Housekeeping.Chore;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
@@ -72,10 +73,11 @@ final class NodeParts {
   private final FetchCounters counters = new FetchCounters();
 
   final Config conf;
-  private final ChoreThread maintenance;
+  final Housekeeping housekeeping;
+  private final Chore maintenance;
 
   /** Null if neighbours are met only when they are read. */
-  private final ChoreThread neighbours;
+  private final Chore neighbours;
 
   /** The path between nodes by UCX; null if there is none. */
   private final UcxNode ucx;
@@ -118,10 +120,12 @@ final class NodeParts {
     final Deque<Runnable> begun = new ArrayDeque<>(List.of(root::close));
     boolean done = false;
     try {
+      housekeeping = new Housekeeping(clock);
+      begun.push(housekeeping::close);
       memory = OwnMemory.behind(root, devices, conf, clock);
       final Tiers tiers = memory.tiers();
       outputs = newOutputs(conf, begun);
-      final Self self = new Self(executorId, incarnation, setup.contacts, clock);
+      final Self self = new Self(executorId, incarnation, setup.contacts, clock, housekeeping);
       final String clique = conf.paths().contains(Path.PEER) ? devices.fabric().clique() : "";
       ucx =
           added(
@@ -175,7 +179,8 @@ final class NodeParts {
       server.start();
       begun.push(server::close);
       socketWatch = new SocketWatch(server.socket());
-      maintenance = begin("maintenance", CHORES, this::maintain, begun);
+      maintenance = housekeeping.every(CHORES, "maintenance", this::maintain);
+      begun.push(maintenance::close);
       evictor =
           new Evictor(
               conf,
@@ -185,11 +190,13 @@ final class NodeParts {
               accessTimes,
               outputs::leaseToSpill,
               () -> outputs.pendingCommits() > 0,
+              housekeeping,
               clock);
       begun.push(evictor::close);
       neighbours =
           setup.neighbours && conf.paths().contains(Path.PEER)
-              ? begin("neighbours", MEETING, peers::meetNeighbours, begun)
+              ? housekeeping.every(
+                  MEETING, "neighbours", peers::hasUnmetNeighbours, peers::meetNeighbours)
               : null;
       done = true;
     } finally {
@@ -256,13 +263,6 @@ final class NodeParts {
     } catch (final RuntimeException e) {
       ShuffleCode.START_NOT_UNDONE.says("failed to roll back a partial start").warn(LOG, e);
     }
-  }
-
-  private ChoreThread begin(
-      final String name, final Duration period, final Runnable chore, final Deque<Runnable> begun) {
-    final ChoreThread maintenance = new ChoreThread(name, period, clock, chore);
-    begun.push(maintenance::close);
-    return maintenance;
   }
 
   /**
@@ -398,6 +398,7 @@ final class NodeParts {
     if (neighbours != null) {
       neighbours.close();
     }
+    housekeeping.close();
     folder.sweep();
     folder.close();
     memory.catalog().unregisterAll();
@@ -423,15 +424,13 @@ final class NodeParts {
   }
 
   private void checkThreadsEnded() {
-    for (final ChoreThread chore : new ChoreThread[] {maintenance, evictor.alive(), neighbours}) {
-      if (chore != null && chore.isAlive()) {
-        throw new IllegalStateException(
-            "executor "
-                + executorId
-                + " ends while its thread "
-                + chore
-                + " is still at work; its memory stays mapped");
-      }
+    if (housekeeping.isAlive()) {
+      throw new IllegalStateException(
+          "executor "
+              + executorId
+              + " ends while "
+              + housekeeping
+              + " is still at work; its memory stays mapped");
     }
     for (final RemoteNode<?, ?> way : ways) {
       if (way.isAlive()) {

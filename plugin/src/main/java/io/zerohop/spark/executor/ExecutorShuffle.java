@@ -2,8 +2,8 @@ package io.zerohop.spark.executor;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Deadline;
-import io.zerohop.device.posix.Threads;
+import io.zerohop.device.posix.Housekeeping;
+import io.zerohop.device.posix.Housekeeping.Chore;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
@@ -40,11 +40,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
@@ -79,6 +74,10 @@ public final class ExecutorShuffle implements AutoCloseable {
   private final PagePool pages;
   private final Runnable unshareMemory;
 
+  /** Null if the node's does it. */
+  private final Housekeeping ownHousekeeping;
+
+  /** Null if there is no thread to ask the driver. */
   private final OrphanedShuffles orphans;
 
   /** Null where nobody takes reports. */
@@ -127,8 +126,10 @@ public final class ExecutorShuffle implements AutoCloseable {
             : () -> {};
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
-    this.orphans = askForOrphans(env, spark, conf, node, files, drop);
-    this.sender = newSender(env, spark, conf, node, files, reports, doctor);
+    this.ownHousekeeping = node == null ? newHousekeeping(env) : null;
+    final Housekeeping housekeeping = node == null ? ownHousekeeping : node.housekeeping();
+    this.orphans = askForOrphans(env, spark, conf, node, files, drop, housekeeping);
+    this.sender = newSender(env, spark, conf, node, files, reports, doctor, housekeeping);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
@@ -139,8 +140,9 @@ public final class ExecutorShuffle implements AutoCloseable {
       final ShuffleNode node,
       final MapOutputFiles files,
       final ReportCounters reports,
-      final Supplier<List<Advice>> doctor) {
-    return conf.uiInterval().isZero()
+      final Supplier<List<Advice>> doctor,
+      final Housekeeping housekeeping) {
+    return conf.uiInterval().isZero() || housekeeping == null
         ? null
         : new ReportSender(
             env.executorId(),
@@ -149,7 +151,24 @@ public final class ExecutorShuffle implements AutoCloseable {
             () -> MemoryReport.of(node, files),
             doctor,
             new DriverReports(env, spark),
-            conf.uiInterval());
+            conf.uiInterval(),
+            housekeeping);
+  }
+
+  /** An executor without shared memory has one of its own; null if there is no thread for it. */
+  private static Housekeeping newHousekeeping(final SparkEnv env) {
+    try {
+      return new Housekeeping(Clock.system());
+    } catch (final ZerohopException e) {
+      SparkCode.ORPHANS_NOT_ASKED
+          .says(
+              "cannot ask the driver which shuffles are alive, nor report to the tab GPU Shuffle; a"
+                  + " shuffle whose removal is lost keeps its files")
+          .at("executor " + env.executorId())
+          .because(e)
+          .warn(LOG, e);
+      return null;
+    }
   }
 
   private static OrphanedShuffles askForOrphans(
@@ -158,7 +177,11 @@ public final class ExecutorShuffle implements AutoCloseable {
       final Config conf,
       final ShuffleNode node,
       final MapOutputFiles files,
-      final IntConsumer drop) {
+      final IntConsumer drop,
+      final Housekeeping housekeeping) {
+    if (housekeeping == null) {
+      return null;
+    }
     final OrphanedShuffles orphans =
         new OrphanedShuffles(
             () -> {
@@ -178,7 +201,8 @@ public final class ExecutorShuffle implements AutoCloseable {
               return known.keySet();
             },
             drop,
-            conf.orphansInterval());
+            conf.orphansInterval(),
+            housekeeping);
     if (node != null) {
       node.onPressure(orphans::hurry);
     }
@@ -331,9 +355,14 @@ public final class ExecutorShuffle implements AutoCloseable {
    */
   private void close(final Runnable memory) {
     try {
-      orphans.close();
+      if (orphans != null) {
+        orphans.close();
+      }
       if (sender != null) {
         sender.close();
+      }
+      if (ownHousekeeping != null) {
+        ownHousekeeping.close();
       }
       transport.close();
       unshareMemory.run();
@@ -394,17 +423,17 @@ public final class ExecutorShuffle implements AutoCloseable {
    */
   static final class OrphanedShuffles implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(OrphanedShuffles.class);
-    private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
+
+    /** What is asked when a pool is nearly full is hardly asked otherwise. */
+    private static final Duration SELDOM = Duration.ofDays(1);
 
     private final Supplier<Set<Integer>> held;
     private final UnaryOperator<Set<Integer>> live;
     private final IntConsumer drop;
-    private final ScheduledExecutorService asking =
-        Executors.newSingleThreadScheduledExecutor(work -> Threads.daemon(work, "zerohop-orphans"));
+    private final Chore rounds;
+    private final Chore questions;
 
-    private final AtomicBoolean hurried = new AtomicBoolean();
-
-    /** Those that the last answer did not have. Used by one thread. */
+    /** Those that the last answer of a round did not have. Used by rounds alone. */
     private Set<Integer> unknown = Set.of();
 
     /**
@@ -413,38 +442,24 @@ public final class ExecutorShuffle implements AutoCloseable {
      * @param held the shuffles of which this executor holds map outputs
      * @param live those of some shuffles that the driver knows; may fail, and waits a limited time
      * @param drop forgets one
+     * @param housekeeping has the driver asked
      */
     OrphanedShuffles(
         final Supplier<Set<Integer>> held,
         final UnaryOperator<Set<Integer>> live,
         final IntConsumer drop,
-        final Duration period) {
+        final Duration period,
+        final Housekeeping housekeeping) {
       this.held = held;
       this.live = live;
       this.drop = drop;
-      final long millis = period.toMillis();
-      try {
-        asking.scheduleWithFixedDelay(this::round, millis, millis, TimeUnit.MILLISECONDS);
-      } catch (final ZerohopException e) {
-        SparkCode.ORPHANS_NOT_ASKED
-            .says(
-                "cannot ask the driver which shuffles are alive; a shuffle whose removal is lost"
-                    + " keeps its memory")
-            .because(e)
-            .warn(LOG, e);
-      }
+      rounds = housekeeping.every(period, "orphans", () -> true, this::round);
+      questions = housekeeping.every(SELDOM, "finished-queries", () -> true, this::askOnceMore);
     }
 
-    /** Has the driver asked once more, by the thread that asks anyway. Does not wait. */
+    /** Has the driver asked once more. Does not wait. */
     void hurry() {
-      if (!hurried.getAndSet(true)) {
-        try {
-          asking.execute(this::askOnceMore);
-        } catch (final RejectedExecutionException | ZerohopException e) {
-          hurried.set(false);
-          LOG.debug("the driver was not asked which shuffles are finished", e);
-        }
-      }
+      questions.hurry();
     }
 
     private void askOnceMore() {
@@ -453,8 +468,6 @@ public final class ExecutorShuffle implements AutoCloseable {
       } catch (final Exception e) {
         // As below. Until there is an answer, what is known stays.
         LOG.debug("the driver did not say which shuffles are finished", e);
-      } finally {
-        hurried.set(false);
       }
     }
 
@@ -485,14 +498,11 @@ public final class ExecutorShuffle implements AutoCloseable {
       return missing;
     }
 
-    /** Asks no more, and waits a limited time for the question under way. Idempotent. */
+    /** Asks no more, and waits a limited time for questions under way. Idempotent. */
     @Override
     public void close() {
-      asking.shutdownNow();
-      Deadline.in(STOP_LIMIT)
-          .await(
-              asking::isTerminated,
-              millis -> asking.awaitTermination(millis, TimeUnit.MILLISECONDS));
+      rounds.close();
+      questions.close();
     }
   }
 }

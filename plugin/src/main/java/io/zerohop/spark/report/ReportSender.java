@@ -1,15 +1,14 @@
 package io.zerohop.spark.report;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Housekeeping;
+import io.zerohop.device.posix.Housekeeping.Chore;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -36,11 +35,14 @@ public final class ReportSender implements AutoCloseable {
   private final String executorId;
   private final String node;
   private final AtomicInteger running = new AtomicInteger();
-  private final ScheduledExecutorService thread;
+  private final AtomicBoolean lastTaskEnded = new AtomicBoolean();
 
-  /** Used by the thread alone, as is the one below. */
+  private final Chore chore;
+
+  /** Used by the chore alone, as is what follows. */
   private final SendRate rate;
 
+  private Memory now;
   private Memory told;
 
   /**
@@ -53,6 +55,7 @@ public final class ReportSender implements AutoCloseable {
    * @param doctor looks at this executor, once and in the background; ends in a limited time
    * @param driver takes a report as JSON; may fail, and waits a limited time
    * @param interval longest time between two reports
+   * @param housekeeping looks whether there is something to report
    */
   public ReportSender(
       final String executorId,
@@ -61,23 +64,21 @@ public final class ReportSender implements AutoCloseable {
       final Supplier<Memory> memory,
       final Supplier<List<Advice>> doctor,
       final Consumer<String> driver,
-      final Duration interval) {
+      final Duration interval,
+      final Housekeeping housekeeping) {
     this.executorId = executorId;
     this.node = node;
     this.counters = counters;
     this.memory = memory;
     this.driver = driver;
     this.rate = new SendRate(BURST, interval, System.nanoTime());
-    this.thread =
-        Executors.newSingleThreadScheduledExecutor(work -> Threads.daemon(work, "zerohop-report"));
-    final long millis = interval.toMillis();
+    chore = housekeeping.every(interval, "report", this::isDue, this::send);
     try {
-      thread.scheduleWithFixedDelay(this::sendIfDue, millis, millis, TimeUnit.MILLISECONDS);
       // Beside the reports, which are not to wait for it.
       Threads.daemonOfCaller(() -> consult(doctor), "zerohop-doctor").start();
     } catch (final ZerohopException e) {
       SparkCode.NOT_IN_TAB
-          .says("this executor does not report to the tab GPU Shuffle")
+          .says("this executor's checks are missing in the tab GPU Shuffle")
           .at("executor " + executorId)
           .because(e)
           .warn(LOG, e);
@@ -94,33 +95,32 @@ public final class ReportSender implements AutoCloseable {
     if (running.decrementAndGet() > 0 || counters.isEmpty()) {
       return;
     }
-    try {
-      thread.execute(
-          () -> {
-            if (rate.take(System.nanoTime())) {
-              send();
-            }
-          });
-    } catch (final RejectedExecutionException | ZerohopException e) {
-      LOG.debug("no report at the end of a task", e);
-    }
+    lastTaskEnded.set(true);
+    chore.hurry();
   }
 
-  private void sendIfDue() {
-    if (rate.isDue(System.nanoTime())) {
-      send();
+  /** Whether there is something new that may be sent now. */
+  private boolean isDue() {
+    final long moment = System.nanoTime();
+    final boolean atOnce = lastTaskEnded.getAndSet(false) && rate.take(moment);
+    if (!atOnce && !rate.isDue(moment)) {
+      return false;
     }
+    try {
+      now = memory.get();
+    } catch (final RuntimeException e) {
+      LOG.debug("there is no report for the tab GPU Shuffle", e);
+      return false;
+    }
+    return !counters.isEmpty() || !now.equals(told);
   }
 
   private void send() {
     try {
-      final Memory now = memory.get();
-      if (!counters.isEmpty() || !now.equals(told)) {
-        final String report = ReportJson.write(counters.drain(executorId, node, now));
-        told = now;
-        rate.sent(report.length(), System.nanoTime());
-        driver.accept(report);
-      }
+      final String report = ReportJson.write(counters.drain(executorId, node, now));
+      told = now;
+      rate.sent(report.length(), System.nanoTime());
+      driver.accept(report);
     } catch (final Exception e) {
       // Scala throws what it does not declare. A failure must not end the reports.
       LOG.debug("a report for the tab GPU Shuffle was not sent", e);
@@ -135,10 +135,10 @@ public final class ReportSender implements AutoCloseable {
     }
   }
 
-  /** Reports no more; what is being sent is not waited for. Idempotent. */
+  /** Reports no more; waits a limited time for what is being sent. Idempotent. */
   @Override
   public void close() {
-    thread.shutdownNow();
+    chore.close();
   }
 
   /**

@@ -3,6 +3,8 @@ package io.zerohop.spark.executor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.spark.executor.ExecutorShuffle.OrphanedShuffles;
 import java.time.Duration;
 import java.util.HashSet;
@@ -25,8 +27,9 @@ class OrphanedShufflesTest {
   private final Semaphore rounds = new Semaphore(0);
   private volatile boolean driverFails;
 
+  private final Housekeeping housekeeping = new Housekeeping(Clock.system());
   private final OrphanedShuffles orphans =
-      new OrphanedShuffles(this::begin, this::ask, this::drop, Duration.ofMillis(1));
+      new OrphanedShuffles(this::begin, this::ask, this::drop, Duration.ofMillis(1), housekeeping);
 
   private Set<Integer> begin() {
     rounds.release(); // What the round before had to drop is dropped.
@@ -59,6 +62,7 @@ class OrphanedShufflesTest {
   void theThreadEnds() {
     mayAsk.release(1000);
     orphans.close();
+    housekeeping.close();
     leaks.check();
   }
 
@@ -99,7 +103,8 @@ class OrphanedShufflesTest {
               return ask(shuffles);
             },
             this::drop,
-            Duration.ofHours(1))) {
+            Duration.ofHours(1),
+            housekeeping)) {
       while (!asked.tryAcquire(5, 10, TimeUnit.MILLISECONDS)) {
         hurried.hurry();
       }

@@ -1,7 +1,8 @@
 package io.zerohop.shuffle.spill;
 
-import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
+import io.zerohop.device.posix.Housekeeping.Chore;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
@@ -16,8 +17,8 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
 /**
- * Makes room in an executor's pools: moves unused map outputs out on its own thread, and releases
- * GPU memory on request. Thread safe.
+ * Makes room in an executor's pools: moves unused map outputs out on a thread of its own, and
+ * releases GPU memory on request. Thread safe.
  */
 public final class Evictor {
   /**
@@ -35,16 +36,16 @@ public final class Evictor {
   private final PoolShrinker shrinker;
 
   /** Null if map outputs stay. */
-  private final ChoreThread thread;
+  private final Chore chore;
 
   /**
-   * Starts the thread, if map outputs may leave.
+   * Begins to look for pools that are nearly full, if map outputs may leave.
    *
    * @param cold takes what leaves host memory; null if nothing does
    * @param memory whose pools have the room made
    * @param leases holds an output of the catalog's; gives null if it was freed
    * @param copying whether copies of published outputs are under way
-   * @throws io.zerohop.device.ZerohopException (FALLBACK) if there is no thread
+   * @param housekeeping must outlive it
    */
   public Evictor(
       final Config conf,
@@ -54,6 +55,7 @@ public final class Evictor {
       final AccessTimes accessTimes,
       final Function<OwnOutput, MapOutputLease> leases,
       final BooleanSupplier copying,
+      final Housekeeping housekeeping,
       final Clock clock) {
     this.memory = memory;
     spiller = new Spiller(conf, cold, devices, memory, accessTimes, leases, clock);
@@ -65,7 +67,7 @@ public final class Evictor {
     for (final Pool pool : memory.tiers().all()) {
       pool.onShortage(() -> shortage(pool.tier()));
     }
-    thread = moves ? new ChoreThread("spiller", PERIOD, clock, spiller::round) : null;
+    chore = moves ? housekeeping.every(PERIOD, "spiller", spiller::isDue, spiller::round) : null;
   }
 
   /**
@@ -77,8 +79,8 @@ public final class Evictor {
   }
 
   private void hurry() {
-    if (thread != null) {
-      thread.hurry();
+    if (chore != null) {
+      chore.hurry();
     }
   }
 
@@ -130,16 +132,11 @@ public final class Evictor {
     spiller.close();
   }
 
-  /** Ends the thread, for which it waits a limited time. Idempotent. */
+  /** Moves nothing more; waits a limited time for what is being moved. Idempotent. */
   public void close() {
-    if (thread != null) {
-      thread.close();
+    if (chore != null) {
+      chore.close();
     }
-  }
-
-  /** The thread if it is still at work; else null. */
-  public ChoreThread alive() {
-    return thread != null && thread.isAlive() ? thread : null;
   }
 
   /**

@@ -42,7 +42,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker}.
  *
- * <p>{@link #round} belongs to one thread; everything else may be called by any.
+ * <p>{@link #round} is called by one thread at a time; everything else may be called by any.
  */
 final class Spiller implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Spiller.class);
@@ -170,6 +170,20 @@ final class Spiller implements AutoCloseable {
         .sum();
   }
 
+  /** Whether somebody waits for room, or a pool is nearly full. Short. */
+  boolean isDue() {
+    return asked.get() != null
+        || deviceIsShort
+        || hostIsShort
+        || tiers.all().stream().anyMatch(this::isNearlyFull);
+  }
+
+  private boolean isNearlyFull(final Pool pool) {
+    final PoolStats stats = pool.stats();
+    return stats.usedBytes() - reclaimer.waitingBytes(pool.tier())
+        > conf.start() * stats.limitBytes();
+  }
+
   /** Makes room where it is needed; returns when there is enough or nothing cold is left. */
   void round() {
     immovable.removeIf(output -> catalog.find(output.shuffleId(), output.mapId()) != output);
@@ -237,12 +251,12 @@ final class Spiller implements AutoCloseable {
 
   private void relieve(final Tier tier, final boolean isShort) {
     final Pool pool = tiers.of(tier);
-    final PoolStats stats = pool.stats();
-    final long used = stats.usedBytes() - reclaimer.waitingBytes(tier);
-    if (!isShort && used <= conf.start() * stats.limitBytes()) {
+    if (!isShort && !isNearlyFull(pool)) {
       return;
     }
     askForFinished();
+    final PoolStats stats = pool.stats();
+    final long used = stats.usedBytes() - reclaimer.waitingBytes(tier);
     final double goal = Math.max(0, conf.start() - RELIEF) * stats.limitBytes();
     // What was refused may be large, or the free ranges small.
     final double least = isShort ? RELIEF * stats.limitBytes() : 0;

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 
 /**
  * This executor, as its transports know it. Immutable.
@@ -9,5 +10,11 @@ import io.zerohop.device.posix.Clock;
  * @param incarnation which life of it answers
  * @param contacts hears of each owner that is connected to
  * @param clock by which its limits are measured
+ * @param housekeeping does what finds no thread of its own
  */
-public record Self(String executorId, long incarnation, ContactListener contacts, Clock clock) {}
+public record Self(
+    String executorId,
+    long incarnation,
+    ContactListener contacts,
+    Clock clock,
+    Housekeeping housekeeping) {}

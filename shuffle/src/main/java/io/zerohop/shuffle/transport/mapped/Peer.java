@@ -195,6 +195,20 @@ final class Peer implements BlockMemory {
     }
   }
 
+  /**
+   * Whether {@link #mapAhead} has something to map. Waits for nobody: who maps now is in its way.
+   */
+  boolean canMapAhead() {
+    if (lanes.openLeases() > 0 || !mapping.tryLock()) {
+      return false;
+    }
+    try {
+      return !notMapped().isEmpty();
+    } finally {
+      mapping.unlock();
+    }
+  }
+
   private List<Long> notMapped() {
     final List<Long> missing = new ArrayList<>();
     mapping.lock();

@@ -115,6 +115,7 @@ public final class PeerDirectory implements AutoCloseable {
       contact.peer = peer;
       contact.failure = null;
       peers.add(peer);
+      reportProblems();
       if (closed) {
         peer.disconnect();
         peer.sweep();
@@ -189,23 +190,35 @@ public final class PeerDirectory implements AutoCloseable {
   }
 
   /**
+   * Whether {@link #meetNeighbours} has something to do: an executor of this node is new, or has
+   * something that is not mapped yet. Waits for nobody.
+   */
+  public boolean hasUnmetNeighbours() {
+    return folder.sockets().stream()
+            .anyMatch(socket -> isNeighbour(socket) && !met.contains(socket))
+        || peers.stream().anyMatch(Peer::canMapAhead);
+  }
+
+  private boolean isNeighbour(final String socket) {
+    return !closed && !socket.equals(self.socket()) && self.neighbour(socket) != null;
+  }
+
+  /**
    * Gets to know the executors of this node before a reader needs them: connects to those that are
    * new, and maps what is new of all of them. Each is tried once here; readers try again. Takes a
    * limited time for each.
    */
   public void meetNeighbours() {
     for (final String socket : folder.sockets()) {
-      final Location location = self.neighbour(socket);
-      if (!closed && location != null && !socket.equals(self.socket()) && met.add(socket)) {
+      if (isNeighbour(socket) && met.add(socket)) {
         try {
-          connect(location, Location.executorOf(socket), false);
+          connect(self.neighbour(socket), Location.executorOf(socket), false);
         } catch (final ZerohopException e) {
           LOG.debug("neighbour {} is left to those who need it", socket, e);
         }
       }
     }
     peers.forEach(Peer::mapAhead);
-    reportProblems();
   }
 
   private void reportProblems() {

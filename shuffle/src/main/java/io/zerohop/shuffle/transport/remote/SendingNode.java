@@ -82,7 +82,7 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
           final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
           final Slabs slabs = new Slabs(device::hostBuffer, conf.fetch().receiveBuffers(), clock);
           begun.push(slabs::close);
-          final RemoteThreads threads = new RemoteThreads();
+          final RemoteThreads threads = new RemoteThreads(self.housekeeping());
           begun.push(threads::close);
           final Carrier carrier = starter.start(threads.sends(), threads.transfers(), slabs, clock);
           begun.push(carrier::close);

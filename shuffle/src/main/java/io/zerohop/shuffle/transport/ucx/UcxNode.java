@@ -124,7 +124,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
           }
           begun.push(engine::close);
           LoopbackTest.run(engine);
-          final RemoteThreads threads = new RemoteThreads();
+          final RemoteThreads threads = new RemoteThreads(self.housekeeping());
           begun.push(threads::close);
           final TransferMemory memory =
               TransferMemory.of(engine, self.incarnation(), devices, tiers, conf, clock);
