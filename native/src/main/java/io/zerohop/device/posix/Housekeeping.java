@@ -24,6 +24,7 @@ import org.slf4j.LoggerFactory;
 public final class Housekeeping implements Executor, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Housekeeping.class);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
+  private static final Duration CANCEL_LIMIT = Duration.ofSeconds(5);
   private static final int MAX_WORKING = 64;
 
   private final Clock clock;
@@ -288,6 +289,21 @@ public final class Housekeeping implements Executor, AutoCloseable {
         chores.remove(this);
       }
       Deadline.in(STOP_LIMIT).await(this::isOver, this::awaitDone);
+    }
+
+    /**
+     * The same for work that somebody else may hold up: it is interrupted, and waited for a shorter
+     * time.
+     */
+    public void cancel() {
+      synchronized (Housekeeping.this) {
+        ended = true;
+        chores.remove(this);
+        if (doing != null && doing != thread && doing != Thread.currentThread()) {
+          doing.interrupt();
+        }
+      }
+      Deadline.in(CANCEL_LIMIT).await(this::isOver, this::awaitDone);
     }
 
     private boolean isOver() {

@@ -191,6 +191,40 @@ class HousekeepingTest {
   }
 
   @Test
+  void whatIsCancelledIsInterrupted() throws InterruptedException {
+    final Housekeeping.Chore chore =
+        house.every(
+            NEVER,
+            "held-up",
+            () -> true,
+            () -> {
+              done.release();
+              try {
+                mayEnd.acquire();
+              } catch (final InterruptedException e) {
+                done.release();
+              }
+            });
+    chore.hurry();
+    assertThat(isDone(1)).isTrue();
+    chore.cancel();
+    assertThat(done.tryAcquire()).isTrue();
+    final AtomicReference<Boolean> interrupted = new AtomicReference<>();
+    final Housekeeping.Chore next =
+        house.every(
+            OFTEN,
+            "next",
+            () -> true,
+            () -> {
+              interrupted.set(Thread.currentThread().isInterrupted());
+              done.release();
+            });
+    assertThat(isDone(1)).isTrue();
+    next.close();
+    assertThat(interrupted.get()).isFalse();
+  }
+
+  @Test
   void itDoesWhatOthersCannot() throws InterruptedException {
     house.execute(this::fail);
     house.execute(done::release);

@@ -498,11 +498,13 @@ public final class ExecutorShuffle implements AutoCloseable {
       return missing;
     }
 
-    /** Asks no more, and waits a limited time for questions under way. Idempotent. */
+    /**
+     * Asks no more; gives up questions under way, for which it waits a limited time. Idempotent.
+     */
     @Override
     public void close() {
-      rounds.close();
-      questions.close();
+      rounds.cancel();
+      questions.cancel();
     }
   }
 }

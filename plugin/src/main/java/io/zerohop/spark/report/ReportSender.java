@@ -135,10 +135,12 @@ public final class ReportSender implements AutoCloseable {
     }
   }
 
-  /** Reports no more; waits a limited time for what is being sent. Idempotent. */
+  /**
+   * Reports no more; gives up what is being sent, for which it waits a limited time. Idempotent.
+   */
   @Override
   public void close() {
-    chore.close();
+    chore.cancel();
   }
 
   /**
