@@ -1,5 +1,7 @@
 package io.zerohop.device;
 
+import org.jspecify.annotations.Nullable;
+
 /** A device could not give the memory that was asked for; a typed failure, never a fault later. */
 public final class DeviceMemoryException extends ZerohopException {
   private static final long serialVersionUID = 1L;
@@ -7,7 +9,7 @@ public final class DeviceMemoryException extends ZerohopException {
   private final long requestedBytes;
 
   public DeviceMemoryException(
-      final Message message, final long requestedBytes, final Throwable cause) {
+      final Message message, final long requestedBytes, final @Nullable Throwable cause) {
     super(Category.RETRY, message, cause);
     this.requestedBytes = requestedBytes;
   }

@@ -2,6 +2,7 @@ package io.zerohop.device;
 
 import java.io.Serializable;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 /**
@@ -148,9 +149,9 @@ public record Message(String code, String what, String where, String why, String
   /**
    * Logs a warning; as {@link #warn(Logger)}.
    *
-   * @param failure logged with its stack trace; null if there is none
+   * @param failure logged with its stack trace
    */
-  public void warn(final Logger log, final Throwable failure) {
+  public void warn(final Logger log, final @Nullable Throwable failure) {
     assert !code.isEmpty() : what;
     log.warn(text(), failure);
   }
@@ -163,9 +164,9 @@ public record Message(String code, String what, String where, String why, String
   /**
    * Logs an error; as {@link #error(Logger)}.
    *
-   * @param failure logged with its stack trace; null if there is none
+   * @param failure logged with its stack trace
    */
-  public void error(final Logger log, final Throwable failure) {
+  public void error(final Logger log, final @Nullable Throwable failure) {
     assert !code.isEmpty() : what;
     log.error(text(), failure);
   }

@@ -1,5 +1,7 @@
 package io.zerohop.device;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A large region of exportable memory, mapped into this process for its whole life. A segment is
  * either owned (allocated here) or mapped from a peer; both are readable, and only the owner may
@@ -26,13 +28,13 @@ public interface Segment extends AutoCloseable {
   SegmentHandle export();
 
   /**
-   * A handle by which devices of the same clique on other nodes map this memory; null where {@link
-   * Device#fabric} says that there is none. It holds nothing: whoever maps it reads memory that is
-   * gone once this segment is closed, or its process has ended.
+   * A handle by which devices of the same clique on other nodes map this memory; absent where
+   * {@link Device#fabric} says that there is none. It holds nothing: whoever maps it reads memory
+   * that is gone once this segment is closed, or its process has ended.
    *
    * @throws IllegalStateException on a mapped segment: only owners export
    */
-  default SegmentHandle exportFabric() {
+  default @Nullable SegmentHandle exportFabric() {
     return null;
   }
 

@@ -1,6 +1,7 @@
 package io.zerohop.device;
 
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The one root of every failure Zerohop raises. Its category says what the caller may do about it;
@@ -28,12 +29,13 @@ public class ZerohopException extends RuntimeException implements Message.Source
   private final Message message;
 
   /** Creates a failure whose message says only what happened. */
-  public ZerohopException(final Category category, final String what) {
+  public ZerohopException(final Category category, final @Nullable String what) {
     this(category, what, null);
   }
 
   /** Creates a failure with a cause; its message says only what happened. */
-  public ZerohopException(final Category category, final String what, final Throwable cause) {
+  public ZerohopException(
+      final Category category, final @Nullable String what, final @Nullable Throwable cause) {
     this(category, Message.of(String.valueOf(what)), cause);
   }
 
@@ -41,7 +43,8 @@ public class ZerohopException extends RuntimeException implements Message.Source
     this(category, message, null);
   }
 
-  public ZerohopException(final Category category, final Message message, final Throwable cause) {
+  public ZerohopException(
+      final Category category, final Message message, final @Nullable Throwable cause) {
     super(null, cause);
     this.category = Objects.requireNonNull(category);
     this.message = Objects.requireNonNull(message);

@@ -10,6 +10,7 @@ import jcuda.driver.CUdevice;
 import jcuda.driver.CUdevice_attribute;
 import jcuda.driver.CUuuid;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The primary context of one GPU, the one that the CUDA runtime and so RAPIDS use, with our kernels
@@ -24,7 +25,7 @@ final class CudaContext {
   private final CUcontext context = new CUcontext();
   private final String name;
   private final String uuid;
-  private Kernels kernels;
+  private @Nullable Kernels kernels;
   private volatile boolean stuck;
 
   private CudaContext(final int ordinal) {

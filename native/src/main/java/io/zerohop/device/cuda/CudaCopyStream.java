@@ -21,6 +21,7 @@ import java.util.function.Consumer;
 import jcuda.Pointer;
 import jcuda.driver.CUstream;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -62,7 +63,7 @@ final class CudaCopyStream implements CopyStream {
   private final LaunchRing ring;
   private final GatherArguments arguments;
   private final LaunchSignals signals;
-  private EngineStreams engines;
+  private @Nullable EngineStreams engines;
   private int launch;
 
   /** Whether the last launch is the last of all that was submitted. */

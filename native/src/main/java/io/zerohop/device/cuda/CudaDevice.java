@@ -23,6 +23,7 @@ import jcuda.Pointer;
 import jcuda.driver.CUdevice_attribute;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One GPU as a {@link Device}. Addresses are those of its memory in this process, and of peers'
@@ -133,8 +134,8 @@ public final class CudaDevice implements Device {
         .orElse("");
   }
 
-  /** Why no GPU can be opened with this jar, wherever it is; null if one may be. */
-  public static Message missingKernels() {
+  /** Why no GPU can be opened with this jar, wherever it is, if that is so. */
+  public static @Nullable Message missingKernels() {
     return Kernels.absence();
   }
 

@@ -8,6 +8,7 @@ import java.util.List;
 import jcuda.LibUtils;
 import jcuda.driver.CUdevice;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The CUDA driver, loaded once per process and only when somebody asks for a GPU, so that the same
@@ -26,13 +27,13 @@ public final class CudaDriver {
           "/usr/lib/wsl/lib/libcuda.so.1");
 
   private static boolean tried;
-  private static Message absence;
+  private static @Nullable Message absence;
   private static int devices;
 
   private CudaDriver() {}
 
-  /** Returns why no GPU can be used here; null if one can. */
-  public static synchronized Message absence() {
+  /** Returns why no GPU can be used here, if none can. */
+  public static synchronized @Nullable Message absence() {
     if (!tried) {
       tried = true;
       absence = load();
@@ -80,7 +81,7 @@ public final class CudaDriver {
     }
   }
 
-  private static Message load() {
+  private static @Nullable Message load() {
     try {
       NativeLibrary.require();
     } catch (final ZerohopException e) {
@@ -104,7 +105,7 @@ public final class CudaDriver {
     return initialise();
   }
 
-  private static Message initialise() {
+  private static @Nullable Message initialise() {
     final int status = JCudaDriver.cuInit(0);
     final int[] count = new int[1];
     if (status == 0) {

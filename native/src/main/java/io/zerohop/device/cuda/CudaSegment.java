@@ -8,6 +8,7 @@ import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.OpaqueHandle;
 import io.zerohop.device.posix.FdHandle;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * GPU memory made by {@code cuMemCreate}. The owner keeps the allocation's handle to export it; a
@@ -164,7 +165,7 @@ final class CudaSegment implements Segment {
   }
 
   @Override
-  public synchronized SegmentHandle exportFabric() {
+  public synchronized @Nullable SegmentHandle exportFabric() {
     checkOpen();
     if (!owned()) {
       throw new IllegalStateException(this + " was mapped from a peer and cannot be exported");

@@ -2,6 +2,7 @@ package io.zerohop.device.cuda;
 
 import io.zerohop.device.Device.FabricReach;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Finds out whether memory can be handed to other nodes of an NVLink fabric. The driver's attribute
@@ -51,7 +52,8 @@ final class FabricTrial {
         : new FabricReach(name, "");
   }
 
-  private static String roundTrip(final Calls calls, final long handle) {
+  /** Returns why a handle does not work, if it does not. */
+  private static @Nullable String roundTrip(final Calls calls, final long handle) {
     final byte[] bytes = new byte[HANDLE_BYTES];
     int status = calls.exportFabric(handle, bytes);
     if (status != CudaStatus.SUCCESS) {

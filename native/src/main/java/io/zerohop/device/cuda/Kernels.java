@@ -14,6 +14,7 @@ import jcuda.driver.CUfunction_attribute;
 import jcuda.driver.CUmodule;
 import jcuda.driver.CUstream;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The kernels of {@code src/main/cuda}, loaded into one context. They were compiled with the jar:
@@ -35,7 +36,7 @@ final class Kernels {
   @SuppressWarnings("unused") // Kept alive.
   private final ByteBuffer image;
 
-  private final Copier bulk;
+  private final @Nullable Copier bulk;
   private final Copier loads;
   private final Copier splice;
   private final Copier rowHash;
@@ -53,7 +54,7 @@ final class Kernels {
   private Kernels(
       final CudaContext context,
       final ByteBuffer image,
-      final Copier bulk,
+      final @Nullable Copier bulk,
       final Copier loads,
       final Copier splice,
       final Copier rowHash,
@@ -69,8 +70,8 @@ final class Kernels {
         context.attribute(CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   }
 
-  /** Returns why this jar has no kernels; null if it has. */
-  static Message absence() {
+  /** Returns why this jar has no kernels, if it has none. */
+  static @Nullable Message absence() {
     return Kernels.class.getResource(RESOURCE) != null
         ? null
         : Message.of("this jar was built without nvcc and has no GPU kernels")

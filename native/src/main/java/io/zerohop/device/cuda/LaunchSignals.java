@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The signals that a stream's launches wait for and raise: their words in the ring, and their names
@@ -79,8 +80,8 @@ final class LaunchSignals {
     throw new IllegalArgumentException("not a signal that a CUDA device reaches: " + signal);
   }
 
-  /** Takes the failure of a wait, null if there was none; the stream is idle, and begins anew. */
-  WaitException takeFailure(final StreamState state, final String stream) {
+  /** Takes the failure of a wait, if there was one; the stream is idle, and begins anew. */
+  @Nullable WaitException takeFailure(final StreamState state, final String stream) {
     conditional = false;
     final WaitException failure = state.takeFailure(stream, lastLimit, this::name);
     awaited.clear();

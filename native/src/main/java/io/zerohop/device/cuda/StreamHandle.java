@@ -5,6 +5,7 @@ import jcuda.driver.CUevent_flags;
 import jcuda.driver.CUstream;
 import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A stream of CUDA's, and how far it has to come. One that is not ours alone has an event behind
@@ -15,10 +16,11 @@ final class StreamHandle {
   private final CudaContext context;
   private final CUstream stream;
 
-  /** Null on a stream of our own. */
-  private final CUevent last;
+  /** Absent on a stream of our own. */
+  private final @Nullable CUevent last;
 
-  private StreamHandle(final CudaContext context, final CUstream stream, final CUevent last) {
+  private StreamHandle(
+      final CudaContext context, final CUstream stream, final @Nullable CUevent last) {
     this.context = context;
     this.stream = stream;
     this.last = last;

@@ -4,6 +4,7 @@ import io.zerohop.device.Signal;
 import io.zerohop.device.WaitException;
 import java.time.Duration;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The results of a stream's launches, in pinned memory that the kernels write and the host reads.
@@ -43,7 +44,8 @@ final class StreamState implements AutoCloseable {
   }
 
   /** Takes the failure of a wait, if there was one; the stream must be idle. */
-  WaitException takeFailure(final String stream, final Duration limit, final Waits waits) {
+  @Nullable WaitException takeFailure(
+      final String stream, final Duration limit, final Waits waits) {
     final int failure = words.getIntVolatile(FAILURE);
     if (failure == 0) {
       return null;

@@ -2,6 +2,7 @@ package io.zerohop.device.exchange;
 
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
+import org.jspecify.annotations.Nullable;
 
 /** Peers could not exchange segments. The reason tells what that says about the peer. */
 public final class ExchangeException extends ZerohopException {
@@ -35,11 +36,12 @@ public final class ExchangeException extends ZerohopException {
 
   private final Reason reason;
 
-  public ExchangeException(final Reason reason, final String what) {
+  public ExchangeException(final Reason reason, final @Nullable String what) {
     this(reason, what, null);
   }
 
-  public ExchangeException(final Reason reason, final String what, final Throwable cause) {
+  public ExchangeException(
+      final Reason reason, final @Nullable String what, final @Nullable Throwable cause) {
     this(reason, Message.of(String.valueOf(what)), cause);
   }
 
@@ -47,7 +49,8 @@ public final class ExchangeException extends ZerohopException {
     this(reason, message, null);
   }
 
-  public ExchangeException(final Reason reason, final Message message, final Throwable cause) {
+  public ExchangeException(
+      final Reason reason, final Message message, final @Nullable Throwable cause) {
     super(reason.category, message, cause);
     this.reason = reason;
   }

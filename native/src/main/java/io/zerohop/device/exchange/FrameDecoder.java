@@ -3,6 +3,7 @@ package io.zerohop.device.exchange;
 import io.zerohop.device.Message;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Cuts a stream of bytes into frames. Memory is bounded by one frame of the largest size; a header
@@ -11,7 +12,7 @@ import java.nio.ByteBuffer;
 final class FrameDecoder {
   private final ByteBuffer buffer = ByteBuffer.allocate(2 * Frame.MAX_FRAME_BYTES);
 
-  /** Bytes that {@link #append} takes now; positive whenever {@link #next} returned null. */
+  /** Bytes that {@link #append} takes now; positive whenever {@link #next} has none. */
   int room() {
     return buffer.remaining();
   }
@@ -27,11 +28,11 @@ final class FrameDecoder {
   }
 
   /**
-   * The next whole frame, or null if there is none yet.
+   * The next whole frame; absent if it has not come yet.
    *
    * @throws ExchangeException (PROTOCOL) when the bytes are no frame; the stream is then of no use
    */
-  Frame next() {
+  @Nullable Frame next() {
     if (buffer.position() < Frame.HEADER_BYTES) {
       return null;
     }

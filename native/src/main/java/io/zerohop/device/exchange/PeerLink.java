@@ -21,6 +21,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -243,12 +244,12 @@ public final class PeerLink implements AutoCloseable {
    * so the link stays, and while an answer is still due nobody waits for another.
    *
    * @param limit longest time
-   * @return null when the peer has no such segment any more
+   * @return absent when the peer has no such segment any more
    * @throws ExchangeException (UNAVAILABLE) if this segment cannot be handed over now, or the peer
    *     does not answer in time, while the link stays as it is; (CLOSED, PROTOCOL, TIMEOUT,
    *     AUTHENTICATION) if the link has ended
    */
-  public SegmentHandle fetch(final long segmentId, final Duration limit) {
+  public @Nullable SegmentHandle fetch(final long segmentId, final Duration limit) {
     final Deadline deadline = Deadline.in(limit);
     lockFetch(deadline);
     try {
@@ -288,11 +289,11 @@ public final class PeerLink implements AutoCloseable {
   /**
    * An answer that the protocol allows.
    *
-   * @param handle null if the segment is gone, or was not handed over
-   * @param why it was not handed over; null if that is not the case
+   * @param handle absent if the segment is gone, or was not handed over
+   * @param why it was not handed over, if that is the case
    */
-  private record Answer(SegmentHandle handle, Message why) {
-    SegmentHandle handleOrThrow() {
+  private record Answer(@Nullable SegmentHandle handle, @Nullable Message why) {
+    @Nullable SegmentHandle handleOrThrow() {
       if (why != null) {
         throw new ExchangeException(Reason.UNAVAILABLE, why);
       }
@@ -315,8 +316,8 @@ public final class PeerLink implements AutoCloseable {
     return answer(segmentId, answer);
   }
 
-  /** The next frame; null if the peer says nothing until the deadline. */
-  private Frame receiveOrNull(final Deadline deadline) {
+  /** The next frame; absent if the peer says nothing until the deadline. */
+  private @Nullable Frame receiveOrNull(final Deadline deadline) {
     try {
       return channel.receive(deadline);
     } catch (final ExchangeException e) {

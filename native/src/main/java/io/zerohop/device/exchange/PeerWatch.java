@@ -10,6 +10,7 @@ import io.zerohop.device.posix.Threads;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -112,8 +113,8 @@ final class PeerWatch {
     link.socket().release();
   }
 
-  /** The links to watch next; null, and the thread must end, when there are none. */
-  private synchronized List<PeerLink> snapshot(final List<PeerLink> gone) {
+  /** The links to watch next; absent, and the thread must end, when there are none. */
+  private synchronized @Nullable List<PeerLink> snapshot(final List<PeerLink> gone) {
     links.removeAll(gone);
     if (links.isEmpty()) {
       Descriptor.close(wakeup);

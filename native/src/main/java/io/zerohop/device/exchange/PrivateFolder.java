@@ -11,6 +11,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An open folder that nobody but its user may enter. Owns the descriptor, and with it the lock, if
@@ -34,7 +35,7 @@ final class PrivateFolder implements AutoCloseable {
   }
 
   /** Makes the folder (0700) if need be and opens it as below. */
-  static PrivateFolder make(final Path path) {
+  static @Nullable PrivateFolder make(final Path path) {
     create(path);
     return open(path);
   }
@@ -42,11 +43,11 @@ final class PrivateFolder implements AutoCloseable {
   /**
    * Opens a folder and checks that it is private.
    *
-   * @return null if it is not there
+   * @return absent if it is not there
    * @throws ZerohopException (FALLBACK) if it is a link, no folder, of another user or open to
    *     others
    */
-  static PrivateFolder open(final Path path) {
+  static @Nullable PrivateFolder open(final Path path) {
     final int fd = descriptor(path);
     if (fd < 0) {
       return null;
@@ -104,7 +105,7 @@ final class PrivateFolder implements AutoCloseable {
   }
 
   private static ZerohopException refused(
-      final String what, final Path path, final String why, final Throwable cause) {
+      final String what, final Path path, final String why, final @Nullable Throwable cause) {
     return new ZerohopException(
         Category.FALLBACK, Message.of(what).at(path.toString()).because(why).remedy(REMEDY), cause);
   }

@@ -17,7 +17,9 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -99,7 +101,7 @@ public final class SegmentServer implements AutoCloseable {
   private Deadline acceptPause = Deadline.in(Duration.ZERO);
 
   /** Set as soon as the server serves. */
-  private Thread thread;
+  private @Nullable Thread thread;
 
   /** Written with the monitor held; the server's thread reads it without. */
   private volatile State state = State.NEW;
@@ -384,17 +386,17 @@ public final class SegmentServer implements AutoCloseable {
     final State before = state;
     state = State.TRANSITIONS.go(before, State.CLOSED, this);
     if (before == State.SERVING) {
-      stop();
+      stop(Objects.requireNonNull(thread, "no thread serves"));
     }
   }
 
-  private void stop() {
+  private void stop(final Thread server) {
     Sockets.wakeup(wakeup);
     boolean interrupted = false;
     final Deadline deadline = Deadline.in(STOP_LIMIT);
-    while (thread.isAlive() && !deadline.isOver()) {
+    while (server.isAlive() && !deadline.isOver()) {
       try {
-        thread.join(Math.max(1, deadline.remainingMillis()));
+        server.join(Math.max(1, deadline.remainingMillis()));
       } catch (final InterruptedException e) {
         interrupted = true;
       }
@@ -402,7 +404,7 @@ public final class SegmentServer implements AutoCloseable {
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
-    if (thread.isAlive()) {
+    if (server.isAlive()) {
       throw new ZerohopException(
           ZerohopException.Category.RETRY,
           "segment server " + name + " did not stop within " + STOP_LIMIT);
@@ -440,8 +442,8 @@ public final class SegmentServer implements AutoCloseable {
       return new HalfOpen(count, byProcess);
     }
 
-    /** The oldest one of the process that has most of them; null if there is none. */
-    ServerConnection oldestOfMost() {
+    /** The oldest one of the process that has most of them. */
+    @Nullable ServerConnection oldestOfMost() {
       List<ServerConnection> most = List.of();
       for (final List<ServerConnection> ofOne : byProcess.values()) {
         most = ofOne.size() > most.size() ? ofOne : most;
@@ -464,8 +466,8 @@ public final class SegmentServer implements AutoCloseable {
      */
     byte[] connected(PeerInfo peer);
 
-    /** A new handle to a segment, which the server closes once it is sent; null when it is gone. */
-    SegmentHandle export(long segmentId);
+    /** A new handle to a segment, which the server closes once sent; absent when it is gone. */
+    @Nullable SegmentHandle export(long segmentId);
 
     /**
      * The server failed and ends, although nobody closed it. Called once, before any connection

@@ -7,6 +7,7 @@ import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The socket of one session. Only one reply is pending at a time, and nothing is read meanwhile, so
@@ -16,8 +17,8 @@ final class ServerConnection {
   private final int fd;
   private final ServerSession session;
   private final Duration stallLimit;
-  private Deadline deadline;
-  private ServerSession.Reply pending;
+  private @Nullable Deadline deadline;
+  private ServerSession.@Nullable Reply pending;
   private int sent;
   private boolean closed;
 
@@ -48,8 +49,8 @@ final class ServerConnection {
     return pending == null ? Sockets.READABLE : Sockets.WRITABLE;
   }
 
-  /** When this connection must have got on; null when it may rest. */
-  Deadline deadline() {
+  /** When this connection must have got on; absent when it may rest. */
+  @Nullable Deadline deadline() {
     return deadline;
   }
 
@@ -61,7 +62,7 @@ final class ServerConnection {
    */
   boolean progress(final byte[] buffer) {
     while (true) {
-      if (pending != null && !flush()) {
+      if (pending != null && !flush(pending)) {
         return true;
       }
       final boolean wasOpen = session.isOpen();
@@ -94,11 +95,11 @@ final class ServerConnection {
   }
 
   /** Sends the pending reply as far as it goes; true when it is gone. */
-  private boolean flush() {
-    final byte[] bytes = pending.bytes();
+  private boolean flush(final ServerSession.Reply reply) {
+    final byte[] bytes = reply.bytes();
     while (sent < bytes.length) {
       final int count =
-          Sockets.send(fd, bytes, sent, bytes.length - sent, sent == 0 ? passedFd() : -1);
+          Sockets.send(fd, bytes, sent, bytes.length - sent, sent == 0 ? passedFd(reply) : -1);
       if (count < 0) {
         if (session.isOpen() && deadline == null) {
           deadline = Deadline.in(stallLimit);
@@ -114,8 +115,8 @@ final class ServerConnection {
     return true;
   }
 
-  private int passedFd() {
-    final SegmentHandle handle = pending.handle();
+  private static int passedFd(final ServerSession.Reply reply) {
+    final SegmentHandle handle = reply.handle();
     return handle != null && handle.kind() == SegmentHandle.Kind.POSIX_FD ? handle.fd() : -1;
   }
 

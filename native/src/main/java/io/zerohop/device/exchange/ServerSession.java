@@ -7,7 +7,9 @@ import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,7 +25,7 @@ final class ServerSession {
   private static final Logger LOG = LoggerFactory.getLogger(ServerSession.class);
 
   /** A frame to send. Whoever takes it closes the handle, if there is one, once it was sent. */
-  record Reply(byte[] bytes, SegmentHandle handle) {}
+  record Reply(byte[] bytes, @Nullable SegmentHandle handle) {}
 
   /** The peer's progress: one step after the other, and the end is possible at each. */
   enum State {
@@ -57,11 +59,20 @@ final class ServerSession {
   private final ProcessIdentity seen;
   private final int uid;
   private State state = State.NEW;
-  private Frame.Hello hello;
-  private byte[] challenge;
-  private Proofs.Seals seals;
+
+  /** Received, and answered by the challenge: both are there from CHALLENGED on. */
+  private Frame.@Nullable Hello hello;
+
+  private byte @Nullable [] challenge;
+
+  /** There once the session is OPEN. */
+  private Proofs.@Nullable Seals seals;
+
   private long requests;
-  private PeerInfo peer;
+
+  /** There while the directory knows of the peer. */
+  private @Nullable PeerInfo peer;
+
   private boolean hasWithheld;
 
   /**
@@ -109,10 +120,10 @@ final class ServerSession {
   /**
    * Handles the next frame, if a whole one was received.
    *
-   * @return the reply, or null when more bytes are needed
+   * @return the reply; absent when more bytes are needed
    * @throws ExchangeException if the connection must be refused
    */
-  Reply next() {
+  @Nullable Reply next() {
     final Frame frame = decoder.next();
     if (frame == null) {
       return null;
@@ -127,7 +138,8 @@ final class ServerSession {
       case OPEN:
         expect(frame, Frame.Type.FETCH);
         requests++;
-        return export(seals.open(frame, requests).asId());
+        final Proofs.Seals open = Objects.requireNonNull(seals, "an open session has seals");
+        return export(open, open.open(frame, requests).asId());
       default:
         throw new ExchangeException(Reason.CLOSED, "a frame came after the end of the session");
     }
@@ -141,11 +153,12 @@ final class ServerSession {
   }
 
   private Reply challenge(final Frame frame) {
-    hello = frame.asHello();
-    if (!hello.server().equals(serverName)) {
+    final Frame.Hello received = frame.asHello();
+    hello = received;
+    if (!received.server().equals(serverName)) {
       throw new ExchangeException(Reason.AUTHENTICATION, "the peer expects another executor");
     }
-    if (hello.process().match(seen) == ProcessIdentity.Match.OTHER) {
+    if (received.process().match(seen) == ProcessIdentity.Match.OTHER) {
       throw new ExchangeException(
           Reason.AUTHENTICATION, "the process relays the messages of another one");
     }
@@ -156,22 +169,24 @@ final class ServerSession {
   }
 
   private Reply welcome(final Frame frame) {
-    if (!Proofs.same(proofs.ofClient(hello, challenge), frame.payload())) {
+    final Frame.Hello answered = Objects.requireNonNull(hello, "no HELLO came");
+    final byte[] sent = Objects.requireNonNull(challenge, "no CHALLENGE was sent");
+    if (!Proofs.same(proofs.ofClient(answered, sent), frame.payload())) {
       throw new ExchangeException(
           Reason.AUTHENTICATION, "the peer does not know the application's secret");
     }
-    if (hello.process().match(seen) == ProcessIdentity.Match.UNKNOWN) {
+    if (answered.process().match(seen) == ProcessIdentity.Match.UNKNOWN) {
       ProcessIdentity.warnOfUnknown();
     }
-    final PeerInfo connecting = new PeerInfo(connectionId, hello.client(), pid(), uid);
+    final PeerInfo connecting = new PeerInfo(connectionId, answered.client(), pid(), uid);
     final byte[] greeting = directory.connected(connecting);
     peer = connecting;
     become(State.OPEN);
     if (greeting.length > Frame.MAX_GREETING_BYTES) {
       throw new IllegalStateException("a greeting of " + greeting.length + " bytes");
     }
-    seals = proofs.seals(hello, challenge, greeting);
-    final byte[] proof = proofs.ofServer(hello, challenge, greeting);
+    seals = proofs.seals(answered, sent, greeting);
+    final byte[] proof = proofs.ofServer(answered, sent, greeting);
     return new Reply(Frame.welcome(proof, greeting).encode(), null);
   }
 
@@ -179,14 +194,14 @@ final class ServerSession {
    * What cannot be exported now, as when this process is out of descriptors, is refused alone: the
    * end of the connection would end every lease of the peer.
    */
-  private Reply export(final long segmentId) {
+  private Reply export(final Proofs.Seals seals, final long segmentId) {
     SegmentHandle handle = null;
     try {
       handle = directory.export(segmentId);
       if (handle == null) {
-        return sealed(Frame.ofId(Frame.Type.GONE, segmentId), null);
+        return sealed(seals, Frame.ofId(Frame.Type.GONE, segmentId), null);
       }
-      return sealed(Frame.segment(segmentId, handle), handle);
+      return sealed(seals, Frame.segment(segmentId, handle), handle);
     } catch (final RuntimeException e) {
       if (handle != null) {
         handle.close();
@@ -198,11 +213,12 @@ final class ServerSession {
             .at(serverName + " to " + this)
             .warn(LOG, e);
       }
-      return sealed(Frame.ofId(Frame.Type.WITHHELD, segmentId), null);
+      return sealed(seals, Frame.ofId(Frame.Type.WITHHELD, segmentId), null);
     }
   }
 
-  private Reply sealed(final Frame frame, final SegmentHandle handle) {
+  private Reply sealed(
+      final Proofs.Seals seals, final Frame frame, final @Nullable SegmentHandle handle) {
     return new Reply(seals.seal(frame, requests).encode(), handle);
   }
 

@@ -31,6 +31,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
 import javax.crypto.SecretKeyFactory;
 import javax.crypto.spec.PBEKeySpec;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -81,8 +82,8 @@ public final class SocketFolder implements AutoCloseable {
 
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
-  /** The shared place in which the base was found; null if the base was given. */
-  private final Path place;
+  /** The shared place in which the base was found; absent if the base was given. */
+  private final @Nullable Path place;
 
   private final Path base;
   private final Path path;
@@ -91,7 +92,7 @@ public final class SocketFolder implements AutoCloseable {
   private boolean closed;
 
   private SocketFolder(
-      final Path place,
+      final @Nullable Path place,
       final Path base,
       final Path path,
       final PrivateFolder use,
@@ -106,13 +107,14 @@ public final class SocketFolder implements AutoCloseable {
   /**
    * Opens the folder of an application; it and its base are made if they are not there.
    *
-   * @param base private to this user, or shared by all as {@code /tmp} is; null for {@code /tmp},
+   * @param base private to this user, or shared by all as {@code /tmp} is; absent for {@code /tmp},
    *     or {@code /dev/shm} where that cannot be used
    * @param secret the application's, which names the base in a shared place
    * @throws ZerohopException (FALLBACK) if there is none that can be used; (RETRY) if somebody goes
    *     on removing it
    */
-  public static SocketFolder open(final Path base, final String application, final byte[] secret) {
+  public static SocketFolder open(
+      final @Nullable Path base, final String application, final byte[] secret) {
     NativeLibrary.require();
     if (base == null) {
       return find(SHARED_PLACES, application, secret);
@@ -209,7 +211,7 @@ public final class SocketFolder implements AutoCloseable {
     return place.userId() == 0 || place.userId() == Descriptor.userId();
   }
 
-  private static FileStatus statusOf(final Path path) {
+  private static @Nullable FileStatus statusOf(final Path path) {
     try {
       return Descriptor.statusOf(path.toString());
     } catch (final PosixException e) {
@@ -228,7 +230,8 @@ public final class SocketFolder implements AutoCloseable {
     return open(null, base, application);
   }
 
-  private static SocketFolder open(final Path place, final Path base, final String application) {
+  private static SocketFolder open(
+      final @Nullable Path place, final Path base, final String application) {
     NativeLibrary.require();
     final Path path = base.resolve(checkName(application));
     final Deadline deadline = Deadline.in(USE_LIMIT);
@@ -256,14 +259,19 @@ public final class SocketFolder implements AutoCloseable {
   }
 
   /**
-   * Null when somebody else removes the folder or its base right now.
+   * Uses the folder.
    *
    * @param anyway whether a folder that others keep locked will do
+   * @return absent when somebody else removes the folder or its base right now
    */
-  private static PrivateFolder use(final Path base, final Path path, final boolean anyway) {
+  private static @Nullable PrivateFolder use(
+      final Path base, final Path path, final boolean anyway) {
     PrivateFolder found = null;
     try (PrivateFolder parent = PrivateFolder.make(base)) {
-      found = parent == null ? null : makeIn(parent, path);
+      if (parent == null) {
+        return null;
+      }
+      found = makeIn(parent, path);
       if (found == null || !found.isThere() || !parent.isThere()) {
         return null;
       }
@@ -289,7 +297,7 @@ public final class SocketFolder implements AutoCloseable {
     }
   }
 
-  private static PrivateFolder makeIn(final PrivateFolder parent, final Path path) {
+  private static @Nullable PrivateFolder makeIn(final PrivateFolder parent, final Path path) {
     try {
       return PrivateFolder.make(path);
     } catch (final ZerohopException e) {
@@ -432,8 +440,10 @@ public final class SocketFolder implements AutoCloseable {
     try (DirectoryStream<Path> bases = Files.newDirectoryStream(place, prefix() + "*")) {
       for (final Path other : bases) {
         final FileStatus status = statusOf(other);
-        final boolean ours = status != null && status.userId() == Descriptor.userId();
-        if (ours && status.isFolder() && !other.equals(base)) {
+        if (status != null
+            && status.userId() == Descriptor.userId()
+            && status.isFolder()
+            && !other.equals(base)) {
           sweepOthers(other);
           removeBase(other);
         }

@@ -115,7 +115,7 @@ public final class AvailableMemory {
       folder = root;
     }
     long least = Long.MAX_VALUE;
-    for (; folder.startsWith(root); folder = folder.getParent()) {
+    for (; folder != null && folder.startsWith(root); folder = folder.getParent()) {
       least = Math.min(least, reading.of(folder, second));
     }
     return least;

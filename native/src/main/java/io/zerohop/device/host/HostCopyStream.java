@@ -26,6 +26,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.agrona.BufferUtil;
 import org.agrona.UnsafeAccess;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A queue of operations with one worker thread. While the queue is empty and nothing has to wait,
@@ -41,13 +42,13 @@ final class HostCopyStream implements CopyStream {
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final ArrayDeque<Runnable> queue = new ArrayDeque<>();
-  private Thread worker;
+  private @Nullable Thread worker;
   private boolean running;
-  private RuntimeException failure;
+  private @Nullable RuntimeException failure;
   private volatile boolean closed;
 
   /** Of the last blocks that were summed up. */
-  private ByteBuffer sums;
+  private @Nullable ByteBuffer sums;
 
   HostCopyStream(final Consumer<Object> onClose, final String name) {
     this.onClose = onClose;

@@ -27,6 +27,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Shared host memory as a {@link Device}. Addresses are addresses of this process.
@@ -118,7 +119,7 @@ public final class HostDevice implements Device {
   }
 
   private static ZerohopException refused(
-      final String owner, final String reason, final Throwable cause) {
+      final String owner, final String reason, final @Nullable Throwable cause) {
     return new ZerohopException(
         Category.FALLBACK,
         Message.of("a segment of " + owner + " was refused").at("host").because(reason),

@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -104,8 +105,8 @@ public final class Housekeeping implements Executor, AutoCloseable {
     }
   }
 
-  /** Waits for something to do; null at the end. */
-  private synchronized Runnable next() {
+  /** Waits for something to do; there is nothing at the end. */
+  private synchronized @Nullable Runnable next() {
     while (!closed || !handedOver.isEmpty()) {
       final Runnable once = handedOver.poll();
       if (once != null) {
@@ -178,7 +179,7 @@ public final class Housekeeping implements Executor, AutoCloseable {
   public final class Chore implements AutoCloseable {
     private final String name;
     private final Duration period;
-    private final BooleanSupplier due;
+    private final @Nullable BooleanSupplier due;
     private final Runnable work;
 
     /** Guarded by the housekeeping, as is what follows. */
@@ -187,11 +188,14 @@ public final class Housekeeping implements Executor, AutoCloseable {
     private boolean hurried;
     private boolean ended;
 
-    /** Who does it; null while nobody does. */
-    private Thread doing;
+    /** Who does it, while somebody does. */
+    private @Nullable Thread doing;
 
     private Chore(
-        final String name, final Duration period, final BooleanSupplier due, final Runnable work) {
+        final String name,
+        final Duration period,
+        final @Nullable BooleanSupplier due,
+        final Runnable work) {
       this.name = name;
       this.period = period;
       this.due = due;

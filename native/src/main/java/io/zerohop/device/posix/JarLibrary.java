@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A native library that the jar carries. It is unpacked to a folder that this very call makes and
@@ -117,9 +118,9 @@ public final class JarLibrary {
      * Returns which glibc is wanted and which one is here.
      *
      * @param linker what the dynamic linker said
-     * @return null if that is not what was missing
+     * @return absent if that is not what was missing
      */
-    static Message shortage(final String linker) {
+    static @Nullable Message shortage(final @Nullable String linker) {
       final Matcher missing = MISSING.matcher(linker == null ? "" : linker);
       if (!missing.find()) {
         return null;

@@ -2,6 +2,7 @@ package io.zerohop.device.posix;
 
 import java.nio.charset.StandardCharsets;
 import java.util.function.ToIntFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Unix-domain stream sockets, never blocking except in {@link #poll}. All sockets are closed on
@@ -102,11 +103,12 @@ public final class Sockets {
    * Receives what is there now.
    *
    * @param descriptor one word that receives a passed descriptor, which the caller then owns, or
-   *     {@link #NO_DESCRIPTOR}, {@link #SEVERAL_DESCRIPTORS} or {@link #LOST_DESCRIPTOR}. Null
-   *     refuses them all
+   *     {@link #NO_DESCRIPTOR}, {@link #SEVERAL_DESCRIPTORS} or {@link #LOST_DESCRIPTOR}. Without
+   *     it all are refused
    * @return bytes received; 0 at the end of the stream; -1 when nothing is there
    */
-  public static native int receive(int fd, byte[] data, int offset, int count, int[] descriptor);
+  public static native int receive(
+      int fd, byte[] data, int offset, int count, int @Nullable [] descriptor);
 
   /**
    * Waits for events of the first {@code count} descriptors and replaces each wish in {@code

@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -105,11 +106,13 @@ public final class PeerDirectory implements AutoCloseable {
     }
     lock(contact, executorId);
     try {
-      if (contact.peer != null && contact.peer.alive()) {
-        return contact.peer;
+      final Peer meanwhile = contact.peer;
+      if (meanwhile != null && meanwhile.alive()) {
+        return meanwhile;
       }
-      if (contact.failure != null && !clock.isOver(contact.retryAt)) {
-        throw contact.failure;
+      final ExchangeException failure = contact.failure;
+      if (failure != null && !clock.isOver(contact.retryAt)) {
+        throw failure;
       }
       final Peer peer = open(location, executorId);
       contact.peer = peer;
@@ -195,12 +198,13 @@ public final class PeerDirectory implements AutoCloseable {
    */
   public boolean hasUnmetNeighbours() {
     return folder.sockets().stream()
-            .anyMatch(socket -> isNeighbour(socket) && !met.contains(socket))
+            .anyMatch(socket -> neighbour(socket) != null && !met.contains(socket))
         || peers.stream().anyMatch(Peer::canMapAhead);
   }
 
-  private boolean isNeighbour(final String socket) {
-    return !closed && !socket.equals(self.socket()) && self.neighbour(socket) != null;
+  /** Where another executor of this node is, if a socket is one's. */
+  private @Nullable Location neighbour(final String socket) {
+    return closed || socket.equals(self.socket()) ? null : self.neighbour(socket);
   }
 
   /**
@@ -210,9 +214,10 @@ public final class PeerDirectory implements AutoCloseable {
    */
   public void meetNeighbours() {
     for (final String socket : folder.sockets()) {
-      if (isNeighbour(socket) && met.add(socket)) {
+      final Location location = neighbour(socket);
+      if (location != null && met.add(socket)) {
         try {
-          connect(self.neighbour(socket), Location.executorOf(socket), false);
+          connect(location, Location.executorOf(socket), false);
         } catch (final ZerohopException e) {
           LOG.debug("neighbour {} is left to those who need it", socket, e);
         }
@@ -283,8 +288,8 @@ public final class PeerDirectory implements AutoCloseable {
 
   private static final class Contact {
     private final ReentrantLock lock = new ReentrantLock();
-    private volatile Peer peer;
-    private ExchangeException failure;
+    private volatile @Nullable Peer peer;
+    private @Nullable ExchangeException failure;
     private long retryAt;
   }
 }
