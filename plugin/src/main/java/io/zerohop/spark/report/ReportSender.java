@@ -17,6 +17,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.util.RpcUtils;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,7 +42,7 @@ public final class ReportSender implements AutoCloseable {
   /** Used by the thread alone, as is the one below. */
   private final SendRate rate;
 
-  private Memory told;
+  private @Nullable Memory told;
 
   /**
    * Begins to report.
@@ -208,7 +209,7 @@ public final class ReportSender implements AutoCloseable {
 
     private final SparkEnv env;
     private final SparkConf conf;
-    private RpcEndpointRef driver;
+    private @Nullable RpcEndpointRef driver;
 
     public DriverReports(final SparkEnv env, final SparkConf conf) {
       this.env = env;
