@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Creates a {@link Topology} from a source of links, by the rule of PyTorch's IntraNodeComm. A link
@@ -22,18 +23,22 @@ public final class TopologyReader {
   interface Links {
     int count();
 
-    String uuid(int gpu);
+    /** Absent if the GPU does not answer, as for the other texts. */
+    @Nullable String uuid(int gpu);
 
-    String busId(int gpu);
+    @Nullable String busId(int gpu);
 
     int linkType(int gpu, int link);
 
-    String linkBusId(int gpu, int link);
+    @Nullable String linkBusId(int gpu, int link);
 
     boolean canRead(int from, int to);
 
-    String fabric(int gpu);
+    @Nullable String fabric(int gpu);
   }
+
+  /** A GPU that answered; asked once, since one that is lost may not answer again. */
+  private record Answered(int gpu, String uuid, String busId) {}
 
   /** The machine's topology; one without GPUs where there is no NVML. */
   public static Topology read() {
@@ -41,25 +46,28 @@ public final class TopologyReader {
   }
 
   static Topology read(final Links source) {
-    final List<Integer> order = new ArrayList<>();
+    final List<Answered> order = new ArrayList<>();
     for (int gpu = 0; gpu < source.count(); gpu++) {
-      if (source.uuid(gpu) != null && source.busId(gpu) != null) {
-        order.add(gpu);
+      final String uuid = source.uuid(gpu);
+      final String busId = source.busId(gpu);
+      if (uuid != null && busId != null) {
+        order.add(new Answered(gpu, uuid, busId));
       }
     }
-    order.sort(Comparator.comparing(gpu -> busKey(source.busId(gpu))));
+    order.sort(Comparator.comparing(answered -> busKey(answered.busId())));
     final int count = order.size();
     final int[][] links = new int[count][count];
     final int[] toSwitch = new int[count];
     final boolean[][] peerAccess = new boolean[count][count];
     final List<Topology.Gpu> gpus = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      final int gpu = order.get(i);
+      final Answered answered = order.get(i);
+      final int gpu = answered.gpu();
       final String fabric = source.fabric(gpu);
-      gpus.add(new Topology.Gpu(source.uuid(gpu), source.busId(gpu), fabric == null ? "" : fabric));
+      gpus.add(new Topology.Gpu(answered.uuid(), answered.busId(), fabric == null ? "" : fabric));
       countLinks(source, order, i, links, toSwitch);
       for (int j = 0; j < count; j++) {
-        peerAccess[i][j] = i == j || source.canRead(gpu, order.get(j));
+        peerAccess[i][j] = i == j || source.canRead(gpu, order.get(j).gpu());
       }
     }
     for (int i = 0; i < count; i++) {
@@ -74,11 +82,11 @@ public final class TopologyReader {
 
   private static void countLinks(
       final Links source,
-      final List<Integer> order,
+      final List<Answered> order,
       final int row,
       final int[][] links,
       final int[] toSwitch) {
-    final int gpu = order.get(row);
+    final int gpu = order.get(row).gpu();
     for (int link = 0; link < MAX_LINKS; link++) {
       final int type = source.linkType(gpu, link);
       if (type == Nvml.SWITCH) {
@@ -86,7 +94,7 @@ public final class TopologyReader {
       } else if (type == Nvml.GPU) {
         final String remote = source.linkBusId(gpu, link);
         for (int column = 0; column < order.size() && remote != null; column++) {
-          if (busKey(source.busId(order.get(column))).equals(busKey(remote))) {
+          if (busKey(order.get(column).busId()).equals(busKey(remote))) {
             links[row][column]++;
           }
         }
@@ -108,12 +116,12 @@ public final class TopologyReader {
     }
 
     @Override
-    public String uuid(final int gpu) {
+    public @Nullable String uuid(final int gpu) {
       return Nvml.uuid(gpu);
     }
 
     @Override
-    public String busId(final int gpu) {
+    public @Nullable String busId(final int gpu) {
       return Nvml.busId(gpu);
     }
 
@@ -123,7 +131,7 @@ public final class TopologyReader {
     }
 
     @Override
-    public String linkBusId(final int gpu, final int link) {
+    public @Nullable String linkBusId(final int gpu, final int link) {
       return Nvml.linkBusId(gpu, link);
     }
 
@@ -133,7 +141,7 @@ public final class TopologyReader {
     }
 
     @Override
-    public String fabric(final int gpu) {
+    public @Nullable String fabric(final int gpu) {
       return Nvml.fabric(gpu);
     }
   }
@@ -158,7 +166,7 @@ public final class TopologyReader {
             "/usr/lib64/libnvidia-ml.so.1",
             "/usr/lib/wsl/lib/libnvidia-ml.so.1");
 
-    private static Boolean present;
+    private static @Nullable Boolean present;
 
     private Nvml() {}
 
@@ -177,19 +185,19 @@ public final class TopologyReader {
 
     static native int count();
 
-    /** Null if the GPU does not answer, as for the other texts. */
-    static native String uuid(int device);
+    /** Absent if the GPU does not answer, as for the other texts. */
+    static native @Nullable String uuid(int device);
 
-    static native String busId(int device);
+    static native @Nullable String busId(int device);
 
     /** {@link #GPU}, {@link #SWITCH}, another of NVML's device types, or {@link #NONE}. */
     static native int linkType(int device, int link);
 
-    static native String linkBusId(int device, int link);
+    static native @Nullable String linkBusId(int device, int link);
 
     /** 0 if the first GPU can read the memory of the second. */
     static native int peerStatus(int from, int to);
 
-    static native String fabric(int device);
+    static native @Nullable String fabric(int device);
   }
 }

@@ -20,6 +20,8 @@ class TopologyTest {
   private static final class Machine implements TopologyReader.Links {
     private final List<List<Integer>> links = new ArrayList<>();
     private final boolean peers;
+    private int lost = -1;
+    private boolean gone;
 
     Machine(final int gpus, final boolean peers) {
       for (int i = 0; i < gpus; i++) {
@@ -47,6 +49,12 @@ class TopologyTest {
       return this;
     }
 
+    /** The GPU falls off the bus: it names itself once, and answers nothing any more. */
+    Machine losing(final int gpu) {
+      lost = gpu;
+      return this;
+    }
+
     @Override
     public int count() {
       return links.size();
@@ -60,6 +68,10 @@ class TopologyTest {
     /** The last GPU comes first on the bus, and domains are written in two ways. */
     @Override
     public String busId(final int gpu) {
+      if (gpu == lost && gone) {
+        return null;
+      }
+      gone |= gpu == lost;
       return String.format(Locale.ROOT, "00000000:%02X:00.0", 0xF0 - gpu);
     }
 
@@ -143,6 +155,15 @@ class TopologyTest {
     assertThat(problems.get(0).where()).isEqualTo("executors 1, 2, GPU GPU-0");
     assertThat(problems.get(1).why()).isEqualTo("executors 1, 2 see a, executors 3 see b");
     assertThat(problems).extracting(Message::code).containsExactly("ZH-5002", "ZH-5003");
+  }
+
+  @Test
+  void aGpuThatIsLostMeanwhileIsStillInOrder() {
+    final Topology topology = TopologyReader.read(new Machine(3, true).links(0, 1, 1).losing(1));
+    assertThat(topology.gpus())
+        .extracting(Topology.Gpu::busId)
+        .containsExactly("00000000:EE:00.0", "00000000:EF:00.0", "00000000:F0:00.0");
+    assertThat(topology.reach("GPU-0", "GPU-1")).isEqualTo(Reach.NVLINK);
   }
 
   @Test
